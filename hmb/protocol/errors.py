@@ -18,7 +18,7 @@ Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retr
 from enum import IntEnum
 from typing import Self
 
-RETRIABLE = True
+RETRY = True
 
 
 class ErrorCode(IntEnum):
