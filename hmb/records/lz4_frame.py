@@ -1,0 +1,154 @@
+"""The LZ4 frame format, as Kafka's clients write it (KIP-57).
+
+LZ4 itself only knows *blocks*: a compressed run of at most some maximum size, without its own length.  A frame packs
+blocks into a stream::
+
+    magic 04 22 4D 18
+    FLG   1 byte    bits 7-6 version (01), 5 blocks are independent, 4 block checksums, 3 content size,
+                    2 content checksum, 0 dictionary id
+    BD    1 byte    bits 6-4 largest block: 4 = 64 KB, 5 = 256 KB, 6 = 1 MB, 7 = 4 MB
+    [content size   8 bytes]
+    [dictionary id  4 bytes]
+    HC    1 byte    the second byte of xxHash-32 over FLG .. dictionary id
+    blocks          4 bytes little endian: size, the high bit says "stored, not compressed"; the block; [checksum 4]
+    end             4 bytes of zero; [content checksum 4]
+
+Three traps on the way to Kafka:
+
+- Clients before 0.10 computed HC over the magic *and* the descriptor (KAFKA-3160).  The error became part of the
+  format: message sets v0 are written with the wrong checksum to this day, and nobody checks it on reading them.
+- Kafka's Java reader refuses frames with linked blocks (FLG bit 5 clear), which is what LZ4 libraries write unless they
+  are told otherwise.  Hence we write frames by hand, from single blocks.
+- A frame need not say how much it decompresses to.  `decompressed_bound` finds out by walking over the blocks.
+
+Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+import cramjam
+
+FRAME_MAGIC = b"\x04\x22\x4d\x18"
+END_MARK = bytes(4)
+BLOCK_SIZE = 1 << 16  # what Kafka's clients write
+_FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
+_FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
+_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG, BD of the frames we write
+_STORED = 0x80000000
+_UINT32 = Struct("<I")
+
+
+class LZ4FrameError(ValueError):
+    """The bytes are not an LZ4 frame that Kafka's clients may read."""
+
+
+class Frame(NamedTuple):
+    """What a frame's header says."""
+
+    independent: bool
+    block_checksums: bool
+    block_max_size: int
+    descriptor_end: int  # where HC stands; the blocks follow it
+
+
+def compress(data: bytes | memoryview, *, broken_checksum: bool = False) -> bytes:
+    """One frame of independent 64 KB blocks; `broken_checksum` as clients before 0.10 wrote it (message sets v0)."""
+    checksum = header_checksum(FRAME_MAGIC + _DESCRIPTOR if broken_checksum else _DESCRIPTOR)
+    parts: list[bytes | memoryview] = [FRAME_MAGIC, _DESCRIPTOR, bytes([checksum])]
+    view = memoryview(data)
+    for start in range(0, len(view), BLOCK_SIZE):
+        block = view[start : start + BLOCK_SIZE]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) < len(block):
+            parts += [_UINT32.pack(len(packed)), packed]
+        else:
+            parts += [_UINT32.pack(len(block) | _STORED), block]
+    parts.append(END_MARK)
+    return b"".join(parts)
+
+
+def decompressed_bound(data: memoryview) -> int:
+    """How much the frame decompresses to at most: the truth but for the last block, which may be shorter."""
+    frame = _parse_header(data)
+    return sum(size & ~_STORED if size & _STORED else frame.block_max_size for size, _ in _blocks(data, frame))
+
+
+def decompress_into(data: memoryview, output: bytearray, *, check_header: bool) -> int:
+    """Decompresses the frame into `output` and returns how much it wrote; cramjam's error if that does not suffice."""
+    frame = _parse_header(data)
+    checksum = header_checksum(data[4 : frame.descriptor_end])
+    if checksum != data[frame.descriptor_end]:
+        if check_header:
+            raise LZ4FrameError("the checksum of the LZ4 frame header is wrong")
+        data = memoryview(bytes(data[: frame.descriptor_end]) + bytes([checksum]) + data[frame.descriptor_end + 1 :])
+    if not frame.independent:
+        return cramjam.lz4.decompress_into(data, output)
+    written = 0
+    target = memoryview(output)
+    for size, block in _blocks(data, frame):
+        room = target[written : written + frame.block_max_size]
+        if size & _STORED:
+            if len(block) > len(room):
+                raise cramjam.DecompressionError("failed to write whole buffer")
+            room[: len(block)] = block
+            written += len(block)
+        else:
+            written += cramjam.lz4.decompress_block_into(block, room)
+    return written
+
+
+def _parse_header(data: memoryview) -> Frame:
+    if len(data) < 7 or data[:4] != FRAME_MAGIC:
+        raise LZ4FrameError("not an LZ4 frame")
+    flags, block_descriptor = data[4], data[5]
+    if flags & 0xC0 != _FLG_VERSION_1 or flags & _FLG_DICTIONARY:
+        raise LZ4FrameError(f"LZ4 frame of an unknown kind (flags {flags:#04x})")
+    if not 4 <= block_descriptor >> 4 <= 7:
+        raise LZ4FrameError(f"LZ4 frame with an unknown block size ({block_descriptor:#04x})")
+    descriptor_end = 14 if flags & _FLG_CONTENT_SIZE else 6
+    if len(data) <= descriptor_end:
+        raise LZ4FrameError("the LZ4 frame ends inside its header")
+    return Frame(
+        independent=bool(flags & _FLG_INDEPENDENT),
+        block_checksums=bool(flags & _FLG_BLOCK_CHECKSUM),
+        block_max_size=1 << (8 + 2 * (block_descriptor >> 4)),
+        descriptor_end=descriptor_end,
+    )
+
+
+def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
+    """Each block with its size field (high bit: stored), up to the end mark; the end of the data serves as one too."""
+    position = frame.descriptor_end + 1
+    while position + 4 <= len(data):
+        (size,) = _UINT32.unpack_from(data, position)
+        if size == 0:
+            return
+        start, end = position + 4, position + 4 + (size & ~_STORED)
+        if end > len(data) or end - start > frame.block_max_size:
+            raise LZ4FrameError(f"the LZ4 block at {position} is larger than allowed, or than what is left")
+        yield size, data[start:end]
+        position = end + (4 if frame.block_checksums else 0)
+
+
+_PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
+
+
+def header_checksum(descriptor: bytes | memoryview) -> int:
+    """The second byte of xxHash-32, for inputs below 16 bytes (longer ones take a loop that no header needs)."""
+    h = _PRIME_5 + len(descriptor)
+    whole = len(descriptor) & ~3
+    for (word,) in _UINT32.iter_unpack(descriptor[:whole]):
+        h = _rotate(h + word * _PRIME_3, 17) * _PRIME_4
+    for byte in descriptor[whole:]:
+        h = _rotate(h + byte * _PRIME_5, 11) * _PRIME_1
+    h &= 0xFFFFFFFF
+    h = ((h ^ h >> 15) * _PRIME_2) & 0xFFFFFFFF
+    h = ((h ^ h >> 13) * _PRIME_3) & 0xFFFFFFFF
+    return (h ^ h >> 16) >> 8 & 0xFF
+
+
+def _rotate(value: int, bits: int) -> int:
+    value &= 0xFFFFFFFF
+    return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF

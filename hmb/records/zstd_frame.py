@@ -1,0 +1,60 @@
+"""How much a zstd frame decompresses to at most (KIP-110 brought zstd to Kafka; RFC 8878 is its format).
+
+Decompression is C; only the bound is found here, so that memory is never taken on the word of the sender.  A frame::
+
+    magic 28 B5 2F FD
+    descriptor  1 byte   bits 7-6 size of the content size, 5 single segment, 2 checksum, 1-0 size of the dictionary id
+    [window descriptor 1 byte, unless single segment] [dictionary id 0-4 bytes] [content size 0-8 bytes]
+    blocks      3 bytes little endian: bit 0 last, bits 1-2 type (raw, one byte repeated, compressed), bits 3.. size
+    [checksum   4 bytes]
+
+The content size is optional, Java's streaming writer leaves it out, and a sender may lie.  But no block holds more than
+128 KB, so counting blocks gives a bound that no frame can exceed.
+"""
+
+FRAME_MAGIC = 0xFD2FB528
+SKIPPABLE_MAGIC = range(0x184D2A50, 0x184D2A60)
+BLOCK_MAX_SIZE = 1 << 17
+_RAW, _RUN_LENGTH, _COMPRESSED = 0, 1, 2
+
+
+class ZstdFrameError(ValueError):
+    """The bytes are not zstd frames."""
+
+
+def decompressed_bound(data: memoryview) -> int:
+    """The sum over all frames in the data."""
+    bound = position = 0
+    while position < len(data):
+        magic = int.from_bytes(data[position : position + 4], "little")
+        if magic in SKIPPABLE_MAGIC:
+            position += 8 + int.from_bytes(data[position + 4 : position + 8], "little")
+        elif magic == FRAME_MAGIC:
+            size, position = _frame_bound(data, position + 4)
+            bound += size
+        else:
+            raise ZstdFrameError(f"no zstd frame at {position}")
+    if position > len(data):
+        raise ZstdFrameError("the zstd frame is cut off")
+    return bound
+
+
+def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
+    """(bound, end) of the frame whose descriptor stands at position."""
+    if position >= len(data):
+        raise ZstdFrameError("the zstd frame ends inside its header")
+    descriptor = data[position]
+    single_segment = descriptor >> 5 & 1
+    dictionary_id_size = (0, 1, 2, 4)[descriptor & 3]
+    content_size_size = (single_segment, 2, 4, 8)[descriptor >> 6]
+    position += 1 + (1 - single_segment) + dictionary_id_size + content_size_size
+    bound = 0
+    last = False
+    while not last:
+        if position + 3 > len(data):
+            raise ZstdFrameError("the zstd frame ends inside its blocks")
+        header = int.from_bytes(data[position : position + 3], "little")
+        last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+        bound += BLOCK_MAX_SIZE if kind == _COMPRESSED else size
+        position += 3 + (1 if kind == _RUN_LENGTH else size)
+    return bound, position + (4 if descriptor & 4 else 0)
