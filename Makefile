@@ -1,0 +1,50 @@
+# From a fresh clone each of these works at once; run again, each starts right away: the stamps in .venv
+# depend on pyproject.toml only.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help demo test lint clean
+
+help:
+	@echo "make demo   a broker, real data through it, its log shown"
+	@echo "make test   the tests (ARGS='-k produce' passes options to pytest)"
+	@echo "make lint   ruff and mypy --strict"
+	@echo "make clean  remove $(VENV) and caches"
+
+demo: $(VENV)/core.stamp
+	@$(BIN)/hmb demo
+
+test: $(VENV)/test.stamp
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "HMB needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Building $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) -m venv failed; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+
+$(VENV)/core.stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing HMB ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing HMB and what its tests need (pytest, hypothesis, Kafka clients) ..."
+	@$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing HMB, ruff and mypy ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

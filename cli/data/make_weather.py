@@ -1,0 +1,55 @@
+"""Make `weather.jsonl` from the three weather files bundled in PyPI's `vega_datasets`.
+
+    pip download --no-deps vega_datasets==0.9.0
+    python cli/data/make_weather.py vega_datasets-0.9.0-py3-none-any.whl > cli/data/weather.jsonl
+
+Numbers are copied as they stand, in the units of their source, which each field's name ends in. The files give local
+time with no zone; it is read as Pacific Standard Time the whole year, so that time never repeats or runs backwards.
+"""
+
+import csv
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from datetime import datetime
+
+PACIFIC = "-08:00"
+HOURLY = {"seattle-temps": "Seattle", "sf-temps": "San Francisco"}
+
+
+def rows(wheel: zipfile.ZipFile, name: str) -> Iterator[dict[str, str]]:
+    with wheel.open(f"vega_datasets/_data/{name}.csv") as raw:
+        yield from csv.DictReader(io.TextIOWrapper(raw, "utf-8"))
+
+
+def iso(date: str) -> str:
+    return datetime.fromisoformat(date.replace("/", "-")).isoformat() + PACIFIC
+
+
+def events(wheel: zipfile.ZipFile) -> Iterator[dict[str, object]]:
+    for name, city in HOURLY.items():
+        for row in rows(wheel, name):
+            yield {"time": iso(row["date"]), "city": city, "kind": "hour", "temperature_f": float(row["temp"])}
+    for row in rows(wheel, "seattle-weather"):
+        yield {
+            "time": iso(row["date"]),
+            "city": "Seattle",
+            "kind": "day",
+            "weather": row["weather"],
+            "precipitation_mm": float(row["precipitation"]),
+            "temperature_max_c": float(row["temp_max"]),
+            "temperature_min_c": float(row["temp_min"]),
+            "wind_ms": float(row["wind"]),
+        }
+
+
+def main() -> None:
+    with zipfile.ZipFile(sys.argv[1]) as wheel:
+        for event in sorted(events(wheel), key=lambda event: (event["time"], event["city"])):
+            print(json.dumps(event, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()
