@@ -34,6 +34,15 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
+def codec_of(attributes: int) -> Codec:
+    """The codec in the low three bits of a batch's or message's attributes."""
+    try:
+        return Codec(attributes & 0x07)
+    except ValueError:
+        why = f"no compression codec has the number {attributes & 0x07}"
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, why) from None
+
+
 def compress(codec: Codec, data: bytes | memoryview, magic: int = 2) -> bytes:
     """The data compressed as Kafka's clients expect it inside records of this magic."""
     match codec:

@@ -1,0 +1,191 @@
+"""The record batch (magic 2, KIP-98): the unit of everything.
+
+A producer sends batches, the log stores them as they came, a fetch returns them whole.  The broker does not look at
+the records: all it needs stands in the header of 61 bytes, big endian::
+
+     0  int64  base offset               the first record's; the broker's to set
+     8  int32  batch length              of all that follows
+    12  int32  partition leader epoch    the broker's to set
+    16  int8   magic                     2
+    17  uint32 CRC-32C                   of everything from the attributes on
+    21  int16  attributes                bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
+    23  int32  last offset delta         last record's offset - base offset
+    27  int64  base timestamp            the first record's
+    35  int64  max timestamp
+    43  int64  producer id               -1: not idempotent
+    51  int16  producer epoch
+    53  int32  base sequence             the first record's sequence number
+    57  int32  number of records
+    61  records, compressed as one block, see `record`
+
+Base offset and leader epoch stand in front of the CRC: the broker writes 16 bytes and leaves the rest as it is.  Magic
+stands at byte 16 in all three formats, so that a reader can tell them apart (messages v0 / v1: `message_set`).
+
+Compaction removes records from a batch and keeps its offsets, so the number of records may be below
+`last_offset_delta + 1`, even 0.  Only a batch fresh from a producer has to have them all (`validate`).
+"""
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import NamedTuple, Self
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, decompress
+from hmb.records.crc import crc32c
+from hmb.records.record import Record, TimestampType, decode_records, encode_records
+
+LOG_OVERHEAD = 12  # base offset and length, in front of every batch and message
+RECORD_BATCH_OVERHEAD = 61
+MAGIC = 2
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
+_AFTER_CRC = Struct(">hiqqqhii")  # from the attributes on
+_CRC_START = 21
+_UINT32 = Struct(">I")
+
+CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
+
+
+class RecordBatch(NamedTuple):
+    """A view on a batch: the header's fields in their order, and the bytes they came from."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+    view: memoryview  # the batch, or as much of it as the buffer had
+
+    @classmethod
+    def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
+        """Reads the header only; the buffer may end anywhere behind it."""
+        view = memoryview(buffer)
+        if len(view) - position < RECORD_BATCH_OVERHEAD:
+            raise _corrupt(f"{len(view) - position} bytes are too few for a record batch")
+        fields = _HEADER.unpack_from(view, position)
+        size = LOG_OVERHEAD + fields[1]
+        if size < RECORD_BATCH_OVERHEAD or fields[3] != MAGIC:
+            raise _corrupt(f"not a record batch: length {fields[1]}, magic {fields[3]}")
+        return cls._make((*fields, view[position : position + size]))
+
+    @property
+    def size(self) -> int:
+        """In bytes, with everything."""
+        return LOG_OVERHEAD + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """Of the last record; sequence numbers wrap around to 0 after 2^31 - 1. -1 without a producer id."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    @property
+    def codec(self) -> Codec:
+        return codec_of(self.attributes)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """The records are markers of the broker, not for users (see `control`)."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    def check(self) -> None:
+        """CORRUPT_MESSAGE unless the batch is whole, its CRC right and its counts possible."""
+        if len(self.view) != self.size:
+            raise _corrupt(f"{len(self.view)} of the batch's {self.size} bytes are there")
+        computed = crc32c(self.view[_CRC_START:])
+        if computed != self.crc:
+            raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
+        if not 0 <= self.records_count <= self.last_offset_delta + 1:
+            raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
+
+    def validate(self) -> None:
+        """INVALID_RECORD unless a producer may send this batch (on top of `check`)."""
+        if self.is_control:
+            raise _invalid("clients may not write control records")
+        if not 0 < self.records_count == self.last_offset_delta + 1:
+            raise _invalid(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
+        if self.producer_id >= 0 > self.base_sequence:
+            raise _invalid(f"producer id {self.producer_id} without a sequence number")
+
+    def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+        """The records, decompressed to `limit` bytes at most. Call `check` first."""
+        content = self.view[RECORD_BATCH_OVERHEAD:]
+        data = bytes(content) if self.codec is Codec.NONE else decompress(self.codec, content, limit=limit)
+        log_append_time = self.max_timestamp if self.attributes & LOG_APPEND_TIME_BIT else None
+        return decode_records(data, self.records_count, self.base_offset, self.base_timestamp, log_append_time)
+
+    def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
+        """The batch as it goes to the log, in two parts: 16 new bytes, and the rest without a copy."""
+        start = _BEFORE_CRC.pack(base_offset, self.batch_length, leader_epoch)
+        return [start, self.view[_BEFORE_CRC.size :]]
+
+    def with_log_append_time(self, now: int) -> "RecordBatch":
+        """A copy whose records all have the broker's time (message.timestamp.type=LogAppendTime)."""
+        copy = bytearray(self.view)
+        attributes = self.attributes | LOG_APPEND_TIME_BIT
+        fields = (attributes, self.last_offset_delta, self.base_timestamp, now, *self[9:13])
+        _AFTER_CRC.pack_into(copy, _CRC_START, *fields)
+        _UINT32.pack_into(copy, _CRC_START - 4, crc32c(memoryview(copy)[_CRC_START:]))
+        return RecordBatch.parse(copy)
+
+
+def encode_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int = 0,
+    codec: Codec = Codec.NONE,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    leader_epoch: int = -1,
+    log_append_time: int | None = None,
+    keep_offsets: bool = False,
+) -> bytes:
+    """One batch of the records, at least one: at base_offset, base_offset + 1, ..., or at their own offsets."""
+    base_timestamp = records[0].timestamp
+    if keep_offsets:
+        base_offset = records[0].offset
+    content = compress(codec, encode_records(records, base_offset if keep_offsets else None, base_timestamp))
+    attributes = codec | (TRANSACTIONAL_BIT if transactional else 0) | (CONTROL_BIT if control else 0)
+    if log_append_time is None:
+        max_timestamp = max([record.timestamp for record in records])
+    else:
+        attributes, max_timestamp = attributes | LOG_APPEND_TIME_BIT, log_append_time
+    last_offset_delta = records[-1].offset - base_offset if keep_offsets else len(records) - 1
+    producer = (producer_id, producer_epoch, base_sequence)
+    after_crc = _AFTER_CRC.pack(attributes, last_offset_delta, base_timestamp, max_timestamp, *producer, len(records))
+    before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
+    crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))
+    return b"".join((before_crc, bytes([MAGIC]), crc, after_crc, content))
+
+
+def _corrupt(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, why)
