@@ -43,7 +43,7 @@ def codec_of(attributes: int) -> Codec:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, why) from None
 
 
-def compress(codec: Codec, data: bytes | memoryview, magic: int = 2) -> bytes:
+def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2) -> bytes:
     """The data compressed as Kafka's clients expect it inside records of this magic."""
     match codec:
         case Codec.NONE:

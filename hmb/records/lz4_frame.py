@@ -53,7 +53,7 @@ class Frame(NamedTuple):
     descriptor_end: int  # where HC stands; the blocks follow it
 
 
-def compress(data: bytes | memoryview, *, broken_checksum: bool = False) -> bytes:
+def compress(data: bytes | bytearray | memoryview, *, broken_checksum: bool = False) -> bytes:
     """One frame of independent 64 KB blocks; `broken_checksum` as clients before 0.10 wrote it (message sets v0)."""
     checksum = header_checksum(FRAME_MAGIC + _DESCRIPTOR if broken_checksum else _DESCRIPTOR)
     parts: list[bytes | memoryview] = [FRAME_MAGIC, _DESCRIPTOR, bytes([checksum])]

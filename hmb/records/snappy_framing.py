@@ -30,7 +30,7 @@ class SnappyError(ValueError):
     """The bytes are neither snappy-java's framing nor a plain block."""
 
 
-def compress(data: bytes | memoryview) -> bytes:
+def compress(data: bytes | bytearray | memoryview) -> bytes:
     """The data in snappy-java's framing."""
     parts = [HEADER]
     view = memoryview(data)

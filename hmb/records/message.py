@@ -1,0 +1,214 @@
+"""One message of the formats before record batches: magic 0 (Kafka 0.8) and magic 1 (0.10, KIP-32).
+
+Every message stands alone: its own offset, CRC and attributes, big endian; a message set is one after the other::
+
+     0  int64  offset
+     8  int32  message size        of all that follows
+    12  uint32 CRC-32              of everything from the magic on
+    16  int8   magic               0 or 1
+    17  int8   attributes          bits 0-2 codec; magic 1: bit 3 timestamp type
+    18  int64  timestamp           magic 1 only
+        int32  key length (-1: null), key
+        int32  value length (-1: null), value
+
+A compressed set hides inside one *wrapper* message: its codec is not 0, its value is the compressed message set.
+
+- The wrapper's offset is that of the *last* message inside, so that a reader who needs offset n can skip a wrapper
+  without opening it.
+- In a v0 wrapper the messages inside have their absolute offsets.  So the broker had to decompress and compress again
+  every set it appended: the reason why magic 1 exists.
+- In a v1 wrapper they count 0, 1, 2 ... and the reader computes back from the wrapper's offset (KIP-31); the
+  wrapper's timestamp is the largest inside, or with log append time that of all of them.
+
+A `Message` has the attributes of a `RecordBatch` under the same names, wherever they mean something; a wrapper is like
+a batch of several records, any other message like a batch of one.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import ClassVar, NamedTuple, Self
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
+from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress
+from hmb.records.crc import crc32
+from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
+
+# The smallest messages: null key, null value; with offset and size.
+MESSAGE_OVERHEAD = (26, 34)  # by magic
+KEY_START = (18, 26)
+
+_HEADER = Struct(">qiIbb")
+_BODY = (Struct(">bb"), Struct(">bbq"))  # by magic: what follows the CRC, up to the key
+_OFFSET_SIZE_CRC = Struct(">qiI")
+_INT64, _INT32 = Struct(">q"), Struct(">i")
+_CRC_END = 16
+
+
+class _Header(NamedTuple):
+    offset: int
+    message_size: int
+    crc: int
+    magic: int
+    attributes: int
+    timestamp: int
+    view: memoryview  # the message, or as much of it as the buffer had
+
+
+class Message(_Header):
+    """A view on one top-level message; compressed, it is a wrapper."""
+
+    __slots__ = ()
+
+    # What a record batch has and no message can say:
+    producer_id: ClassVar[int] = -1
+    producer_epoch: ClassVar[int] = -1
+    base_sequence: ClassVar[int] = -1
+    last_sequence: ClassVar[int] = -1
+    partition_leader_epoch: ClassVar[int] = -1
+    records_count: ClassVar[int | None] = None
+    is_transactional: ClassVar[bool] = False
+    is_control: ClassVar[bool] = False
+
+    @classmethod
+    def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
+        """Reads the header only; the buffer may end anywhere behind it."""
+        view = memoryview(buffer)[position:]
+        if len(view) < MESSAGE_OVERHEAD[0]:
+            raise _corrupt(f"{len(view)} bytes are too few for a message")
+        offset, message_size, crc, magic, attributes = _HEADER.unpack_from(view)
+        if magic not in (0, 1):
+            raise _corrupt(f"no message has magic {magic}")
+        size = LOG_OVERHEAD + message_size
+        if size < MESSAGE_OVERHEAD[magic] or len(view) < MESSAGE_OVERHEAD[magic]:
+            raise _corrupt(f"{min(size, len(view))} bytes are too few for a message of magic {magic}")
+        timestamp = _INT64.unpack_from(view, _HEADER.size)[0] if magic == 1 else NO_TIMESTAMP
+        return cls(offset, message_size, crc, magic, attributes, timestamp, view[:size])
+
+    @property
+    def size(self) -> int:
+        """In bytes, with everything."""
+        return LOG_OVERHEAD + self.message_size
+
+    @property
+    def last_offset(self) -> int:
+        return self.offset
+
+    @property
+    def base_offset(self) -> int:
+        """The first offset. Of a wrapper only its inside tells, so this decompresses it."""
+        return self.offset if self.codec is Codec.NONE else next(self.records()).offset
+
+    @property
+    def max_timestamp(self) -> int:
+        return self.timestamp
+
+    @property
+    def codec(self) -> Codec:
+        return codec_of(self.attributes)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        if self.magic == 0:
+            return TimestampType.NO_TIMESTAMP_TYPE
+        return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
+
+    def check(self) -> None:
+        """CORRUPT_MESSAGE unless the message is whole, its CRC right, and key and value fill it."""
+        if len(self.view) != self.size:
+            raise _corrupt(f"{len(self.view)} of the message's {self.size} bytes are there")
+        computed = crc32(self.view[_CRC_END:])
+        if computed != self.crc:
+            raise _corrupt(f"the message's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
+        self.key_and_value()
+
+    def key_and_value(self) -> tuple[memoryview | None, memoryview | None]:
+        key, position = self._sized(KEY_START[self.magic])
+        value, position = self._sized(position)
+        if position != self.size:
+            raise _corrupt(f"key and value of a message of {self.size} bytes end at {position}")
+        return key, value
+
+    def _sized(self, position: int) -> tuple[memoryview | None, int]:
+        start = position + 4
+        if start > len(self.view):
+            raise _corrupt(f"a message of {len(self.view)} bytes has a length at {position}")
+        (size,) = _INT32.unpack_from(self.view, position)
+        if size < 0:
+            return None, start
+        if size > len(self.view) - start:
+            raise _corrupt(f"a field at {position} claims {size} bytes of {len(self.view) - start} left")
+        return self.view[start : start + size], start + size
+
+    def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+        """The record, or those inside the wrapper, decompressed to `limit` bytes at most. Call `check` first."""
+        if self.codec is Codec.NONE:
+            yield self._record(self.offset)
+            return
+        inner = list(self.inner_messages(limit))
+        shift = self.offset - inner[-1].offset if self.magic == 1 else 0
+        log_append_time = self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+        for message in inner:
+            record = message._record(message.offset + shift)
+            if log_append_time is not None:
+                record.timestamp, record.timestamp_type = log_append_time, TimestampType.LOG_APPEND_TIME
+            yield record
+
+    def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator["Message"]:
+        """What a wrapper holds: at least one message, of the same magic, none compressed again."""
+        data = memoryview(self.decompressed(limit))
+        position = 0
+        while position < len(data):
+            message = Message.parse(data, position)
+            if message.magic != self.magic or message.codec is not Codec.NONE:
+                raise _invalid(f"a message of magic {message.magic}, codec {message.codec.name} inside a wrapper")
+            yield message
+            position += message.size
+
+    def decompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The message set inside a wrapper."""
+        _, value = self.key_and_value()
+        data = decompress(self.codec, value, limit=limit, magic=self.magic) if value is not None else b""
+        if not data:
+            raise _invalid("a compressed message without messages inside")
+        return data
+
+    def _record(self, offset: int) -> Record:
+        key, value = self.key_and_value()
+        return Record(
+            offset,
+            self.timestamp,
+            None if key is None else bytes(key),
+            None if value is None else bytes(value),
+            (),
+            self.timestamp_type,
+        )
+
+
+def encode_message(
+    offset: int,
+    magic: int,
+    attributes: int,
+    timestamp: int,
+    key: bytes | memoryview | None,
+    value: bytes | memoryview | None,
+) -> bytes:
+    """One message; of magic 0 the timestamp is left out."""
+    body = b"".join(
+        (
+            _BODY[1].pack(magic, attributes, timestamp) if magic else _BODY[0].pack(magic, attributes),
+            b"\xff\xff\xff\xff" if key is None else _INT32.pack(len(key)),
+            key or b"",
+            b"\xff\xff\xff\xff" if value is None else _INT32.pack(len(value)),
+            value or b"",
+        )
+    )
+    return _OFFSET_SIZE_CRC.pack(offset, len(body) + 4, crc32(body)) + body
+
+
+def _corrupt(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, why)

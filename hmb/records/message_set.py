@@ -1,0 +1,173 @@
+"""Message sets (v0, v1): encoding them, and giving them their offsets when a broker appends them.
+
+A v2 batch gets its offsets by one number in front of its CRC.  A message set has an offset in every message, and a
+wrapper has a whole set inside (see `message` for the layouts).  `assign_offsets` is the broker's work on them:
+
+- plain messages: every CRC checked and every offset written, in one loop over the bytes, on one copy of the set;
+- a v1 wrapper: opened to check it, but passed on as it came if its messages count 0, 1, 2 ..., as clients since 0.10
+  send them.  Only the wrapper's offset changes, and it stands in front of the CRC;
+- a v0 wrapper: absolute offsets inside, hence decompressed, patched and compressed again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import Struct
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT
+from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
+from hmb.records.crc import crc32
+from hmb.records.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message
+from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
+
+# By magic: message size, CRC, magic, attributes, timestamp (of magic 0 an empty field in its place), key length.
+_SIZE_TO_KEY = (Struct(">iIbb0si"), Struct(">iIbbqi"))
+_INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
+_ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
+
+# By magic: with one of these bits a message is not just a record, but a wrapper or a mistake.
+_SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
+
+
+@dataclass(slots=True)
+class AssignedMessages:
+    """A message set as it goes to the log."""
+
+    data: bytearray
+    last_offset: int
+    max_timestamp: int  # -1 for messages v0
+    offset_of_max_timestamp: int  # of the first top-level message that has it
+    count: int  # of records, those inside of wrappers included
+
+
+def encode_message_set(
+    records: Sequence[Record], magic: int, codec: Codec = Codec.NONE, *, keep_offsets: bool = False
+) -> bytes:
+    """The records as messages 0, 1, 2 ... or at their own offsets; compressed, as one wrapper. Headers get lost."""
+    parts: list[bytes] = []
+    first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
+    for index, record in enumerate(records):
+        offset = record.offset - first if keep_offsets else index
+        attributes = LOG_APPEND_TIME_BIT if magic and record.timestamp_type is TimestampType.LOG_APPEND_TIME else 0
+        parts.append(encode_message(offset, magic, attributes, record.timestamp, record.key, record.value))
+    data = b"".join(parts)
+    if codec is Codec.NONE:
+        return data
+    last_offset = records[-1].offset if keep_offsets else len(records) - 1
+    max_timestamp = max([record.timestamp for record in records])
+    return encode_message(last_offset, magic, codec | attributes, max_timestamp, None, compress(codec, data, magic))
+
+
+def assign_offsets(
+    data: bytes | bytearray | memoryview,
+    first_offset: int,
+    *,
+    log_append_time: int | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> AssignedMessages:
+    """A checked copy of the message set whose records have the offsets from `first_offset` on.
+
+    With `log_append_time` all messages v1 get that time (v0 has none).  CORRUPT_MESSAGE for a wrong size or CRC,
+    INVALID_RECORD for messages that no producer may send, MESSAGE_TOO_LARGE for wrappers above `limit`.
+    """
+    if len(data) < MESSAGE_OVERHEAD[0]:
+        raise _corrupt(f"{len(data)} bytes are too few for a message")
+    magic = data[16]
+    if magic not in (0, 1):
+        raise _corrupt(f"no message has magic {magic}")
+    result = AssignedMessages(bytearray(data), first_offset - 1, NO_TIMESTAMP, first_offset, 0)
+    parts: list[bytes | memoryview] = []
+    start = position = 0
+    while (position := _assign_plain(result, position, magic)) < len(data):
+        wrapper = Message.parse(result.data, position)
+        parts += [memoryview(result.data)[start:position], _assign_wrapper(result, wrapper, limit)]
+        start = position = position + wrapper.size
+    if parts:
+        result.data = bytearray(b"".join((*parts, memoryview(result.data)[start:])))
+    if magic == 1 and log_append_time is not None:
+        _set_log_append_time(result, log_append_time)
+    return result
+
+
+def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
+    """Checks and patches the messages from position on; returns where it met a wrapper, or the end.
+
+    The way of every produce of an old client, hence written for speed: no objects, no calls but those into C.
+    """
+    data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
+    view, end = memoryview(data), len(data)
+    unpack, unpack_length, pack_offset = _SIZE_TO_KEY[magic].unpack_from, _INT32.unpack_from, _INT64.pack_into
+    key_start, overhead, special = KEY_START[magic] + 4, MESSAGE_OVERHEAD[magic], _SPECIAL[magic]
+    while position < end:
+        if end - position < overhead:
+            raise _corrupt(f"the message set ends inside the message at {position}")
+        size, crc, message_magic, attributes, timestamp, key_length = unpack(data, position + 8)
+        message_end = position + 12 + size
+        if not overhead <= size + 12 <= end - position:
+            raise _corrupt(f"the message at {position} claims {size} bytes")
+        if crc32(view[position + 16 : message_end]) != crc:
+            raise _corrupt(f"the CRC of the message at {position} is wrong")
+        if message_magic != magic:
+            raise _invalid(f"a message of magic {message_magic} in a set of magic {magic}")
+        if attributes & special:
+            break
+        value_start = position + key_start + (key_length if key_length > 0 else 0)
+        if value_start + 4 > message_end:
+            raise _corrupt(f"the key of the message at {position} claims {key_length} bytes")
+        (value_length,) = unpack_length(data, value_start)
+        if value_start + 4 + (value_length if value_length > 0 else 0) != message_end:
+            raise _corrupt(f"the value of the message at {position} claims {value_length} bytes")
+        offset += 1
+        pack_offset(data, position, offset)
+        if magic and timestamp > max_timestamp:
+            max_timestamp = timestamp
+            result.max_timestamp, result.offset_of_max_timestamp = timestamp, offset
+        position = message_end
+    result.count += offset - result.last_offset
+    result.last_offset = offset
+    return position
+
+
+def _assign_wrapper(result: AssignedMessages, wrapper: Message, limit: int) -> bytes:
+    """The wrapper with its offsets, and everything inside it checked; its CRC has been."""
+    if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
+    if wrapper.codec is Codec.ZSTD:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd only exists in record batches")
+    magic = wrapper.magic
+    content = wrapper.decompressed(limit)
+    first_inside = 0 if magic == 1 else result.last_offset + 1
+    inner = AssignedMessages(bytearray(content), first_inside - 1, NO_TIMESTAMP, 0, 0)
+    if _assign_plain(inner, 0, magic) < len(content):
+        raise _invalid("a compressed message inside a compressed message")
+    result.count += inner.count
+    result.last_offset += inner.count
+    if inner.max_timestamp > result.max_timestamp:
+        result.max_timestamp, result.offset_of_max_timestamp = inner.max_timestamp, result.last_offset
+    key, value = wrapper.key_and_value()
+    if inner.data != content:
+        value = memoryview(compress(wrapper.codec, inner.data, magic))
+    elif inner.max_timestamp == wrapper.timestamp:
+        return _INT64.pack(result.last_offset) + wrapper.view[8:]
+    return encode_message(result.last_offset, magic, wrapper.attributes, inner.max_timestamp, key, value)
+
+
+def _set_log_append_time(result: AssignedMessages, now: int) -> None:
+    """Writes the broker's time into every top-level message; it holds for all that are inside."""
+    data, view = result.data, memoryview(result.data)
+    position = 0
+    while position < len(data):
+        end = position + 12 + _INT32.unpack_from(data, position + 8)[0]
+        _ATTRIBUTES_AND_TIMESTAMP.pack_into(data, position + 17, data[position + 17] | LOG_APPEND_TIME_BIT, now)
+        _UINT32.pack_into(data, position + 12, crc32(view[position + 16 : end]))
+        position = end
+    result.max_timestamp = now
+    result.offset_of_max_timestamp = _INT64.unpack_from(data)[0]
+
+
+def _corrupt(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, why)

@@ -1,0 +1,54 @@
+"""From bytes to batches to records, whatever format they are in.
+
+A log may hold all three formats side by side, in the order in which its clients grew up.  The magic stands at byte 16
+of each, so one look tells them apart.  What a fetch returns may end inside a batch (before version 3 a broker cut at
+max_bytes and left it to the client to notice): iteration stops there, silently.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.compression import DEFAULT_LIMIT
+from hmb.records.message import MESSAGE_OVERHEAD, Message
+from hmb.records.record import Record
+
+Buffer = bytes | bytearray | memoryview
+Batch = RecordBatch | Message
+
+MAGIC_POSITION = 16
+_LENGTH = Struct(">8xi")
+_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # by magic
+
+
+def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
+    """The batch or message at this position; CORRUPT_MESSAGE if there is none, or not all of its header."""
+    if position + MAGIC_POSITION >= len(buffer):
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"only {len(buffer) - position} bytes at {position}")
+    if buffer[position + MAGIC_POSITION] == 2:
+        return RecordBatch.parse(buffer, position)
+    return Message.parse(buffer, position)
+
+
+def iter_batches(buffer: Buffer) -> Iterator[Batch]:
+    """The whole batches and messages in the buffer; CORRUPT_MESSAGE at bytes that are neither, nor the start of one."""
+    view = memoryview(buffer)
+    position, end = 0, len(view)
+    while position + MAGIC_POSITION < end:
+        size = LOG_OVERHEAD + _LENGTH.unpack_from(view, position)[0]
+        magic = view[position + MAGIC_POSITION]
+        if magic > 2 or size < _OVERHEAD[magic]:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither batch nor message at {position}")
+        if position + size > end:
+            return
+        yield parse_batch(view, position)
+        position += size
+
+
+def read_records(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+    """All records of the whole batches in the buffer, each batch checked; control records left out."""
+    for batch in iter_batches(buffer):
+        batch.check()
+        if not batch.is_control:
+            yield from batch.records(limit)
