@@ -20,7 +20,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     order of partitions counts (KIP-74).  v4: format 2, isolation level.  v5: a follower tells its log start offset.
     v7: sessions.  v9: leader epochs (KIP-320).  v10: zstd.  v11: rack, to read from a near replica (KIP-392).
     v12: flexible; a follower learns where its log diverges.  v13: topic ids in place of names.  v15: `replica_state` in
-    place of `replica_id` (KIP-903).  v17, v18: what followers of a KRaft log tell.  v6, v8, v14, v16 are like the last.
+    place of `replica_id` (KIP-903).  v17, v18: what a KRaft follower tells.  v6, v8, v14, v16: no change.
     """
 
     class ReplicaState(Struct):
@@ -65,7 +65,7 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     """The records, and how far the log goes.
 
     v1: throttle time.  v4: last stable offset and aborted transactions.  v5: log start offset.  v7: sessions, and an
-    error for the answer as a whole.  v11: a nearer replica to read from.  v12: flexible; divergence, the current leader.
+    error for the answer as a whole.  v11: a nearer replica to read from.  v12: flexible; divergence, current leader.
     v13: topic ids in place of names.  v16: the leader's address (KIP-951).  The others are like the one before.
     """
 

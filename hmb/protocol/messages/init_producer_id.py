@@ -13,7 +13,7 @@ class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="
     """Ask for a producer id and epoch.
 
     v2: flexible.  v3: a producer that goes on after an error says what it has (KIP-360).  v4: PRODUCER_FENCED is
-    possible.  v5: TRANSACTION_ABORTABLE is possible.  v1 is like v0.  (Kafka 4.3 holds v6, two-phase commit, for not yet stable.)
+    possible.  v5: TRANSACTION_ABORTABLE is possible.  v1 is like v0.  (v6 is not yet stable in Kafka 4.3.)
     """
 
     transactional_id:       str | None = t.string(nullable="0+")

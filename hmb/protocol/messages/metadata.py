@@ -23,7 +23,7 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         topic_id: UUID       = t.uuid("10+", ignorable=True)
         name:     str | None = t.string(nullable="10+")
 
-    topics: list[MetadataRequestTopic] | None   = t.array(MetadataRequestTopic, nullable="1+")
+    topics: list[MetadataRequestTopic] | None = t.array(MetadataRequestTopic, nullable="1+")
     allow_auto_topic_creation:             bool = t.boolean("4+", default=True)
     include_cluster_authorized_operations: bool = t.boolean("8-10")
     include_topic_authorized_operations:   bool = t.boolean("8+")

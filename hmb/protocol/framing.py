@@ -1,0 +1,63 @@
+"""Frames: how messages are told apart in a stream of bytes.
+
+    int32   size of what follows, big-endian
+    bytes   header and body of one request or response
+
+TCP carries a stream without marks; a length in front of each message makes it a row of messages.  The length is also
+the first thing an attacker lies about: four bytes can claim 2 GB.  So it is compared with a limit (Kafka's
+`socket.request.max.bytes`) and memory grows only with the bytes that really came.
+
+Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
+"""
+
+import struct
+from typing import Protocol
+
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.primitives import Part, part_size
+
+_SIZE = struct.Struct(">i")
+_CHUNK = 1 << 20  # of a stream that claims more, this much is asked for at a time
+
+
+class Stream(Protocol):
+    """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.  Empty bytes mean its end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def read_frame(stream: Stream, max_size: int) -> memoryview | None:
+    """The next frame without its length; None where the stream ends between two frames.
+
+    ProtocolError for a length that is negative or above `max_size` and for a stream that ends inside a frame.
+    """
+    prefix = _read(stream, _SIZE.size)
+    if not prefix:
+        return None
+    if len(prefix) < _SIZE.size:
+        raise ProtocolError(f"stream ends inside a frame's length, after {len(prefix)} of {_SIZE.size} bytes")
+    (size,) = _SIZE.unpack(prefix)
+    if not 0 <= size <= max_size:
+        raise ProtocolError(f"frame of {size} bytes (allowed are 0 to {max_size})")
+    data = _read(stream, size)
+    if len(data) < size:
+        raise ProtocolError(f"stream ends inside a frame, after {len(data)} of {size} bytes")
+    return memoryview(data).toreadonly()
+
+
+def frame(parts: list[Part]) -> list[Part]:
+    """The parts of one message with their length in front."""
+    prefix = _SIZE.pack(sum(map(part_size, parts)))
+    first, *rest = parts
+    return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]
+
+
+def _read(stream: Stream, size: int) -> bytes | bytearray:
+    """`size` bytes, fewer only at the stream's end."""
+    data = stream.read(min(size, _CHUNK))
+    if len(data) == size or not data:
+        return data
+    grown = bytearray(data)
+    while len(grown) < size and (data := stream.read(min(size - len(grown), _CHUNK))):
+        grown += data
+    return grown
