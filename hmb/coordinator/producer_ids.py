@@ -1,0 +1,45 @@
+"""Producer ids: each is given out once, over all restarts.
+
+A log remembers producers by their ids, so an id that came twice would make a new producer's records look like repeats
+of an old one's.  Ids are reserved on disk in blocks before any of a block is given out; a restart wastes the rest of a
+block, which is cheap: there are 2^63 of them.
+
+Source: KIP-98; Kafka's `ProducerIdManager`.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.files import replace_file
+
+BLOCK_SIZE = 1000
+
+
+class ProducerIds:
+    """Gives out producer ids; the file holds the first id that is not reserved, as decimal text."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()  # guards the two numbers
+        self._next = self._reserved = 0
+
+    def allocate(self) -> int:
+        """A new id.  Raises KAFKA_STORAGE_ERROR where the next block cannot be written down."""
+        with self._lock:
+            if self._next == self._reserved:
+                self._reserve()
+            self._next += 1
+            return self._next - 1
+
+    def _reserve(self) -> None:
+        try:
+            start = int(self._path.read_text(encoding="utf-8")) if self._path.exists() else 0
+            replace_file(self._path, str(start + BLOCK_SIZE))
+        except (OSError, ValueError) as error:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"cannot reserve producer ids in {self._path}: {error}"
+            ) from error
+        self._next, self._reserved = start, start + BLOCK_SIZE

@@ -1,0 +1,113 @@
+"""The small state files of a data directory, in Kafka's formats.
+
+- `<name>-checkpoint`: an offset for each partition, as text: `0` (version), the number of lines, then `topic partition
+offset`.
+- `meta.properties`: the identity of the directory: node id, cluster id, directory id.
+- `<partition>/partition.metadata`: the topic's id, so that a topic made again under an old name is told apart.
+- `<partition>/leader-epoch-checkpoint`: as the first, with `epoch start-offset` lines.
+
+All are replaced in one step (files.replace_file).
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from pathlib import Path
+from typing import NamedTuple
+
+from hmb.storage.files import replace_file
+
+VERSION_LINE = "0"
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class DamagedStateFile(Exception):
+    """A state file that does not read as what it should be; says which line of which file."""
+
+
+def read_offsets(path: Path) -> dict[TopicPartition, int]:
+    """A checkpoint's offsets; none where the file is missing.  Raises DamagedStateFile."""
+    offsets = {}
+    for line in _checkpoint_lines(path):
+        try:
+            topic, partition, offset = line.split(" ")
+            offsets[TopicPartition(topic, int(partition))] = int(offset)
+        except ValueError:
+            raise DamagedStateFile(f"{path}: {line!r} is not 'topic partition offset'") from None
+    return offsets
+
+
+def write_offsets(path: Path, offsets: dict[TopicPartition, int]) -> None:
+    _write_checkpoint(path, [f"{name.topic} {name.partition} {offset}" for name, offset in sorted(offsets.items())])
+
+
+def read_leader_epoch(directory: Path) -> int:
+    """The newest leader epoch of a partition, 0 where none was written."""
+    lines = _checkpoint_lines(directory / "leader-epoch-checkpoint")
+    try:
+        return max((int(line.split(" ")[0]) for line in lines), default=0)
+    except ValueError:
+        raise DamagedStateFile(f"{directory / 'leader-epoch-checkpoint'}: lines are not 'epoch offset'") from None
+
+
+def write_leader_epoch(directory: Path, epoch: int, start_offset: int) -> None:
+    _write_checkpoint(directory / "leader-epoch-checkpoint", [f"{epoch} {start_offset}"])
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """A Java properties file of `name=value` lines; `#` and `!` start a comment."""
+    properties = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, separator, value = line.strip().partition("=")
+        if separator and not name.startswith(("#", "!")):
+            properties[name.strip()] = value.strip()
+    return properties
+
+
+def read_topic_id(directory: Path) -> uuid.UUID | None:
+    path = directory / "partition.metadata"
+    if not path.exists():
+        return None
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, _, value = line.partition(":")
+        if name == "topic_id":
+            return decode_uuid(value.strip())
+    raise DamagedStateFile(f"{path}: no line 'topic_id: ...'")
+
+
+def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
+    replace_file(directory / "partition.metadata", f"version: 0\ntopic_id: {encode_uuid(topic_id)}")
+
+
+def encode_uuid(value: uuid.UUID) -> str:
+    """Kafka's text form of a UUID: URL-safe base64 of its 16 bytes, without padding."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def decode_uuid(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+    except ValueError:
+        raise DamagedStateFile(f"{text!r} is not a topic id") from None
+
+
+def _checkpoint_lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8").splitlines()
+    head, lines = text[:2], text[2:]
+    if head != [VERSION_LINE, str(len(lines))]:
+        raise DamagedStateFile(f"{path}: expected '{VERSION_LINE}' and the number of lines that follow, found {head}")
+    return lines
+
+
+def _write_checkpoint(path: Path, lines: list[str]) -> None:
+    replace_file(path, "\n".join([VERSION_LINE, str(len(lines)), *lines]) + "\n")

@@ -1,0 +1,27 @@
+"""What can be set for a topic's logs, under Kafka's names for topics (`segment.bytes` is `LogConfig.segment_bytes`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MIB = 1024 * 1024
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+def _key(default: object, doc: str, *, minimum: int | None = None, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"doc": doc, "minimum": minimum, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Settings of one log.  Sizes in bytes, times in ms; defaults are Kafka's."""
+
+    # fmt: off
+    segment_bytes: int          = _key(1024 * MIB, "start a new segment when this one would grow larger", minimum=14)
+    segment_ms: int             = _key(7 * DAY_MS, "start a new segment when its first record is older", minimum=1)
+    segment_index_bytes: int    = _key(10 * MIB, "start a new segment when an index would grow larger", minimum=24)
+    index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", minimum=0)
+    max_message_bytes: int      = _key(MIB + 12, "largest batch that is taken", minimum=0)
+    message_timestamp_type: str = _key("CreateTime", "whose clock", choices=("CreateTime", "LogAppendTime"))
+    # fmt: on

@@ -1,0 +1,67 @@
+"""Files the way a log wants them: regions for `sendfile`, state files replaced in one step, directories synced.
+
+A state file (a checkpoint, `meta.properties`) must be there whole or as it was before, whenever the power goes.  So it
+is written under a temporary name, synced, renamed over the old one, and the directory is synced, because a rename is an
+entry in the directory and not in the file.  A new segment's name needs the same sync of its directory before anything
+in it is acked.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class FileRegion:
+    """`size` bytes of an open file from `position`: what a fetch answers, without the bytes ever entering this process.
+
+    It holds the open file, so a segment that is deleted meanwhile is read to its end all the same.
+    """
+
+    file: FileIO
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        return pread_fully(self.file, self.size, self.position)
+
+
+def open_file(path: Path) -> FileIO:
+    """Open for reading and writing, unbuffered; made (0600) where it is missing, never truncated."""
+    return FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+
+
+def pread_fully(file: FileIO, size: int, position: int) -> bytes:
+    """`size` bytes from `position`, fewer only at the end of the file."""
+    data = os.pread(file.fileno(), size, position)
+    if len(data) == size or not data:
+        return data
+    chunks = [data]
+    while (missing := size - sum(map(len, chunks))) and (
+        data := os.pread(file.fileno(), missing, position + size - missing)
+    ):
+        chunks.append(data)
+    return b"".join(chunks)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a small state file whole or not at all."""
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    sync_directory(path.parent)

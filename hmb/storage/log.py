@@ -1,0 +1,305 @@
+"""The log of one partition: append at its end, read from any offset.
+
+A log is a sequence of records, each with an offset, the number of its place.  Offsets are given here, at the append,
+and never change.  The records are kept in batches as the producer made them, in segments (segment.py); the last segment
+is the active one::
+
+    log start offset                                    log end offset = high watermark
+    |                                                    |
+    [ segment 0          ][ segment 8021      ][ 16042 ..>        the active segment
+
+One broker has no followers to wait for, so a record can be read as soon as it is appended.  When it is on disk is
+another matter: `flush` answers that, and producers that wait for it at the same time share one sync.
+
+Invariants: offsets of batches grow; `recovery_point <= log_end_offset`, and what lies before the recovery point has
+been synced.
+
+Source: thesis ch. 6.2 and 9.5; Kafka's `UnifiedLog`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import NO_TIMESTAMP, RecordBatch, assign_offsets, iter_batches, parse_batch
+from hmb.records.reading import MAGIC_POSITION
+from hmb.storage.config import LogConfig
+from hmb.storage.files import FileRegion, sync_directory
+from hmb.storage.loader import LoadedLog, load
+from hmb.storage.producer_state import EXPIRATION_MS, ProducedBatch, snapshot_path
+from hmb.storage.segment import Segment
+from hmb.storage.time_index import TimestampOffset
+from hmb.storage.watchers import Watchers
+
+LOGGER = logging.getLogger(__name__)
+NO_PRODUCER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """Offsets of what was appended, both included; log_append_time in ms, -1 where producers set the timestamps."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time: int
+    log_start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogSlice:
+    """What a read found: the bytes, which may be none, and the offsets that the log had at that moment."""
+
+    records: FileRegion | None
+    log_start_offset: int
+    high_watermark: int
+
+    @property
+    def size(self) -> int:
+        return self.records.size if self.records else 0
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Log:
+    """One partition's log in one directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        *,
+        recovery_point: int = 0,
+        clean: bool = False,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        """Open or make the log.  `clean`: it was closed properly; else all from `recovery_point` on is checked."""
+        self.directory = directory
+        self.config = config
+        self.leader_epoch = 0
+        self._clock = clock
+        # Guards everything below; appends write under it, reads only look up the end under it.  Taken after
+        # _flush_lock.
+        self._lock = threading.Lock()
+        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean)
+        self._segments = loaded.segments
+        self._producers = loaded.producers
+        self._end_offset = loaded.end_offset
+        self.watchers = Watchers()  # of appends
+        self._failure: OSError | None = None
+        # Held during a sync: whoever waits for it finds that the next sync, or even the last one, was for him too.
+        self._flush_lock = threading.Lock()
+        self.recovery_point = loaded.end_offset if clean else min(recovery_point, loaded.end_offset)
+        self._directory_synced = False
+
+    # -- what it holds
+
+    @property
+    def log_start_offset(self) -> int:
+        return self._segments[0].base_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        return self._end_offset
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        return tuple(self._segments)
+
+    # -- append
+
+    def append(self, records: memoryview) -> AppendResult:
+        """Append what a producer sent: record batches v2, or messages v0 or v1.
+
+        Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, OUT_OF_ORDER_SEQUENCE_NUMBER,
+        INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended.
+        """
+        if len(records) <= MAGIC_POSITION:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are no batch")
+        return self._append_batch(records) if records[MAGIC_POSITION] >= 2 else self._append_messages(records)
+
+    def _append_batch(self, records: memoryview) -> AppendResult:
+        batch = parse_batch(records)
+        assert isinstance(batch, RecordBatch)
+        self._check_batch(batch, len(records))
+        append_time = self._append_time()
+        if append_time != NO_TIMESTAMP:
+            batch = batch.with_log_append_time(append_time)
+        with self._lock:
+            if batch.producer_id != NO_PRODUCER:
+                args = batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence
+                if first := self._producers.check(*args):
+                    return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
+            base_offset = self._end_offset
+            last_offset = base_offset + batch.last_offset_delta
+            parts = batch.stamped(base_offset, self.leader_epoch)
+            self._append_parts(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset))
+            if batch.producer_id != NO_PRODUCER:
+                produced = ProducedBatch(
+                    batch.base_sequence, batch.last_sequence, base_offset, last_offset, batch.max_timestamp
+                )
+                self._producers.update(batch.producer_id, batch.producer_epoch, produced)
+        return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
+
+    def _append_messages(self, records: memoryview) -> AppendResult:
+        if len(records) > self.config.max_message_bytes:
+            for message in iter_batches(records):
+                self._check_size(message.size)
+        append_time = self._append_time()
+        with self._lock:
+            base_offset = self._end_offset
+            assigned = assign_offsets(
+                records, base_offset, log_append_time=None if append_time == NO_TIMESTAMP else append_time
+            )
+            first = parse_batch(assigned.data)
+            newest = TimestampOffset(assigned.max_timestamp, assigned.offset_of_max_timestamp)
+            self._append_parts([assigned.data], first.last_offset, assigned.last_offset, newest)
+        return AppendResult(base_offset, assigned.last_offset, append_time, self.log_start_offset)
+
+    def _check_batch(self, batch: RecordBatch, length: int) -> None:
+        self._check_size(batch.size)
+        batch.check()
+        batch.validate()
+        if batch.size != length:
+            raise KafkaError(ErrorCode.INVALID_RECORD, f"one batch of {batch.size} bytes expected, {length} bytes came")
+
+    def _check_size(self, size: int) -> None:
+        if size > self.config.max_message_bytes:
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"batch of {size} bytes, max.message.bytes is {self.config.max_message_bytes}",
+            )
+
+    def _append_time(self) -> int:
+        return self._clock() if self.config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
+
+    def _append_parts(
+        self,
+        parts: Sequence[bytes | bytearray | memoryview],
+        first_batch_end: int,
+        last_offset: int,
+        newest: TimestampOffset,
+    ) -> None:
+        """Write, count on, wake the fetches that wait.  Under the lock."""
+        self._raise_if_failed()
+        try:
+            active = self._segments[-1]
+            if active.is_full(sum(map(len, parts)), last_offset, newest.timestamp):
+                active = self._roll()
+            active.append(parts, first_batch_end, newest)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
+        self._end_offset = last_offset + 1
+        self.watchers.wake_all()
+
+    def _roll(self) -> Segment:
+        """Close the active segment and start the next one, at the log's end."""
+        self._segments[-1].seal()
+        self._producers.expire(self._clock() - EXPIRATION_MS)
+        self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
+        segment = Segment(self.directory, self._end_offset, self.config)
+        self._segments.append(segment)
+        self._directory_synced = False
+        LOGGER.info("rolled %s at offset %d", self.directory.name, self._end_offset)
+        return segment
+
+    # -- read
+
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True) -> LogSlice:
+        """The bytes from `offset` on, at most `max_bytes`, from one segment; `at_least_one`: a larger batch all the
+        same.
+
+        Raises OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
+        """
+        with self._lock:
+            end_offset, active = self._end_offset, self._segments[-1]
+            active_size = active.size
+            segments = self._segments[max(0, self._segment_number(offset)) :]
+            start_offset = self.log_start_offset
+        if not start_offset <= offset <= end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not in {start_offset} .. {end_offset} of {self.directory.name}",
+            )
+        for segment in segments if offset < end_offset else ():
+            # A segment in which nothing follows the offset (it was compacted, or is damaged) leaves it to the next one.
+            region = segment.read(offset, max_bytes, active_size if segment is active else segment.size)
+            if region is not None:
+                fits = at_least_one or region.size <= max_bytes
+                return LogSlice(region if fits else None, start_offset, end_offset)
+        return LogSlice(None, start_offset, end_offset)
+
+    def _segment_number(self, offset: int) -> int:
+        """The number of the segment where `offset` belongs; -1 before the first."""
+        return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record that is not older than `timestamp` (ms)."""
+        for segment in self.segments:
+            if segment.max_timestamp >= timestamp and (found := segment.first_at_or_after(timestamp, segment.size)):
+                return found
+        return None
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the greatest timestamp; None where no record has one (KIP-734)."""
+        newest = max(self.segments, key=lambda segment: segment.max_timestamp)
+        return None if newest.max_timestamp == NO_TIMESTAMP else self.offset_for_timestamp(newest.max_timestamp)
+
+    # -- disk
+
+    def flush(self, end_offset: int | None = None) -> None:
+        """Return once everything before `end_offset` (default: the log's end) is on disk.
+
+        After a sync has failed nobody knows what the disk holds, so the log takes nothing more: KAFKA_STORAGE_ERROR.
+        """
+        wanted = self._end_offset if end_offset is None else end_offset
+        with self._flush_lock:
+            self._raise_if_failed()
+            if self.recovery_point >= wanted:
+                return  # somebody else's sync has covered it
+            with self._lock:
+                reached = self._end_offset
+                unsynced = self._segments[self._segment_number(self.recovery_point) :]
+                directory_synced, self._directory_synced = self._directory_synced, True
+            try:
+                for segment in unsynced:
+                    segment.flush()
+                if not directory_synced:
+                    sync_directory(self.directory)
+                    sync_directory(self.directory.parent)
+            except OSError as error:
+                self._failure = error
+                self._raise_if_failed()
+            self.recovery_point = reached
+
+    def _raise_if_failed(self) -> None:
+        if self._failure is not None:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{self.directory} could not be synced ({self._failure}); mend the disk, restart",
+            )
+
+    def close(self) -> None:
+        """Sync all, leave a snapshot of the producers, let go of the files."""
+        self.flush()
+        with self._lock:
+            self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
+            for segment in self._segments:
+                segment.close()

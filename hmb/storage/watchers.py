@@ -1,0 +1,46 @@
+"""Waiting for something to happen to one of several things: a fetch waits for any of its logs, or for the broker's
+stop.
+
+Each thing has a set of watchers; a watcher may be in several.  To miss nothing, first watch, then look, then wait.
+"""
+
+from __future__ import annotations
+
+import threading
+
+
+class Watcher:
+    """One waiting thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def wake(self) -> None:
+        self._event.set()
+
+    def wait(self, seconds: float) -> None:
+        """Return at the first wake-up since the last wait, or after `seconds`."""
+        self._event.wait(seconds)
+        self._event.clear()
+
+
+class Watchers:
+    """Those who watch one thing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards the set; held for a moment only, no other lock is taken under it
+        self._watchers: set[Watcher] = set()
+
+    def add(self, watcher: Watcher) -> None:
+        with self._lock:
+            self._watchers.add(watcher)
+
+    def discard(self, watcher: Watcher) -> None:
+        with self._lock:
+            self._watchers.discard(watcher)
+
+    def wake_all(self) -> None:
+        if self._watchers:  # mostly nobody waits, and this is on the way of every produce
+            with self._lock:
+                for watcher in self._watchers:
+                    watcher.wake()

@@ -1,0 +1,60 @@
+"""Batches and logs for the storage tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hmb.records import Codec, Record, TimestampType, encode_batch, encode_message_set, read_records
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+
+LogMaker = Callable[..., Log]
+
+
+def records(count: int, *, first_timestamp: int = 1_000, size: int = 20) -> list[Record]:
+    return [
+        Record(i, first_timestamp + i, None, f"{i}".encode().ljust(size, b"."), (), TimestampType.CREATE_TIME)
+        for i in range(count)
+    ]
+
+
+def batch(count: int = 1, **options: object) -> memoryview:
+    """A record batch as a producer sends it."""
+    record_options = {name: options.pop(name) for name in ("first_timestamp", "size") if name in options}
+    return memoryview(encode_batch(records(count, **record_options), **options))  # type: ignore[arg-type]
+
+
+def messages(count: int = 1, magic: int = 0, codec: Codec = Codec.NONE) -> memoryview:
+    """A message set as an old producer sends it."""
+    return memoryview(encode_message_set(records(count), magic, codec))
+
+
+def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:
+    """Every record of a log, by reading on from each last offset, as a consumer does."""
+    found: list[Record] = []
+    offset = log.log_start_offset
+    while region := log.read(offset, max_bytes).records:
+        new = [record for record in read_records(region.read()) if record.offset >= offset]
+        if not new:
+            break
+        found += new
+        offset = new[-1].offset + 1
+    return found
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    path = tmp_path / "events-0"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def open_log(directory: Path) -> LogMaker:
+    def open_log(*, clean: bool = True, recovery_point: int = 0, **config: object) -> Log:
+        return Log(directory, LogConfig(**config), recovery_point=recovery_point, clean=clean)  # type: ignore[arg-type]
+
+    return open_log
