@@ -1,0 +1,43 @@
+"""One module per API, and the one table of them.
+
+Dispatch, the ApiVersions answer and the documentation all read HANDLERS, so an API is served, advertised and documented
+by one line here.  A handler is `handle(request, context) -> response`, or None where no answer is wanted (acks=0).  It
+translates: message -> call of the domain (topics, logs) -> message; what the domain raises as KafkaError becomes an
+error code in it.
+
+Each handler's docstring has four parts: versions, behaviour, version notes, left out.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hmb.broker.handlers import (
+    api_versions,
+    create_topics,
+    delete_topics,
+    fetch,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
+from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.schema import Request
+
+HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
+    ProduceRequest: produce.handle,
+    FetchRequest: fetch.handle,
+    ListOffsetsRequest: list_offsets.handle,
+    MetadataRequest: metadata.handle,
+    ApiVersionsRequest: api_versions.handle,
+    CreateTopicsRequest: create_topics.handle,
+    DeleteTopicsRequest: delete_topics.handle,
+    InitProducerIdRequest: init_producer_id.handle,
+}

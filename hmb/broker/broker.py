@@ -1,0 +1,114 @@
+"""The broker: its parts put together, started and stopped."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hmb.broker.config import BrokerConfig
+from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.listeners import parse_listeners
+from hmb.broker.server import Server
+from hmb.broker.topics import Topics
+from hmb.coordinator.producer_ids import ProducerIds
+from hmb.storage.log_manager import LogManager
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Broker:
+    """A broker in this process.
+
+    `with Broker() as broker:` runs one on a free port with a temporary directory that is removed at the end; with
+    `data_dir` the records stay.  `config` takes names and values of `server.properties`; `host` and `port` stand for
+    `listeners`.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | Path | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        """Raises ConfigError."""
+        properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
+        self._config = BrokerConfig.from_properties(properties)
+        self._listeners = parse_listeners(self._config)
+        self._data_dir = Path(data_dir) if data_dir is not None else None
+        self._temporary: Path | None = None
+        self._stop = Stop()
+        self._logs: LogManager | None = None
+        self._server: Server | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect first, `host:port`, comma-separated; known once the broker is started."""
+        if self._server is None:
+            raise RuntimeError("the broker is not started")
+        return ",".join(listener.advertised for listener in self._server.listeners)
+
+    @property
+    def data_dir(self) -> Path:
+        if self._logs is None:
+            raise RuntimeError("the broker is not started")
+        return self._logs.directory
+
+    def start(self) -> Self:
+        """Take the addresses, open the logs, then accept connections.  Raises BindError, DataDirectoryError."""
+        _allow_many_files()
+        self._server = Server(self._listeners)
+        try:
+            self._open(self._server)
+        except BaseException:
+            self.stop()
+            raise
+        LOGGER.info("listening on %s, data in %s", self.bootstrap_servers, self.data_dir)
+        return self
+
+    def _open(self, server: Server) -> None:
+        if self._data_dir is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
+        directory = self._data_dir or self._temporary
+        assert directory is not None
+        self._logs = LogManager(directory, node_id=self._config.broker_id)
+        context = BrokerContext(
+            config=self._config,
+            cluster_id=self._logs.cluster_id,
+            topics=Topics(self._logs, self._config),
+            producer_ids=ProducerIds(directory / "producer-ids"),
+            stop=self._stop,
+        )
+        server.start(context)
+
+    def stop(self) -> None:
+        """Answer what is under way, close the connections, sync and close the logs.  Within 5 s."""
+        self._stop.request()
+        if self._server is not None:
+            self._server.stop()
+        if self._logs is not None:
+            self._logs.close()
+            self._logs = None
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _allow_many_files() -> None:
+    """Each connection and each log that is written to holds descriptors; the usual limit, 1024, is soon reached."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,120 @@
+"""The broker's settings, under the names of Kafka's `server.properties`.
+
+One line declares a setting: its Kafka name, default, least value and meaning.  Settings that are defaults for topics
+belong to `LogConfig` (storage/config.py); LOG_DEFAULTS says which broker name sets which of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hmb.storage.config import MIB, LogConfig
+
+LOG_DEFAULTS = {
+    "log.segment.bytes": "segment.bytes",
+    "log.roll.ms": "segment.ms",
+    "log.index.size.max.bytes": "segment.index.bytes",
+    "log.index.interval.bytes": "index.interval.bytes",
+    "message.max.bytes": "max.message.bytes",
+    "log.message.timestamp.type": "message.timestamp.type",
+}
+ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
+
+
+class ConfigError(Exception):
+    """A value that a setting cannot take; says which, and what it can take."""
+
+
+def _key(name: str, default: object, doc: str, minimum: int | None = None) -> Any:
+    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """All settings of a broker.  Sizes in bytes, times in ms."""
+
+    # fmt: off
+    broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0)
+    listeners: str             = _key("listeners", "PLAINTEXT://127.0.0.1:9092", "where to listen: NAME://host:port")
+    advertised_listeners: str  = _key("advertised.listeners", "", "what clients are told to connect to")
+    log_dirs: str              = _key("log.dirs", "hmb-data", "the data directory (one)")
+    num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1)
+    auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
+    request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1)
+    max_connections: int       = _key("max.connections", 4096, "most connections at once", 1)
+    connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)
+    fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024)
+    flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
+    max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
+    log: LogConfig             = field(default=LogConfig())
+    # fmt: on
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
+        """Settings from name=value pairs; unknown names are left out (see `unknown_names`).  Raises ConfigError."""
+        values: dict[str, object] = {}
+        topic_values: dict[str, str] = {}
+        for name, text in properties.items():
+            name = ALIASES.get(name, name)
+            if name in LOG_DEFAULTS:
+                topic_values[LOG_DEFAULTS[name]] = text
+            elif name in BROKER_KEYS:
+                values[BROKER_KEYS[name].name] = parse_value(name, text, BROKER_KEYS[name])
+        return cls(**values, log=log_config(topic_values, LogConfig()))  # type: ignore[arg-type]
+
+
+BROKER_KEYS = {f.metadata["name"]: f for f in dataclasses.fields(BrokerConfig) if f.metadata}
+TOPIC_KEYS = {f.name.replace("_", "."): f for f in dataclasses.fields(LogConfig)}
+
+
+def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
+    """A topic's settings: `default` with what the topic sets.  Raises ConfigError."""
+    for name in configs:
+        if name not in TOPIC_KEYS:
+            raise ConfigError(
+                f"unknown topic config {name!r}{_nearest(name, TOPIC_KEYS)}; known: {', '.join(TOPIC_KEYS)}"
+            )
+    values = {TOPIC_KEYS[name].name: parse_value(name, text, TOPIC_KEYS[name]) for name, text in configs.items()}
+    return dataclasses.replace(default, **values)  # type: ignore[arg-type]
+
+
+def parse_value(name: str, text: str, key: dataclasses.Field[Any]) -> int | str | bool:
+    """A setting's value from its text.  Raises ConfigError."""
+    if key.type == "bool":
+        if text.lower() not in ("true", "false"):
+            raise ConfigError(f"{name}={text}: must be true or false")
+        return text.lower() == "true"
+    if key.type == "int":
+        minimum = key.metadata.get("minimum")
+        try:
+            value = int(text)
+        except ValueError:
+            raise ConfigError(f"{name}={text}: must be a whole number") from None
+        if minimum is not None and value < minimum:
+            raise ConfigError(f"{name}={text}: must be at least {minimum}")
+        return value
+    choices = key.metadata.get("choices")
+    if choices and text not in choices:
+        raise ConfigError(f"{name}={text}: must be one of {', '.join(choices)}")
+    return text
+
+
+def unknown_names(properties: Iterable[str]) -> list[str]:
+    """A warning for each name that is no setting, with the nearest that is."""
+    known = [*BROKER_KEYS, *LOG_DEFAULTS, *ALIASES]
+    return [f"unknown setting {name!r}{_nearest(name, known)}" for name in properties if name not in known]
+
+
+def environment_properties(environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings from variables such as HMB_LOG_SEGMENT_BYTES, which sets log.segment.bytes."""
+    names = {"HMB_" + name.upper().replace(".", "_"): name for name in [*BROKER_KEYS, *LOG_DEFAULTS, *ALIASES]}
+    return {names[variable]: value for variable, value in environment.items() if variable in names}
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(name, list(known), 1)
+    return f", did you mean {matches[0]!r}?" if matches else ""

@@ -1,0 +1,109 @@
+"""One client's connection and its thread: read a frame, dispatch it, send the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable, Sequence
+
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.errors import CloseConnection
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.protocol.primitives import Part
+from hmb.storage.files import FileRegion
+
+LOGGER = logging.getLogger(__name__)
+SEND_TIMEOUT = 30.0  # seconds: a reader that never reads is cut off
+MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
+READ_BUFFER = 128 * 1024  # bytes: pipelined requests come in with one system call
+
+
+class Connection:
+    """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
+
+    Every wait has an end: a read after `idle` seconds, a write after SEND_TIMEOUT.  Both limits are the kernel's
+    (SO_RCVTIMEO, SO_SNDTIMEO), because a timeout of Python's costs a poll() before each read.
+    """
+
+    def __init__(
+        self,
+        client: socket.socket,
+        peer: str,
+        dispatcher: Dispatcher,
+        *,
+        idle: float,
+        max_request: int,
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        self._socket = client
+        self._peer = peer
+        self._dispatcher = dispatcher
+        self._max_request = max_request
+        self._on_close = on_close
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
+        self.thread = threading.Thread(target=self._run, name=f"connection-{peer}", daemon=True)
+
+    def stop_reading(self) -> None:
+        """The request under way is answered, no further one is read."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RD)
+
+    def close(self) -> None:
+        """Cut it off, whatever it is doing."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except (CloseConnection, ProtocolError) as error:
+            LOGGER.warning("closing %s: %s", self._peer, error)
+        except OSError as error:
+            LOGGER.info("lost %s: %s", self._peer, error)
+        finally:
+            self._socket.close()
+            self._on_close(self)
+
+    def _serve(self) -> None:
+        # A file on the descriptor reads without Python code in between, unlike socket.makefile.
+        with open(self._socket.fileno(), "rb", buffering=READ_BUFFER, closefd=False) as stream:
+            while (frame := read_frame(stream, self._max_request)) is not None:
+                parts = self._dispatcher.dispatch(frame)
+                if parts is not None:
+                    send(self._socket, parts)
+
+
+def send(client: socket.socket, parts: Sequence[Part]) -> None:
+    """Send an answer: bytes as they are, file regions by sendfile, from page cache to socket.  Raises OSError."""
+    pending: list[bytes | bytearray | memoryview] = []
+    for part in parts:
+        if isinstance(part, FileRegion):
+            # MSG_MORE: the region follows, so no packet needs to go out for a header of a few bytes.
+            client.sendall(b"".join(pending), MSG_MORE)
+            pending.clear()
+            _send_region(client, part)
+        else:
+            assert isinstance(part, (bytes, bytearray, memoryview))
+            pending.append(part)
+    if pending:
+        client.sendall(b"".join(pending) if len(pending) > 1 else pending[0])
+
+
+def _send_region(client: socket.socket, region: FileRegion) -> None:
+    position, end = region.position, region.position + region.size
+    while position < end:
+        sent = os.sendfile(client.fileno(), region.file.fileno(), position, end - position)
+        if not sent:
+            raise OSError(f"{region.file.name} ends at {position}, {end - position} bytes before it should")
+        position += sent
+
+
+def _timeval(seconds: float) -> bytes:
+    return struct.pack("@ll", int(seconds), int(seconds % 1 * 1_000_000))

@@ -1,0 +1,49 @@
+"""What a handler gets beside its request."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from hmb.broker.config import BrokerConfig
+from hmb.broker.listeners import Listener
+from hmb.broker.topics import Topics
+from hmb.coordinator.producer_ids import ProducerIds
+from hmb.protocol.headers import RequestHeader
+from hmb.storage.watchers import Watchers
+
+
+@dataclass(slots=True)
+class Stop:
+    """The broker's stop: those who wait for something else watch it too."""
+
+    requested: threading.Event = field(default_factory=threading.Event)
+    watchers: Watchers = field(default_factory=Watchers)
+
+    def request(self) -> None:
+        self.requested.set()
+        self.watchers.wake_all()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerContext:
+    """The parts of the broker that handlers work on."""
+
+    config: BrokerConfig
+    cluster_id: str
+    topics: Topics
+    producer_ids: ProducerIds
+    stop: Stop
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One request's surroundings."""
+
+    broker: BrokerContext
+    listener: Listener
+    header: RequestHeader
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version

@@ -1,0 +1,63 @@
+"""From a frame to an answer: decode, find the handler, encode.
+
+Errors go three ways, by whose fault they are.  What a handler foresees it puts into its response as an error code.  A
+peer that breaks the protocol (ProtocolError) is cut off, since nothing it sends after that can be trusted to start
+where it should; only an ApiVersions request of an unknown version gets an answer, because that is how a newer client
+finds out what we speak.  And a fault of ours, any other exception, closes that one connection, with the traceback in
+the log, and no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hmb.broker.context import BrokerContext, RequestContext
+from hmb.broker.errors import CloseConnection
+from hmb.broker.handlers import HANDLERS, api_versions
+from hmb.broker.listeners import Listener
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ServerConnection, UnsupportedVersion
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.headers import RequestHeader
+from hmb.protocol.primitives import Part
+from hmb.protocol.schema import Request, Response
+
+LOGGER = logging.getLogger(__name__)
+Handler = Callable[[Any, RequestContext], Response | None]
+
+
+class Dispatcher:
+    """The requests of one connection."""
+
+    def __init__(
+        self, broker: BrokerContext, listener: Listener, handlers: Mapping[type[Request], Handler] = HANDLERS
+    ) -> None:
+        self._broker = broker
+        self._listener = listener
+        self._handlers = handlers
+        self._connection = ServerConnection()
+
+    def dispatch(self, frame: memoryview) -> list[Part] | None:
+        """Answer one request; None where it wants no answer.  Raises CloseConnection."""
+        try:
+            header, request = self._connection.receive(frame)
+        except UnsupportedVersion as error:
+            if error.header.api_key != ApiKey.API_VERSIONS:
+                raise CloseConnection(str(error)) from error
+            return self._connection.respond(error.header, api_versions.for_unknown_version(), version=0)
+        except ProtocolError as error:
+            raise CloseConnection(f"malformed request: {error}") from error
+        response = self._handle(header, request)
+        return None if response is None else self._connection.respond(header, response)
+
+    def _handle(self, header: RequestHeader, request: Request) -> Response | None:
+        try:
+            return self._handlers[type(request)](request, RequestContext(self._broker, self._listener, header))
+        except CloseConnection:
+            raise
+        except Exception as error:
+            what = f"{type(request).__name__} v{header.api_version} of client {header.client_id!r}"
+            LOGGER.exception("%s failed", what)
+            raise CloseConnection(f"{what} failed") from error

@@ -1,0 +1,40 @@
+"""ApiVersions: which APIs this broker speaks, in which versions.
+
+Versions: 0-4, flexible from 3; the response's header stays at version 0 in all of them. Behaviour: answers from the
+table of handlers, so nothing is advertised that is not served.  A request of a version that we do not
+    know gets error 35 (UNSUPPORTED_VERSION) in a version 0 body together with the list, whatever the client sent; it
+tries again.
+Version notes: 3 brought the client's name and version, which we log; 4 lets a feature's least version be 0.
+Left out: features; a single broker has none to agree on with others.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from hmb.broker import handlers
+from hmb.broker.context import RequestContext
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+LOGGER = logging.getLogger(__name__)
+
+
+def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    LOGGER.debug("client %s %s", request.client_software_name, request.client_software_version)
+    return _response(ErrorCode.NONE)
+
+
+def for_unknown_version() -> ApiVersionsResponse:
+    """The answer to a request of a version that we cannot decode; to be sent in version 0."""
+    return _response(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def _response(error_code: ErrorCode) -> ApiVersionsResponse:
+    api_keys = [
+        ApiVersionsResponse.ApiVersion(
+            api_key=request.api_key, min_version=request.versions[0], max_version=request.versions[-1]
+        )
+        for request in handlers.HANDLERS
+    ]
+    return ApiVersionsResponse(error_code=error_code, api_keys=api_keys)

@@ -1,0 +1,83 @@
+"""ListOffsets: the offset of a point in time, or of a log's ends.
+
+Versions: 0-11, flexible from 6. Behaviour: a timestamp (ms) is answered with the first record that is not older, (-1,
+-1) where there is none.  Special timestamps:
+    -1 the log's end, -2 its start, -3 the record with the greatest timestamp, -4 the start of what is on local disk.
+Version notes: 0 answers with a list, newest first: the log's end and the starts of segments that were last written
+    before the time, at most `max_num_offsets`; 2 brought the isolation level, 4 leader epochs, 7 and 8 the special
+    timestamps -3 and -4.
+Left out: tiered storage: its timestamps -5 and -6 get (-1, -1), as from a Kafka broker without remote logs.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.broker.handlers.fetch import check_epoch
+from hmb.broker.topics import NO_ID
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.records import NO_TIMESTAMP
+from hmb.storage.log import Log
+from hmb.storage.time_index import TimestampOffset
+
+Wanted = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+TopicResponse = ListOffsetsResponse.ListOffsetsTopicResponse
+PartitionResponse = TopicResponse.ListOffsetsPartitionResponse
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
+TIERED = (-5, -6)
+FIRST_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+
+
+def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        topic_response = TopicResponse(name=topic.name)
+        response.topics.append(topic_response)
+        for wanted in topic.partitions:
+            answer = PartitionResponse(partition_index=wanted.partition_index)
+            topic_response.partitions.append(answer)
+            with answering(answer):
+                log = context.broker.topics.log(topic.name, NO_ID, wanted.partition_index)
+                if context.version == 0:
+                    answer.old_style_offsets = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
+                else:
+                    _answer(log, wanted, answer, context.version)
+    return response
+
+
+def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int) -> None:
+    check_epoch(wanted.current_leader_epoch, log)
+    found = _find(log, wanted.timestamp, version)
+    if found is not None:
+        answer.timestamp, answer.offset = found
+        if version >= 4:
+            answer.leader_epoch = log.leader_epoch
+
+
+def _find(log: Log, timestamp: int, version: int) -> TimestampOffset | None:
+    if version < FIRST_VERSION.get(timestamp, 0):
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} needs ListOffsets v{FIRST_VERSION[timestamp]}"
+        )
+    if timestamp == LATEST:
+        return TimestampOffset(NO_TIMESTAMP, log.high_watermark)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return TimestampOffset(NO_TIMESTAMP, log.log_start_offset)
+    if timestamp == MAX_TIMESTAMP:
+        return log.offset_of_max_timestamp()
+    return None if timestamp in TIERED else log.offset_for_timestamp(timestamp)
+
+
+def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
+    """Version 0's answer; times of segments are those of their files, for old messages have no timestamps."""
+    if timestamp == EARLIEST:
+        return [log.log_start_offset][:count]
+    starts = [
+        segment.base_offset
+        for segment in log.segments
+        if timestamp == LATEST or segment.path.stat().st_mtime * 1000 <= timestamp
+    ]
+    if timestamp == LATEST:
+        starts.append(log.high_watermark)
+    return sorted(set(starts), reverse=True)[: max(0, count)]

@@ -1,0 +1,82 @@
+"""Produce: append record batches to partitions.
+
+Versions: 0-13, flexible from 9. Behaviour: each partition's records go to its log, which checks them and gives them
+offsets; each partition has its own error code.
+    acks=1 and acks=-1 (all) differ by the disk only, as one broker has no followers: acks=-1 is answered after a sync
+    (`log.flush.acks.all`).  acks=0 is not answered at all; an error then closes the connection, the only sign there is.
+Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a partition;
+    zstd from 7 on; 13 names topics by id.
+Left out: transactional batches, refused with INVALID_TXN_STATE; per-record errors (`record_errors`).
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import CloseConnection, answering
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.records import RecordBatch, parse_batch
+from hmb.records.compression import Codec
+from hmb.storage.log import Log
+
+TopicResponse = ProduceResponse.TopicProduceResponse
+PartitionResponse = TopicResponse.PartitionProduceResponse
+FIRST_VERSION_OF_BATCHES = 3
+FIRST_VERSION_OF_ZSTD = 7
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+
+
+def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
+    response = ProduceResponse()
+    appended: list[tuple[Log, PartitionResponse]] = []
+    for topic in request.topic_data:
+        topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
+        response.responses.append(topic_response)
+        for partition in topic.partition_data:
+            answer = PartitionResponse(index=partition.index, base_offset=-1)
+            topic_response.partition_responses.append(answer)
+            with answering(answer):
+                records = _checked(partition.records, request.acks, context.version)
+                log = context.broker.topics.log(topic.name, topic.topic_id, partition.index)
+                result = log.append(records)
+                answer.base_offset = result.base_offset
+                answer.log_append_time_ms = result.log_append_time
+                answer.log_start_offset = result.log_start_offset
+                appended.append((log, answer))
+    if request.acks == ACKS_ALL and context.broker.config.flush_acks_all:
+        for log, answer in appended:
+            with answering(answer):
+                log.flush()
+    if request.acks == ACKS_NONE:
+        _close_on_error(response)
+        return None
+    return response
+
+
+def _checked(records: memoryview | None, acks: int, version: int) -> memoryview:
+    """The records of one partition, if this version may carry them.  Raises KafkaError."""
+    if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be 0, 1 or -1")
+    if not records:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "no records")
+    if version < FIRST_VERSION_OF_BATCHES:
+        return records
+    batch = parse_batch(records)
+    if not isinstance(batch, RecordBatch):
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD, f"Produce v{version} takes record batches v2, not magic {batch.magic}"
+        )
+    if batch.codec is Codec.ZSTD and version < FIRST_VERSION_OF_ZSTD:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
+    if batch.is_transactional:
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
+    return records
+
+
+def _close_on_error(response: ProduceResponse) -> None:
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                raise CloseConnection(
+                    f"produce with acks=0 to {topic.name}-{partition.index}: error {partition.error_code}"
+                )

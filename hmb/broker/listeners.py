@@ -1,0 +1,91 @@
+"""Where a broker listens, and where it tells its clients to connect to.
+
+A client's first connection may come by any address; its next ones go to what the Metadata answer names, the advertised
+address of the listener that it came by.  A port of 0 is chosen by the system when the listener is bound, and then
+advertised.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+
+from hmb.broker.config import BrokerConfig, ConfigError
+
+LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
+BACKLOG = 512
+WILDCARDS = ("", "0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An address to listen on and the one to advertise for it."""
+
+    name: str
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+    def __str__(self) -> str:
+        return f"{_bracketed(self.host)}:{self.port}"
+
+    @property
+    def advertised(self) -> str:
+        return f"{_bracketed(self.advertised_host)}:{self.advertised_port}"
+
+
+class BindError(Exception):
+    """An address cannot be listened on; says why and what to do."""
+
+
+def parse_listeners(config: BrokerConfig) -> list[Listener]:
+    """The listeners that the settings name.  Raises ConfigError."""
+    advertised = {
+        name: (host, port) for name, host, port in _parse("advertised.listeners", config.advertised_listeners)
+    }
+    listeners = []
+    for name, host, port in _parse("listeners", config.listeners):
+        default_host = socket.gethostname() if host in WILDCARDS else host
+        told_host, told_port = advertised.pop(name, (default_host, port))
+        listeners.append(Listener(name, host, port, told_host, told_port))
+    if not listeners:
+        raise ConfigError("listeners is empty: nothing to listen on")
+    if advertised:
+        raise ConfigError(f"advertised.listeners names {', '.join(advertised)}, which is not among the listeners")
+    return listeners
+
+
+def bind(listener: Listener) -> tuple[socket.socket, Listener]:
+    """Listen; the listener comes back with the port that was bound.  Raises BindError."""
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((listener.host, listener.port))
+        bound.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BindError(
+            f"cannot listen on {listener}: {reason}; stop what uses it, or choose another address"
+        ) from error
+    port = bound.getsockname()[1]
+    return bound, Listener(
+        listener.name, listener.host, port, listener.advertised_host, listener.advertised_port or port
+    )
+
+
+def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
+    addresses = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = LISTENER.fullmatch(part)
+        if match is None or int(match["port"]) > 65535:
+            raise ConfigError(f"{setting}={text}: {part!r} is not NAME://host:port")
+        addresses.append((match["name"].upper(), match["host"].strip("[]"), int(match["port"])))
+    return addresses
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,111 @@
+"""The network: listeners, and a thread for each connection.
+
+Kafka answers one request of a connection after the other, in order.  So one thread per connection that blocks is all it
+takes: read a frame, answer it, read the next.  A long poll simply waits in its connection's thread.  Nothing is handed
+from thread to thread, which costs a broker in Python more than anything else (see the staged layout of the thesis, ch.
+9.2).
+
+Source: thesis ch. 9.2 (network layer).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Sequence
+
+from hmb.broker.connection import Connection
+from hmb.broker.context import BrokerContext
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.listeners import Listener, bind
+
+LOGGER = logging.getLogger(__name__)
+STOP_TIMEOUT = 4.0  # seconds for the connections to finish what they are doing
+ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors
+
+
+class Server:
+    """Accepts connections on all listeners."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        """Listen; connections wait until `start`.  Raises BindError."""
+        self._connections: set[Connection] = set()
+        self._lock = threading.Lock()  # guards the set of connections
+        self._stopping = False
+        self._bound: list[tuple[socket.socket, Listener]] = []
+        try:
+            for listener in listeners:
+                self._bound.append(bind(listener))
+        except BaseException:
+            self._close_listeners()
+            raise
+        self._acceptors: list[threading.Thread] = []
+
+    @property
+    def listeners(self) -> list[Listener]:
+        return [listener for _, listener in self._bound]
+
+    def start(self, broker: BrokerContext) -> None:
+        """Accept connections."""
+        for bound, listener in self._bound:
+            acceptor = threading.Thread(
+                target=self._accept, args=(bound, listener, broker), name=f"accept-{listener}", daemon=True
+            )
+            self._acceptors.append(acceptor)
+            acceptor.start()
+
+    def stop(self) -> None:
+        """Accept no more, let the requests under way be answered, close all connections, within STOP_TIMEOUT."""
+        self._stopping = True
+        self._close_listeners()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            connection.stop_reading()
+        for thread in [*self._acceptors, *(connection.thread for connection in connections)]:
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        for connection in connections:
+            connection.close()
+
+    def _accept(self, bound: socket.socket, listener: Listener, broker: BrokerContext) -> None:
+        while not self._stopping:
+            try:
+                client, address = bound.accept()
+            except OSError as error:
+                if not self._stopping:  # out of descriptors: wait until some are free
+                    LOGGER.error("cannot accept on %s: %s", listener, error)
+                    time.sleep(ACCEPT_PAUSE)
+                continue
+            self._admit(client, f"{address[0]}:{address[1]}", listener, broker)
+
+    def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
+        with self._lock:
+            if self._stopping or len(self._connections) >= broker.config.max_connections:
+                LOGGER.warning("refused %s: max.connections reached", peer)
+                client.close()
+                return
+            connection = Connection(
+                client,
+                peer,
+                Dispatcher(broker, listener),
+                idle=broker.config.connections_max_idle / 1000,
+                max_request=broker.config.request_max_bytes,
+                on_close=self._forget,
+            )
+            self._connections.add(connection)
+        connection.thread.start()
+
+    def _forget(self, connection: Connection) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+
+    def _close_listeners(self) -> None:
+        for bound, _ in self._bound:
+            with contextlib.suppress(OSError):
+                bound.shutdown(socket.SHUT_RDWR)  # wakes the accept() of its thread
+            bound.close()
