@@ -27,7 +27,7 @@ class ErrorCode(IntEnum):
     message: str
     retriable: bool
 
-    def __new__(cls, code: int, message: str, retriable: bool = False) -> Self:
+    def __new__(cls, code: int, message: str = "", retriable: bool = False) -> Self:
         member = int.__new__(cls, code)
         member._value_ = code
         member.message = message

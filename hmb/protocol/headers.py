@@ -7,10 +7,10 @@
     string  client_id (may be null)
     tagged fields (version 2)
 
-The headers have versions of their own, which follow from api key and version: `Request.header_version`.  The
+The headers have versions of their own, which follow from api key and version (`header_version` of a message).  The
 correlation id is the client's number for the request; the broker sends it back, and answers on one connection in the
-order of the requests.  `client_id` kept its int16 length when all other strings became compact, so that a broker can read this much
-of any request before it knows the version.
+order of the requests.  `client_id` kept its int16 length when all other strings became compact, so that a broker can
+read this much of any request before it knows the version.
 
 Source: KIP-482; RequestHeader.json and ResponseHeader.json (where the fields are called request_api_key, ...).
 """
