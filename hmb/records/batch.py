@@ -121,13 +121,15 @@ class RecordBatch(NamedTuple):
             raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
 
     def validate(self) -> None:
-        """INVALID_RECORD unless a producer may send this batch (on top of `check`)."""
+        """INVALID_RECORD (or INVALID_TIMESTAMP) unless a producer may send this batch, on top of `check`."""
         if self.is_control:
             raise _invalid("clients may not write control records")
         if not 0 < self.records_count == self.last_offset_delta + 1:
             raise _invalid(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
         if self.producer_id >= 0 > self.base_sequence:
             raise _invalid(f"producer id {self.producer_id} without a sequence number")
+        if self.attributes & LOG_APPEND_TIME_BIT:
+            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
         """The records, decompressed to `limit` bytes at most. Call `check` first."""

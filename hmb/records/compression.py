@@ -22,6 +22,7 @@ from hmb.records import lz4_frame, snappy_framing, zstd_frame
 DEFAULT_LIMIT = 32 << 20
 
 _GZIP_WBITS = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's header and trailer
+_GZIP_PIECE = 1 << 20
 
 
 class Codec(IntEnum):
@@ -94,21 +95,23 @@ def _decompress_into(codec: Codec, data: memoryview, output: bytearray, magic: i
 
 
 def _gunzip(data: memoryview, limit: int) -> bytes:
-    """gzip may be several members one after the other; zlib stops by itself once it has given out the limit."""
-    members: list[bytes] = []
+    """Piece by piece, and over all members: gzip data may be several streams one after the other."""
+    pieces: list[bytes] = []
     room = limit
     rest: bytes | memoryview = data
-    while rest or not members:
+    while rest or not pieces:
         stream = zlib.decompressobj(wbits=_GZIP_WBITS)
-        member = stream.decompress(rest, room + 1)
-        room -= len(member)
-        if room < 0:
-            raise _too_large(Codec.GZIP, limit)
-        if not stream.eof:
-            raise ValueError("the gzip stream is cut off")
-        members.append(member)
+        while not stream.eof:
+            piece = stream.decompress(rest, _GZIP_PIECE)
+            room -= len(piece)
+            if room < 0:
+                raise _too_large(Codec.GZIP, limit)
+            if not piece and not stream.eof:
+                raise ValueError("the gzip stream is cut off")
+            pieces.append(piece)
+            rest = stream.unconsumed_tail
         rest = stream.unused_data
-    return members[0] if len(members) == 1 else b"".join(members)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _too_large(codec: Codec, limit: int) -> KafkaError:

@@ -119,7 +119,7 @@ def _parse_header(data: memoryview) -> Frame:
 
 
 def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
-    """Each block with its size field (high bit: stored), up to the end mark; the end of the data serves as one too."""
+    """Each block with its size field (high bit: stored), up to the end mark."""
     position = frame.descriptor_end + 1
     while position + 4 <= len(data):
         (size,) = _UINT32.unpack_from(data, position)
@@ -130,6 +130,7 @@ def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
             raise LZ4FrameError(f"the LZ4 block at {position} is larger than allowed, or than what is left")
         yield size, data[start:end]
         position = end + (4 if frame.block_checksums else 0)
+    raise LZ4FrameError(f"the LZ4 frame ends at {len(data)} without its end mark")
 
 
 _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393

@@ -56,9 +56,13 @@ def decompress_into(data: memoryview, output: bytearray) -> int:
 
 def _blocks(data: memoryview) -> Iterator[memoryview]:
     if data[: len(MAGIC)] != MAGIC:
+        if not data:
+            raise SnappyError("no snappy data at all")
         yield data
         return
     position = len(HEADER)
+    if len(data) < position:
+        raise SnappyError("the snappy stream ends inside its header")
     while position < len(data):
         if position + 4 > len(data):
             raise SnappyError(f"the snappy stream ends inside a block size at {position}")

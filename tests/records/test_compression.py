@@ -1,0 +1,148 @@
+"""Every codec gives back what went in, and none can be made to take more memory than the limit."""
+
+import subprocess
+import sys
+import zlib
+
+import cramjam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import lz4_frame, snappy_framing
+from hmb.records.compression import Codec, codec_of, compress, decompress
+
+COMPRESSING = [codec for codec in Codec if codec is not Codec.NONE]
+MB = 1 << 20
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", Codec)
+@given(data=st.binary(max_size=200), times=st.sampled_from([1, 3, 1000]))
+def test_round_trip(codec: Codec, magic: int, data: bytes, times: int) -> None:
+    data *= times
+    assert decompress(codec, compress(codec, data, magic), magic=magic, limit=len(data)) == data
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_the_limit_is_exact(codec: Codec) -> None:
+    packed = compress(codec, bytes(100_000))
+    assert len(decompress(codec, packed, limit=100_000)) == 100_000
+    with pytest.raises(KafkaError) as refused:
+        decompress(codec, packed, limit=99_999)
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_cut_anywhere_is_an_error(codec: Codec) -> None:
+    packed = compress(codec, b"to be cut " * 20)
+    for size in range(len(packed)):
+        if codec is Codec.SNAPPY and size == len(snappy_framing.HEADER):
+            continue  # no block at all: an empty stream
+        with pytest.raises(KafkaError) as refused:
+            decompress(codec, packed[:size])
+        assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+@given(junk=st.binary(max_size=60))
+def test_junk_is_a_kafka_error(codec: Codec, junk: bytes) -> None:
+    for data in (junk, compress(codec, b"something longer than that")[:15] + junk):
+        try:
+            decompress(codec, data, limit=MB)
+        except KafkaError as error:
+            assert error.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE)
+
+
+def test_numbers_without_a_codec() -> None:
+    assert codec_of(0x1C) is Codec.ZSTD
+    with pytest.raises(KafkaError) as refused:
+        codec_of(5)
+    assert refused.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def test_gzip_of_several_members() -> None:
+    packed = compress(Codec.GZIP, b"one, ") + compress(Codec.GZIP, b"two")
+    assert decompress(Codec.GZIP, packed, limit=8) == b"one, two"
+    with pytest.raises(KafkaError):
+        decompress(Codec.GZIP, packed, limit=7)
+
+
+def test_snappy_plain_blocks_of_other_clients() -> None:
+    data = b"no framing at all" * 10
+    assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(data))) == data
+
+
+def test_snappy_frames_as_java_writes_them() -> None:
+    packed = compress(Codec.SNAPPY, bytes(40_000))
+    assert packed[:16] == bytes.fromhex("82 534e41505059 00 00000001 00000001")
+    first = int.from_bytes(packed[16:20], "big")
+    assert cramjam.snappy.decompress_raw_len(packed[20 : 20 + first]) == 32 * 1024
+
+
+def test_lz4_header_checksum_of_old_clients() -> None:
+    """KAFKA-3160: clients before 0.10 hashed the magic as well; the byte differs, and v0 readers ignore it."""
+    right, broken = compress(Codec.LZ4, b"x", magic=1), compress(Codec.LZ4, b"x", magic=0)
+    assert right[:7] == bytes.fromhex("04224d18 60 40 82")
+    assert broken[:7] == bytes.fromhex("04224d18 60 40 1a")
+    assert right[7:] == broken[7:]
+    assert decompress(Codec.LZ4, right, magic=0) == decompress(Codec.LZ4, broken, magic=0) == b"x"
+    with pytest.raises(KafkaError, match="checksum"):
+        decompress(Codec.LZ4, broken, magic=1)
+
+
+def test_lz4_frames_with_linked_blocks() -> None:
+    """LZ4 libraries link blocks by default; Kafka's Java reader refuses that, we read it."""
+    data = b"".join(b"%d " % n for n in range(40_000))
+    linked = bytes(cramjam.lz4.compress(data))
+    assert not linked[4] & 0x20
+    assert decompress(Codec.LZ4, linked, limit=len(data)) == data
+
+
+def test_lz4_header_checksum_is_xxhash() -> None:
+    frame = bytes(cramjam.lz4.compress(b"any"))
+    assert lz4_frame.header_checksum(frame[4:6]) == frame[6]
+
+
+def bomb(codec: Codec, megabytes: int) -> bytes:
+    """So many megabytes of zeros."""
+    if codec is Codec.GZIP:
+        stream = zlib.compressobj(wbits=31)
+        return b"".join([stream.compress(bytes(MB)) for _ in range(megabytes)]) + stream.flush()
+    return compress(codec, bytes(megabytes * MB))
+
+
+BOMB = """
+import resource, sys
+from hmb.protocol.errors import KafkaError
+from hmb.records.compression import Codec, decompress
+data = sys.stdin.buffer.read()
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+before = peak()
+try:
+    decompress(Codec[sys.argv[1]], data, limit=16 << 20)
+except KafkaError as error:
+    print(error.code.name, peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
+    """300 MB of zeros: refused, and the memory taken meanwhile is the limit and a window."""
+    command = [sys.executable, "-c", BOMB, codec.name]
+    run = subprocess.run(command, input=bomb(codec, 300), capture_output=True, check=True)
+    code, kilobytes = run.stdout.decode().split()
+    assert code == "MESSAGE_TOO_LARGE"
+    assert int(kilobytes) < 28 * 1024
+
+
+def test_a_snappy_claim_is_not_believed() -> None:
+    """A block of ten bytes that claims to hold 100 MB."""
+    claim = bytes([0x80, 0x80, 0x80, 0x32]) + b"abcdef"
+    with pytest.raises(KafkaError) as refused:
+        decompress(Codec.SNAPPY, claim, limit=1 << 40)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE

@@ -1,0 +1,191 @@
+"""Message sets v0 and v1: plain and compressed, and the offsets that the broker gives them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import (
+    Codec,
+    Message,
+    Record,
+    TimestampType,
+    assign_offsets,
+    encode_batch,
+    encode_message_set,
+    iter_batches,
+    parse_batch,
+    read_records,
+)
+from hmb.records.compression import compress
+from hmb.records.crc import crc32
+from hmb.records.message import encode_message
+from tests.records.record_strategies import record_lists
+
+OLD_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
+SMALL = [Record(timestamp=100 + n % 2, key=b"k%d" % n, value=b"value %d" % n) for n in range(4)]
+both_magics = pytest.mark.parametrize("magic", [0, 1])
+old_codecs = pytest.mark.parametrize("codec", OLD_CODECS)
+
+
+def as_stored(records: list[Record], magic: int) -> list[Record]:
+    """What of a record an old format keeps."""
+    kind = TimestampType.CREATE_TIME if magic else TimestampType.NO_TIMESTAMP_TYPE
+    return [Record(r.offset, r.timestamp if magic else -1, r.key, r.value, (), kind) for r in records]
+
+
+def at_offsets(records: list[Record], first: int, magic: int) -> list[Record]:
+    moved = as_stored(records, magic)
+    for offset, record in enumerate(moved, first):
+        record.offset = offset
+    return moved
+
+
+@both_magics
+@old_codecs
+@given(records=record_lists())
+def test_round_trip(magic: int, codec: Codec, records: list[Record]) -> None:
+    data = encode_message_set(records, magic, codec, keep_offsets=True)
+    assert list(read_records(data)) == as_stored(records, magic)
+    if codec is not Codec.NONE:
+        (wrapper,) = iter_batches(data)
+        assert (wrapper.base_offset, wrapper.last_offset) == (records[0].offset, records[-1].offset)
+        assert wrapper.max_timestamp == (max(record.timestamp for record in records) if magic else -1)
+
+
+def test_message_v0_byte_by_byte() -> None:
+    data = encode_message_set([Record(key=b"k", value=b"hello")], 0)
+    assert data.hex(" ") == (
+        "00 00 00 00 00 00 00 00 00 00 00 14 "  # offset, message size
+        "a4 cd ab 3a 00 00 "  # CRC, magic, attributes
+        "00 00 00 01 6b 00 00 00 05 68 65 6c 6c 6f"  # key, value
+    )
+
+
+def test_message_v1_byte_by_byte() -> None:
+    data = encode_message_set([Record(timestamp=1000)], 1)
+    assert data.hex(" ") == (
+        "00 00 00 00 00 00 00 00 00 00 00 16 "  # offset, message size
+        "a6 f6 e1 29 01 00 "  # CRC, magic, attributes
+        "00 00 00 00 00 00 03 e8 ff ff ff ff ff ff ff ff"  # timestamp, null key, null value
+    )
+
+
+@both_magics
+@old_codecs
+@given(records=record_lists(), first=st.integers(0, 2**40))
+def test_assigned_offsets_follow_on(magic: int, codec: Codec, records: list[Record], first: int) -> None:
+    data = encode_message_set(records, magic, codec)
+    plain = encode_message_set(SMALL, magic)
+    assigned = assign_offsets(plain + data + plain + data, first)
+    stored = at_offsets([*SMALL, *records, *SMALL, *records], first, magic)
+    assert list(read_records(assigned.data)) == stored
+    assert (assigned.count, assigned.last_offset) == (len(stored), stored[-1].offset)
+    assert assigned.max_timestamp == max(record.timestamp for record in stored)
+    for batch in iter_batches(assigned.data):
+        batch.check()
+        if magic and batch.max_timestamp == assigned.max_timestamp:
+            assert assigned.offset_of_max_timestamp == batch.last_offset
+            break
+
+
+@both_magics
+@old_codecs
+def test_log_append_time(magic: int, codec: Codec) -> None:
+    data = encode_message_set(SMALL, magic, codec)
+    assigned = assign_offsets(data + data, 10, log_append_time=5000)
+    records = list(read_records(assigned.data))
+    assert [record.offset for record in records] == list(range(10, 18))
+    if magic == 0:  # no place for a timestamp
+        assert assigned.max_timestamp == -1
+        return
+    assert {(r.timestamp, r.timestamp_type) for r in records} == {(5000, TimestampType.LOG_APPEND_TIME)}
+    first = next(iter_batches(assigned.data))
+    assert (assigned.max_timestamp, assigned.offset_of_max_timestamp) == (5000, first.last_offset)
+
+
+def test_a_v1_wrapper_with_relative_offsets_keeps_its_bytes() -> None:
+    data = encode_message_set(SMALL, 1, Codec.GZIP)
+    assert assign_offsets(data, 10_000).data[8:] == data[8:]
+
+
+def test_a_v1_wrapper_with_other_offsets_is_mended() -> None:
+    """Clients in other languages left absolute offsets, or zeros, inside."""
+    inside = b"".join([encode_message(0, 1, 0, 100, None, b"%d" % n) for n in range(3)])
+    wrapper = encode_message(0, 1, Codec.GZIP, 7, None, compress(Codec.GZIP, inside))
+    assigned = assign_offsets(wrapper, 20)
+    assert [(r.offset, r.timestamp, r.value) for r in read_records(assigned.data)] == [
+        (20, 100, b"0"),
+        (21, 100, b"1"),
+        (22, 100, b"2"),
+    ]
+    assert parse_batch(assigned.data).max_timestamp == 100  # not 7, as the client had it
+
+
+def refuse(data: bytes, **options: int) -> ErrorCode:
+    with pytest.raises(KafkaError) as refused:
+        assign_offsets(data, 0, **options)
+    return refused.value.code
+
+
+@both_magics
+def test_what_no_producer_may_send(magic: int) -> None:
+    inner = encode_message_set(SMALL, magic, Codec.GZIP)
+    nested = encode_message(0, magic, Codec.GZIP, 0, None, compress(Codec.GZIP, inner))
+    mixed = encode_message_set(SMALL, magic) + encode_message_set(SMALL, 1 - magic)
+    inner_mixed = encode_message(0, magic, Codec.GZIP, 0, None, compress(Codec.GZIP, mixed))
+    no_value = encode_message(0, magic, Codec.GZIP, 0, None, None)
+    empty = encode_message(0, magic, Codec.GZIP, 0, None, compress(Codec.GZIP, b""))
+    for data in (nested, mixed, inner_mixed, no_value, empty):
+        assert refuse(data) is ErrorCode.INVALID_RECORD
+    zstd = encode_message(0, magic, Codec.ZSTD, 0, None, compress(Codec.ZSTD, encode_message_set(SMALL, magic)))
+    assert refuse(zstd) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert refuse(encode_message(0, magic, 6, 0, None, b"")) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert refuse(encode_batch(SMALL)) is ErrorCode.CORRUPT_MESSAGE  # a set of messages, not a batch
+    bomb = encode_message_set([Record(value=bytes(1 << 20))], magic, Codec.GZIP)
+    assert refuse(bomb, limit=1 << 19) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_v1_message_may_not_claim_log_append_time() -> None:
+    stamped = [Record(timestamp=5, timestamp_type=TimestampType.LOG_APPEND_TIME)]
+    for codec in OLD_CODECS:
+        assert refuse(encode_message_set(stamped, 1, codec)) is ErrorCode.INVALID_TIMESTAMP
+
+
+@both_magics
+@old_codecs
+def test_every_flipped_byte_behind_the_crc_is_noticed(magic: int, codec: Codec) -> None:
+    data = encode_message_set(SMALL[:2], magic, codec)
+    ends = [0]
+    for message in iter_batches(data):
+        ends.append(ends[-1] + message.size)
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1
+        if any(start <= position < start + 8 for start in ends):  # the offset, which the broker sets anyway
+            assert assign_offsets(damaged, 3).data == assign_offsets(data, 3).data
+        else:
+            assert refuse(damaged) is ErrorCode.CORRUPT_MESSAGE
+
+
+@both_magics
+def test_cut_anywhere(magic: int) -> None:
+    data = encode_message_set(SMALL[:1], magic)
+    for size in range(len(data)):
+        assert refuse(data[:size]) is ErrorCode.CORRUPT_MESSAGE
+        assert refuse(data + data[:size]) is ErrorCode.CORRUPT_MESSAGE if size else True
+        assert list(iter_batches(data[:size])) == []
+        with pytest.raises(KafkaError):
+            parse_batch(data[:size]).check()
+
+
+@pytest.mark.parametrize("lengths", [(-1, 6), (2**31 - 1, 0), (0, 2**31 - 1), (5, 5), (1, -1)])
+def test_lengths_that_do_not_fill_the_message(lengths: tuple[int, int]) -> None:
+    """The CRC is right, the lengths of key and value are not."""
+    message = bytearray(encode_message(0, 0, 0, -1, b"", b"12345"))
+    message[18:26] = b"".join(length.to_bytes(4, "big", signed=True) for length in lengths)
+    message[12:16] = crc32(memoryview(message)[16:]).to_bytes(4, "big")
+    assert refuse(message) is ErrorCode.CORRUPT_MESSAGE
+    with pytest.raises(KafkaError) as refused:
+        Message.parse(message).check()
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
