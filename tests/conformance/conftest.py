@@ -1,0 +1,39 @@
+"""Where the conformance tests find a Kafka, and what becomes of them without one: they skip and say what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from hmb.bench import peers
+
+
+@pytest.fixture(scope="session")
+def kafka_43() -> Path:
+    """The folder with the jars of Kafka 4.3.0: HMB_KAFKA_43, or `.peers/` as `fetch_kafka.sh` fills it."""
+    return peers.kafka_43_jars()
+
+
+@pytest.fixture(scope="session")
+def kafka_082() -> Path:
+    """The folder with the jars of Kafka 0.8.2.2: HMB_KAFKA_082, or `.peers/`."""
+    return peers.kafka_082_jars()
+
+
+def skipping() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except peers.PeerUnavailable as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from skipping())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from skipping())

@@ -1,0 +1,113 @@
+"""Kafka's own tools as subprocesses: the console clients of 4.3.0 and 0.8.2.2, and DumpLogSegments of 4.3.0.
+
+Three things that the old tools do by default would spoil a comparison: 0.8.2's console producer does not ask for acks
+(`--request-required-acks 0`), SimpleConsumerShell waits for ever at the end of the log, and both read and print text in
+the platform's charset (`peers.java` sets UTF-8).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hmb.bench import peers
+
+TOOL_SECONDS = 300
+QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+def run(jars: Path, main_class: str, *arguments: str, stdin: Path | None = None) -> bytes:
+    """Run a tool to its end and give its standard output; an exit code other than 0 is a failure with what it said."""
+    command = peers.java(jars, main_class, *arguments, options=QUICK_START)
+    with (stdin or Path("/dev/null")).open("rb") as lines:
+        done = subprocess.run(command, stdin=lines, capture_output=True, timeout=TOOL_SECONDS)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace")[-2000:]
+        raise AssertionError(f"{main_class} ended with {done.returncode}: {said}")
+    return done.stdout
+
+
+def write_kafka_43(bootstrap: str, topic: str, lines: Path, codec: str) -> None:
+    arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--compression-codec", codec]
+    run(peers.kafka_43_jars(), "org.apache.kafka.tools.ConsoleProducer", *arguments, stdin=lines)
+
+
+def read_kafka_43(bootstrap: str, topic: str, count: int) -> bytes:
+    where = ["--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest"]
+    how_far = ["--max-messages", str(count), "--timeout-ms", "30000"]
+    return run(peers.kafka_43_jars(), "org.apache.kafka.tools.consumer.ConsoleConsumer", *where, *how_far)
+
+
+def write_kafka_082(bootstrap: str, topic: str, lines: Path, codec: str) -> None:
+    """The Scala producer of 0.8.2."""
+    _console_producer_082(bootstrap, topic, lines, codec)
+
+
+def write_kafka_082_new_producer(bootstrap: str, topic: str, lines: Path, codec: str) -> None:
+    """The Java producer as it was when it was new."""
+    _console_producer_082(bootstrap, topic, lines, codec, "--new-producer")
+
+
+def _console_producer_082(bootstrap: str, topic: str, lines: Path, codec: str, *options: str) -> None:
+    arguments = ["--broker-list", bootstrap, "--topic", topic, "--compression-codec", codec]
+    acks = ["--request-required-acks", "1", "--request-timeout-ms", "10000"]
+    run(peers.kafka_082_jars(), "kafka.tools.ConsoleProducer", *arguments, *acks, *options, stdin=lines)
+
+
+def read_kafka_082(bootstrap: str, topic: str, count: int) -> bytes:
+    where = ["--broker-list", bootstrap, "--topic", topic, "--partition", "0", "--offset", "-2"]
+    how_far = ["--max-messages", str(count), "--no-wait-at-logend"]
+    return run(peers.kafka_082_jars(), "kafka.tools.SimpleConsumerShell", *where, *how_far)
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What DumpLogSegments says about a file: its batches' codecs, its records' offsets in order, and what is wrong."""
+
+    codecs: list[str] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def dump_logs(files: Sequence[Path]) -> dict[Path, Dump]:
+    """Kafka's own reading of log files, batch by batch and record by record.
+
+    A file begins with `Dumping <path>`.  A line is a batch, `baseOffset: 0 lastOffset: 9 ... compresscodec: none crc: 1
+    isvalid: true` (an old message: `offset: 0 position: 0 ...`), or a record of the one above it, `| offset: 0 ...
+    payload: ...` (an old one with an isValid of its own).  Anything else but a heading is a complaint.
+    """
+    arguments = ["--deep-iteration", "--print-data-log", "--files", ",".join(map(str, files))]
+    output = run(peers.kafka_43_jars(), "org.apache.kafka.tools.DumpLogSegments", *arguments).decode()
+    dumps: dict[Path, Dump] = {}
+    dump = Dump()
+    for line in output.splitlines():
+        metadata = line.partition(" payload: ")[0]
+        if line.startswith("Dumping "):
+            dump = dumps[Path(line.removeprefix("Dumping "))] = Dump()
+        elif line.startswith(("baseOffset:", "offset:")) and line.endswith("isvalid: true"):
+            dump.codecs.append(_field(line, "compresscodec").lower())
+        elif line.startswith("| offset:") and "isValid: false" not in metadata:
+            dump.offsets.append(int(_field(line, "offset")))
+        elif not line.startswith("Log starting offset:"):
+            dump.complaints.append(line)
+    return dumps
+
+
+def _field(line: str, name: str) -> str:
+    match = re.search(rf"\b{name}: (\S+)", line)
+    assert match, f"no {name} in {line!r}"
+    return match.group(1)
+
+
+def index_complaints(files: Sequence[Path]) -> list[str]:
+    """What DumpLogSegments' sanity check, the one of a Kafka that starts, has against index files.
+
+    An empty index is in order: a log of less than `index.interval.bytes` has one.
+    """
+    arguments = ["--index-sanity-check", "--files", ",".join(map(str, files))]
+    lines = run(peers.kafka_43_jars(), "org.apache.kafka.tools.DumpLogSegments", *arguments).decode().splitlines()
+    fine = ("passed sanity check.", "is empty.")
+    return [line for line in lines if not line.startswith("Dumping ") and not line.endswith(fine)]

@@ -1,0 +1,177 @@
+"""Every writer with every reader: what each client writes, each client must read, byte for byte the same.
+
+    python -m tests.conformance.matrix --records 200000            # all writers x all readers, uncompressed
+    python -m tests.conformance.matrix --records 20000 --codecs    # each writer with each of its codecs x all readers
+    python -m tests.conformance.matrix --against kafka43           # the same clients against Apache Kafka, to compare
+
+Each writer writes its topic once, each reader reads it.  Afterwards the broker is stopped and Kafka's DumpLogSegments
+goes through the files it left: each batch valid, in the codec that was asked for, as many records as were written, and
+each index accepted by the check that Kafka does at its own start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmb.bench import peers
+
+from .clients import READERS, WRITERS, Reader, Writer
+from .dataset import write_lines
+from .java_clients import Dump, dump_logs, index_complaints
+
+BROKERS: dict[str, type[peers.Peer]] = {"hmb": peers.Hmb, "kafka43": peers.Kafka43, "kafka082": peers.Kafka082}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A topic: who writes it, and in which codec."""
+
+    writer: Writer
+    codec: str
+
+    @property
+    def topic(self) -> str:
+        return f"{self.writer.name}-{self.codec}"
+
+
+def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
+    return [Row(writer, codec) for writer in writers for codec in (writer.codecs if codecs else ("none",))]
+
+
+class Matrix:
+    """A broker and the lines that go through it.  What is not as it should be is an AssertionError."""
+
+    def __init__(self, broker: peers.Peer, lines: Path) -> None:
+        self.broker = broker
+        self.lines = lines
+        self.expected = lines.read_bytes()
+        self.records = self.expected.count(b"\n")
+        self.outcomes: dict[Row, Exception | None] = {}
+
+    def write(self, row: Row) -> None:
+        """Write a row's topic, the first time this is asked for; what went wrong then is raised each time."""
+        if row not in self.outcomes:
+            try:
+                row.writer.write(self.broker.bootstrap, row.topic, self.lines, row.codec)
+                self.outcomes[row] = None
+            except Exception as error:
+                self.outcomes[row] = error
+                raise
+        elif (earlier := self.outcomes[row]) is not None:
+            raise earlier
+
+    def read(self, row: Row, reader: Reader) -> None:
+        problem = difference(self.expected, reader.read(self.broker.bootstrap, row.topic, self.records))
+        assert problem is None, problem
+
+    def check_files(self, written: Iterable[Row]) -> dict[Row, str]:
+        """Kafka's tools over the topics' files, once the broker has stopped: each row's problem, or nothing for it."""
+        folders = {row: self.broker.data_dir / f"{row.topic}-0" for row in written}
+        dumps = dump_logs([file for folder in folders.values() for file in sorted(folder.glob("*.log"))])
+        complaints = index_complaints([file for folder in folders.values() for file in folder.glob("*.*index")])
+        problems: dict[Row, str] = {}
+        for row, folder in folders.items():
+            of_row = [dump for file, dump in dumps.items() if file.parent == folder]
+            of_indexes = [complaint for complaint in complaints if str(folder) in complaint]
+            if problem := self._problem(row, of_row, of_indexes):
+                problems[row] = problem
+        return problems
+
+    def _problem(self, row: Row, dumps: list[Dump], index_complaints: list[str]) -> str | None:
+        complaints = [complaint for dump in dumps for complaint in dump.complaints] + index_complaints
+        offsets = [offset for dump in dumps for offset in dump.offsets]
+        codecs = {codec for dump in dumps for codec in dump.codecs}
+        if complaints:
+            return f"{len(complaints)} complaints, the first: {complaints[0]}"
+        if offsets != list(range(self.records)):
+            return f"{len(offsets)} records, not {self.records}, or their offsets have gaps"
+        return None if codecs == {row.codec} else f"batches in {sorted(codecs)}, not {row.codec}"
+
+
+def difference(expected: bytes, got: bytes) -> str | None:
+    """Where what was read leaves what was written, in words; None when they are the same."""
+    if expected == got:
+        return None
+    wrote, read = expected.splitlines(), got.splitlines()
+    for number, (one, other) in enumerate(zip(wrote, read, strict=False)):
+        if one != other:
+            return f"record {number} of {len(wrote)} is {other[:60]!r}, not {one[:60]!r}"
+    return f"{len(read)} records, not {len(wrote)}"
+
+
+class Table:
+    """The matrix in a terminal: a line a row, printed cell by cell, seconds or what is wrong."""
+
+    def __init__(self, columns: list[str]) -> None:
+        self.problems: list[str] = []
+        self.width = max(map(len, columns)) + 2
+        print(f"{'seconds':32}", *(f"{column:>{self.width}}" for column in columns), sep="", flush=True)
+
+    def start(self, label: str) -> None:
+        print(f"\n{label:32}", end="", flush=True)
+
+    def cell(self, what: str, action: Callable[[], None]) -> bool:
+        """Do it and print a cell: how long it took, FAIL, or `-` when what it needs is not installed here."""
+        started = time.monotonic()
+        try:
+            action()
+            text = f"{time.monotonic() - started:.1f}"
+        except peers.PeerUnavailable:
+            text = "-"
+        except Exception as error:  # noqa: BLE001 - any failure of any client is a cell, and not the end of the table
+            self.problems.append(f"{what}: {type(error).__name__}: {error}")
+            text = "FAIL"
+        print(f"{text:>{self.width}}", end="", flush=True)
+        return text not in ("-", "FAIL")
+
+
+def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[str]:
+    """The whole table, then the files; the problems found."""
+    table = Table(["write", *(reader.name for reader in readers)])
+    written: list[Row] = []
+    with matrix.broker:
+        for row in table_rows:
+            table.start(row.topic)
+            if not table.cell(f"write {row.topic}", lambda row=row: matrix.write(row)):  # type: ignore[misc]
+                continue
+            written.append(row)
+            for reader in readers:
+                what = f"read {row.topic} with {reader.name}"
+                table.cell(what, lambda row=row, reader=reader: matrix.read(row, reader))  # type: ignore[misc]
+        matrix.broker.stop()
+        print("\n\nDumpLogSegments of Kafka 4.3.0 over the files ...", flush=True)
+        files = matrix.check_files(written)
+    table.problems.extend(f"files of {row.topic}: {problem}" for row, problem in files.items())
+    print(f"every batch valid, every record there: {len(written) - len(files)} of {len(written)} topics")
+    return table.problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Every writer with every reader, byte for byte.")
+    parser.add_argument("--records", type=int, default=2_000)
+    parser.add_argument("--codecs", action="store_true", help="each writer with each of its codecs")
+    parser.add_argument("--against", choices=BROKERS, default="hmb")
+    parser.add_argument("--writers", nargs="+", choices=[each.name for each in WRITERS])
+    parser.add_argument("--readers", nargs="+", choices=[each.name for each in READERS])
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)  # the clients' remarks on topics that are created while they look
+    writers = [each for each in WRITERS if options.writers is None or each.name in options.writers]
+    readers = [each for each in READERS if options.readers is None or each.name in options.readers]
+    with tempfile.TemporaryDirectory(prefix="hmb-matrix-") as folder:
+        lines = write_lines(Path(folder) / "lines", options.records)
+        broker = BROKERS[options.against]()
+        print(f"{options.records} records against {broker.name}")
+        problems = run(Matrix(broker, lines), rows(writers, codecs=options.codecs), readers)
+    print(*(problems or ["all the same, byte for byte"]), sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""The matrix of writers and readers on a few records, in every run of the tests; `matrix.py` runs the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hmb.bench import peers
+from tests.conformance.clients import READERS, WRITERS, Reader
+from tests.conformance.dataset import write_lines
+from tests.conformance.matrix import Matrix, Row, difference, rows
+
+pytestmark = pytest.mark.external
+
+RECORDS = 2_000
+ROWS = rows(WRITERS, codecs=True)
+NEW_READERS = ("hmb", "confluent-kafka")
+
+
+def pairs() -> Iterator[object]:
+    """All writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all readers."""
+    for row in ROWS:
+        for reader in READERS:
+            if row.codec == "none" or row.writer.name == "hmb" or reader.name in NEW_READERS:
+                yield pytest.param(row, reader, id=f"{row.topic}-read-by-{reader.name}")
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
+    folder = tmp_path_factory.mktemp("matrix")
+    with peers.Hmb(folder / "hmb") as broker:
+        yield Matrix(broker, write_lines(folder / "lines", RECORDS))
+
+
+@pytest.mark.parametrize(("row", "reader"), pairs())
+def test_what_a_client_writes_a_client_reads(matrix: Matrix, row: Row, reader: Reader) -> None:
+    matrix.write(row)
+    matrix.read(row, reader)
+
+
+def test_kafkas_dump_accepts_every_file(matrix: Matrix) -> None:
+    """Comes last: the files of a log are complete when its broker has stopped."""
+    written = [row for row, failure in matrix.outcomes.items() if failure is None]
+    matrix.broker.stop()
+    assert matrix.check_files(written) == {}
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (b"one\ntwo\n", None),
+        (b"one\n", "1 records, not 2"),
+        (b"two\none\n", "record 0 of 2 is b'two', not b'one'"),
+        (b"one\ntwo\ntwo\n", "3 records, not 2"),
+    ],
+)
+def test_a_difference_is_put_into_words(got: bytes, said: str | None) -> None:
+    assert difference(b"one\ntwo\n", got) == said
