@@ -1,11 +1,11 @@
 """Which partition a record goes to.
 
-A record with a key always goes to the same partition, so that all records of one key stay in order: hash the key, modulo
-the number of partitions. Every client has to agree on the hash, or two producers spread one key over two
+A record with a key always goes to the same partition, so that all records of one key stay in order: hash the key,
+modulo the number of partitions. Every client has to agree on the hash, or two producers spread one key over two
 partitions; Kafka's Java client chose Austin Appleby's murmur2 (32 bits, its own seed), and that is what counts.
 
-A record without a key may go anywhere. Taking turns record by record makes many small batches, so the producer sticks to
-one partition until it has filled a batch there, then goes to another one (KIP-480, KIP-794: "sticky").
+A record without a key may go anywhere. Taking turns record by record makes many small batches, so the producer
+sticks to one partition until it has filled a batch there, then goes to another one (KIP-480, KIP-794: "sticky").
 """
 
 import random

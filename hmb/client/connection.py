@@ -1,0 +1,179 @@
+"""One connection to one broker: sends any request, decodes any answer.
+
+A Kafka connection is a pipe with two rules. Answers come in the order of the requests, so a client may send several
+requests before it reads the first answer (`post`, `post`, `receive`, `receive`); `send` is one of each. And every
+request says which version of its API it speaks, so the two sides have to agree on one first: a new client asks with
+ApiVersions, and takes the highest version that both know (KIP-35). Brokers before 0.10 do not know that question and
+close the connection; they are spoken to in versions 0, which is what 0.8.2 knows.
+
+The socket is all that lives here: bytes and messages are the business of `hmb.protocol`. Whatever goes wrong with
+the connection closes it and raises `ConnectionFailed`; the next request opens a new one. A connection belongs to one
+thread.
+"""
+
+import socket
+from typing import Any, BinaryIO, Self, cast
+
+from hmb.client.errors import answered_error
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.primitives import Part
+from hmb.protocol.schema import Request
+
+MAX_RESPONSE_SIZE = 256 * 1024 * 1024
+
+
+class ConnectionFailed(ConnectionError):
+    """The broker cannot be reached, went away, or did not answer in time."""
+
+    def __init__(self, host: str, port: int, what: str) -> None:
+        super().__init__(what)
+        self.host, self.port = host, port
+
+
+class Connection:
+    """A connection that opens at its first request, and again after a failure."""
+
+    def __init__(self, host: str, port: int, client_id: str = "hmb", timeout: float = 30.0) -> None:
+        self.host, self.port = host, port
+        self.timeout = timeout
+        self._client_id = client_id
+        self._socket: socket.socket | None = None
+        self._stream: BinaryIO
+        self._protocol: ClientConnection
+        self._versions: dict[int, range] | None = None  # None: a broker without ApiVersions
+        self._waiting = 0
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def is_open(self) -> bool:
+        return self._socket is not None
+
+    @property
+    def waiting(self) -> int:
+        """How many answers are still to come."""
+        return self._waiting
+
+    def send(self, request: Request, version: int | None = None) -> Any:
+        """The answer to a request; in the highest version that both sides know, unless one is given."""
+        self.post(request, version)
+        return self.receive()
+
+    def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
+        """Send a request and leave its answer to `receive`; `answered` is false for a Produce with acks=0."""
+        if version is None:
+            version = self.version_of(type(request))
+        self._write(self._protocol_of_open_socket().request(request, version, answered))
+        self._waiting += answered
+
+    def receive(self) -> Any:
+        """The answer to the oldest request that has none yet."""
+        response = self._read()
+        self._waiting -= 1
+        return response
+
+    def version_of(self, request: type[Request], at_most: int | None = None) -> int:
+        """The highest version of a request that this broker and this client know; KafkaError if there is none."""
+        self._protocol_of_open_socket()
+        ours, theirs = request.versions, range(1)
+        if self._versions is not None:
+            theirs = self._versions.get(request.api_key, range(0))
+        newest = min(ours.stop, theirs.stop) - 1
+        version = newest if at_most is None else min(newest, at_most)
+        if version not in ours or version not in theirs:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, self._no_common_version(request, theirs))
+        return version
+
+    def knows(self, request: type[Request]) -> bool:
+        """Whether the broker has this API at all."""
+        self._protocol_of_open_socket()
+        return self._versions is not None and request.api_key in self._versions
+
+    def close(self) -> None:
+        """Close the socket; answers that have not come are lost."""
+        if self._socket is not None:
+            self._stream.close()
+            self._socket.close()
+            self._socket = None
+        self._waiting = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _protocol_of_open_socket(self) -> ClientConnection:
+        if self._socket is None:
+            self._connect()
+            self._negotiate()
+        return self._protocol
+
+    def _connect(self) -> None:
+        try:
+            self._socket = socket.create_connection((self.host, self.port), timeout=self.timeout)
+        except socket.gaierror as error:
+            raise self._failed(f"{self.host} is not the name of a known host") from error
+        except ConnectionRefusedError as error:
+            raise self._failed(f"nobody listens on {self.address}") from error
+        except OSError as error:
+            raise self._failed(f"{self.address} cannot be reached: {error.strerror or error}") from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._stream = self._socket.makefile("rb")
+        self._protocol = ClientConnection(self._client_id)
+
+    def _negotiate(self) -> None:
+        """Ask for the broker's versions; version 0 of the question is known wherever the question is."""
+        self._versions = None
+        self._write(self._protocol.request(ApiVersionsRequest(), 0))
+        try:
+            response: ApiVersionsResponse = self._read()
+        except ConnectionFailed as error:
+            if not isinstance(error.__cause__, (EOFError, ConnectionResetError)):
+                raise
+            self._connect()  # a broker of 0.8 or 0.9 hangs up on a question that it does not know
+            return
+        if response.error_code:
+            raise answered_error(self.address, response.error_code)
+        self._versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
+
+    def _write(self, parts: list[Part]) -> None:  # none of them in a file: that is the broker's
+        assert self._socket is not None
+        try:
+            self._socket.sendall(b"".join(cast("list[bytes | memoryview]", parts)))
+        except TimeoutError as error:
+            raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error
+        except OSError as error:
+            raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
+
+    def _read(self) -> Any:
+        try:
+            frame = read_frame(self._stream, MAX_RESPONSE_SIZE)
+            if frame is None:
+                raise EOFError
+            return self._protocol.receive(frame)[1]
+        except EOFError as error:
+            raise self._failed(f"{self.address} closed the connection") from error
+        except TimeoutError as error:
+            raise self._failed(f"{self.address} did not answer within {self.timeout:g} s") from error
+        except OSError as error:
+            raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
+        except ProtocolError as error:
+            raise self._failed(f"{self.address} does not speak Kafka's protocol: {error}") from error
+
+    def _failed(self, what: str) -> ConnectionFailed:
+        self.close()
+        return ConnectionFailed(self.host, self.port, what)
+
+    def _no_common_version(self, request: type[Request], theirs: range) -> str:
+        name = ApiKey(request.api_key).name
+        if not theirs:
+            return f"{self.address} has no {name} API"
+        ours = f"this client {request.versions[0]} to {request.versions[-1]}"
+        return f"{self.address} knows {name} in versions {theirs[0]} to {theirs[-1]}, {ours}"

@@ -1,0 +1,107 @@
+"""The consumer: iterates over the records of topics, from where one says to where one says.
+
+A consumer without a group: it reads all partitions that it is told, remembers its own positions and commits nothing.
+The order within a partition is that of the log; partitions are mixed as their records arrive.
+
+    offset    "earliest", "latest", an offset, or a negative number: so many before the end
+    until     "end": stop at what was the end when the consumer was made; None: wait for more, for ever
+
+Positions are settled when the consumer is made, so what is produced after that is seen with "latest" too. The first
+contact is tried once; later failures are retried for `retry_for` seconds.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Literal, Self
+
+from hmb.client.fetcher import ConsumerRecord, Fetcher, Position
+from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.offsets import EARLIEST, LATEST, list_offsets
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+Offset = Literal["earliest", "latest"] | int
+
+__all__ = ["Consumer", "ConsumerRecord"]
+
+
+class Consumer:
+    """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms`."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Iterable[str],
+        *topics: str,
+        offset: Offset = "earliest",
+        until: Literal["end"] | None = None,
+        partitions: Iterable[int] | None = None,
+        client_id: str = "hmb",
+        max_wait_ms: int = 500,
+        max_bytes: int = 16 * 1024 * 1024,
+        max_partition_bytes: int = 1024 * 1024,
+        request_timeout: float = 30.0,
+        retry_for: float = 30.0,
+    ) -> None:
+        if not topics:
+            raise ValueError("name at least one topic")
+        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
+        wanted = None if partitions is None else list(partitions)
+        chosen = [chosen for topic in topics for chosen in self._partitions(topic, wanted, retry_for)]
+        starts = self._starts(chosen, offset)
+        ends = list_offsets(self._cluster, chosen, LATEST) if until == "end" else {}
+        positions = [Position(it, starts[it], ends.get(it), max_partition_bytes) for it in chosen]
+        self._fetcher = Fetcher(
+            self._cluster, positions, max_wait_ms=max_wait_ms, max_bytes=max_bytes, retry_for=retry_for
+        )
+
+    def poll(self, timeout: float = 0.0) -> list[ConsumerRecord]:
+        """The next records; an empty list at the end, or when none came in about `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while not self._fetcher.at_end:
+            records = [record for fetched in self._fetcher.fetch() for record in fetched.records()]
+            if records or time.monotonic() >= deadline:
+                return records
+        return []
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        while not self._fetcher.at_end:
+            for fetched in self._fetcher.fetch():
+                yield from fetched.records()
+
+    def close(self) -> None:
+        self._fetcher.close()
+        self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _partitions(self, name: str, wanted: list[int] | None, retry_for: float) -> list[TopicPartition]:
+        """The topic's partitions, or the ones wanted; one that was created just now gets time for its leaders."""
+        deadline = time.monotonic() + retry_for
+        while True:
+            try:
+                leaders = self._cluster.topic(name).leaders
+                if None not in leaders.values() or time.monotonic() >= deadline:
+                    break
+            except KafkaError as error:
+                if error.code is not ErrorCode.LEADER_NOT_AVAILABLE or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.1)
+        for number in wanted or ():
+            if number not in leaders:
+                what = f"topic {name!r} has no partition {number}, only {len(leaders)} from 0 on"
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
+        return [TopicPartition(name, number) for number in (leaders if wanted is None else wanted)]
+
+    def _starts(self, partitions: list[TopicPartition], offset: Offset) -> dict[TopicPartition, int]:
+        if offset == "earliest":
+            return list_offsets(self._cluster, partitions, EARLIEST)
+        if offset == "latest":
+            return list_offsets(self._cluster, partitions, LATEST)
+        if offset >= 0:
+            return dict.fromkeys(partitions, offset)
+        first = list_offsets(self._cluster, partitions, EARLIEST)
+        latest = list_offsets(self._cluster, partitions, LATEST)
+        return {partition: max(first[partition], latest[partition] + offset) for partition in partitions}
