@@ -1,0 +1,55 @@
+"""HMB: a Kafka-compatible message broker that you can read.
+
+A message broker stands between those who produce messages and those who consume them.  Kafka's idea, and HMB's, is that
+it is little more than a log: producers append batches of records at its end, consumers read from any offset, and the
+bytes are the same on the wire and on disk.
+
+The way of a Produce, one call a hop:
+
+1. `broker/server.py`           accepts a connection and gives it a thread
+2. `broker/connection.py`       `Connection._serve`: reads a frame, dispatches it, sends the answer
+3. `protocol/framing.py`        `read_frame`: a length, then that many bytes
+4. `protocol/connection.py`     `ServerConnection.receive`: header and body (fields by `protocol/schema.py`,
+                                classes in `protocol/messages/produce.py`)
+5. `broker/dispatch.py`         `Dispatcher.dispatch`: finds the handler, turns errors into answers
+6. `broker/handlers/produce.py` `handle`: message -> log -> message
+7. `storage/log.py`             `Log.append`: checks the batch, gives it its offsets (`records/batch.py`)
+8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
+9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again
+
+A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read`, `Segment.read` and
+`OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel (sendfile).  Where
+nothing has come yet, it waits on its logs (`storage/watchers.py`).
+
+The house:
+
+- `hmb.protocol`     bytes <-> messages; no I/O, imports nothing of hmb
+- `hmb.records`      record batches and the older message sets; compression, checksums
+- `hmb.storage`      log, segments, indexes, recovery; the data directory is Kafka's
+- `hmb.coordinator`  producer ids
+- `hmb.broker`       network, dispatch, one handler per API
+- `hmb.client`       connection, producer, consumer
+- `hmb.cli`          the commands (in the folder `cli/`)
+- `hmb.bench`        measurements beside Kafka (in the folder `bench/`)
+
+Imports go one way, left to right: protocol, records, storage, coordinator, broker; client uses protocol and records only.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hmb.broker import Broker
+    from hmb.client import Consumer, Producer
+
+__all__ = ["Broker", "Consumer", "Producer"]
+__version__ = "0.1.0"
+
+_HOMES = {"Broker": "hmb.broker", "Consumer": "hmb.client", "Producer": "hmb.client"}
+
+
+def __getattr__(name: str) -> object:
+    """Import the three names when they are first used: `import hmb` alone costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hmb' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -14,7 +14,14 @@ from tests.storage.conftest import LogMaker, batch, messages, read_all, records
 
 def test_offsets_run_on_over_all_formats(open_log: LogMaker) -> None:
     log = open_log()
-    formats = [batch(3), messages(2, 0), messages(4, 1), messages(3, 0, Codec.GZIP), messages(3, 1, Codec.GZIP), batch(1)]
+    formats = [
+        batch(3),
+        messages(2, 0),
+        messages(4, 1),
+        messages(3, 0, Codec.GZIP),
+        messages(3, 1, Codec.GZIP),
+        batch(1),
+    ]
     base_offsets = [log.append(data).base_offset for data in formats]
     assert base_offsets == [0, 3, 5, 9, 12, 15]
     assert log.log_end_offset == 16
@@ -94,7 +101,7 @@ def test_time_look_ups_find_the_first_record_at_or_after(open_log: LogMaker) -> 
     log = open_log(segment_bytes=2_000, index_interval_bytes=100)
     for number in range(60):
         log.append(batch(3, first_timestamp=number * 10))  # records at n0, n1, n2
-    for timestamp in range(0, 593):
+    for timestamp in range(593):
         number, rest = divmod(timestamp, 10)
         expected = (timestamp, number * 3 + rest) if rest < 3 else ((number + 1) * 10, (number + 1) * 3)
         assert log.offset_for_timestamp(timestamp) == expected

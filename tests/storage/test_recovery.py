@@ -1,0 +1,144 @@
+"""After a kill: a log keeps exactly its whole batches, wherever it was cut, and finds its indexes again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import Codec, iter_batches
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+from hmb.storage.producer_state import snapshot_path
+from tests.storage.conftest import LogMaker, batch, messages, read_all
+
+FORMATS = {
+    "v2": lambda: batch(3),
+    "v2 zstd": lambda: batch(3, codec=Codec.ZSTD),
+    "v1": lambda: messages(3, 1),
+    "v0 gzip": lambda: messages(3, 0, Codec.GZIP),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_log_cut_at_any_byte_keeps_its_whole_batches(tmp_path: Path, name: str) -> None:
+    original = tmp_path / "t-0"
+    original.mkdir()
+    log = Log(original, LogConfig(index_interval_bytes=60), clean=True)
+    for _ in range(3):
+        log.append(FORMATS[name]())
+    data = log.segments[0].path.read_bytes()
+    ends = [0]
+    for whole in iter_batches(data):
+        ends.append(ends[-1] + whole.size)
+    offsets = dict(zip(ends, [0, *(b.last_offset + 1 for b in iter_batches(data))], strict=True))
+    for cut in range(len(data) + 1):
+        directory = tmp_path / "cut-0"
+        shutil.copytree(original, directory)
+        path = directory / log.segments[0].path.name
+        path.write_bytes(data[:cut])
+        kept = max(end for end in ends if end <= cut)
+        for _ in range(2):  # the second recovery finds what the first has left
+            recovered = Log(directory, LogConfig(index_interval_bytes=60))
+            assert recovered.log_end_offset == offsets[kept]
+            assert path.read_bytes() == data[:kept]
+        shutil.rmtree(directory)
+
+
+def test_a_flipped_bit_in_the_last_segment_ends_the_log_there(open_log: LogMaker) -> None:
+    log = open_log()
+    for _ in range(5):
+        log.append(batch(2))
+    size = log.size // 5
+    path = log.segments[0].path
+    data = bytearray(path.read_bytes())
+    data[3 * size + 70] ^= 1
+    path.write_bytes(data)
+    recovered = open_log(clean=False)
+    assert [record.offset for record in read_all(recovered)] == list(range(6))
+    assert recovered.append(batch(1)).base_offset == 6
+
+
+def test_damage_in_an_older_segment_is_reported_and_kept(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
+    log = open_log(segment_bytes=2 * len(batch(2)))
+    for _ in range(6):
+        log.append(batch(2))
+    path = log.segments[1].path
+    data = bytearray(path.read_bytes())
+    data[len(batch(2)) + 70] ^= 1
+    path.write_bytes(data)
+    recovered = open_log(clean=False)
+    assert f"{path}, position {len(batch(2))}" in caplog.text
+    assert path.read_bytes() == data
+    assert [record.offset for record in read_all(recovered)] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
+
+
+def test_only_what_lies_past_the_recovery_point_is_checked(open_log: LogMaker) -> None:
+    log = open_log(segment_bytes=2 * len(batch(2)))
+    for _ in range(6):
+        log.append(batch(2))
+    path = log.segments[0].path
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+    assert open_log(clean=False, recovery_point=4).segments[0].size == len(data)
+    assert open_log(clean=False, recovery_point=3).segments[0].size == 0
+
+
+@pytest.mark.parametrize("damage", ["missing", "odd", "zeros"])
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_cannot_be_trusted_is_made_again(open_log: LogMaker, damage: str, suffix: str) -> None:
+    log = open_log(index_interval_bytes=100)
+    for number in range(30):
+        log.append(batch(2, first_timestamp=number * 10 + 1))
+    path = log.segments[0].path.with_suffix(suffix)
+    log.close()
+    good = path.read_bytes()
+    assert good
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(good + (b"\x01" if damage == "odd" else bytes(24)))
+    reopened = open_log(clean=True, index_interval_bytes=100)
+    reopened.close()
+    assert path.read_bytes() == good
+
+
+def test_a_clean_start_reads_on_where_the_log_ended(open_log: LogMaker) -> None:
+    log = open_log(segment_bytes=500)
+    for _ in range(20):
+        log.append(batch(3))
+    log.close()
+    reopened = open_log(clean=True, segment_bytes=500)
+    assert reopened.log_end_offset == 60
+    assert reopened.append(batch(1)).base_offset == 60
+    assert [record.offset for record in read_all(reopened)] == list(range(61))
+
+
+def test_producers_are_remembered_after_a_kill_and_after_a_clean_stop(open_log: LogMaker) -> None:
+    log = open_log(segment_bytes=400)
+    for sequence in range(8):
+        log.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=sequence))
+    for clean in (False, True):
+        reopened = open_log(clean=clean, segment_bytes=400)
+        duplicate = batch(1, producer_id=7, producer_epoch=0, base_sequence=7)
+        assert reopened.append(duplicate).base_offset == 7
+        assert reopened.log_end_offset == 8
+        with pytest.raises(KafkaError) as error:
+            reopened.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=9))
+        assert error.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        reopened.close()
+
+
+def test_a_snapshot_of_what_was_cut_off_is_not_believed(open_log: LogMaker) -> None:
+    log = open_log()
+    for sequence in range(4):
+        log.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=sequence))
+    log.close()
+    path = log.segments[0].path
+    path.write_bytes(path.read_bytes()[: -len(batch(1))])
+    reopened = open_log(clean=False)
+    assert not snapshot_path(log.directory, 4).exists()
+    assert reopened.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=3)).base_offset == 3

@@ -1,0 +1,48 @@
+"""Imports go one way, so that each folder can be read without those after it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hmb
+
+ROOT = Path(hmb.__file__).parent
+MAY_IMPORT = {
+    "protocol": set(),
+    "records": {"protocol"},
+    "storage": {"protocol", "records"},
+    "coordinator": {"protocol", "records", "storage"},
+    "broker": {"protocol", "records", "storage", "coordinator"},
+    "client": {"protocol", "records"},
+}
+
+
+def imported_folders(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.update({node.module} if node.module != "hmb" else {f"hmb.{alias.name}" for alias in node.names})
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("hmb.")}
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        assert imported_folders(path) - {folder} <= MAY_IMPORT[folder], path
+
+
+def test_every_folder_has_its_place() -> None:
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert folders == set(MAY_IMPORT)
+
+
+def test_the_tour_names_files_that_exist() -> None:
+    hops = [line.split("`")[1] for line in (hmb.__doc__ or "").splitlines() if line[:1].isdigit()]
+    assert len(hops) == 9
+    for hop in hops:
+        assert (ROOT / hop).is_file(), hop
