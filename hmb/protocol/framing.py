@@ -21,9 +21,12 @@ _CHUNK = 1 << 20  # of a stream that claims more, this much is asked for at a ti
 
 
 class Stream(Protocol):
-    """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.  Empty bytes mean its end."""
+    """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.
 
-    def read(self, size: int, /) -> bytes: ...
+    Empty bytes mean its end, and so does None: a socket with a time limit of its own gives it when nothing came.
+    """
+
+    def read(self, size: int, /) -> bytes | None: ...
 
 
 def read_frame(stream: Stream, max_size: int) -> memoryview | None:
@@ -54,7 +57,7 @@ def frame(parts: list[Part]) -> list[Part]:
 
 def _read(stream: Stream, size: int) -> bytes | bytearray:
     """`size` bytes, fewer only at the stream's end."""
-    data = stream.read(min(size, _CHUNK))
+    data = stream.read(min(size, _CHUNK)) or b""
     if len(data) == size or not data:
         return data
     grown = bytearray(data)

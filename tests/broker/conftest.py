@@ -1,0 +1,126 @@
+"""A broker to ask, with and without a network."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hmb.broker import Broker
+from hmb.broker.config import BrokerConfig
+from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.listeners import Listener
+from hmb.broker.topics import Topics
+from hmb.coordinator.producer_ids import ProducerIds
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.framing import read_frame
+from hmb.protocol.schema import Request, Response
+from hmb.storage.files import FileRegion
+from hmb.storage.log_manager import LogManager
+
+LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)
+
+
+@dataclass
+class Asker:
+    """Sends requests through dispatch, bytes to bytes, as a connection does but for the socket."""
+
+    broker: BrokerContext
+    dispatcher: Dispatcher
+    logs: LogManager
+    closed: bool = False
+
+    def __call__(self, request: Request, version: int) -> Any:
+        answer = self.raw(b"".join(map(as_bytes, self.client.request(request, version)))[4:])
+        return None if answer is None else self.client.receive(memoryview(answer))[1]
+
+    def raw(self, frame: bytes) -> bytes | None:
+        """The answer to the bytes of a request, both without their length."""
+        parts = self.dispatcher.dispatch(memoryview(frame))
+        return None if parts is None else b"".join(map(as_bytes, parts))[4:]
+
+    def close(self) -> None:
+        """As the broker does when it stops."""
+        if not self.closed:
+            self.logs.close()
+        self.closed = True
+
+    def __post_init__(self) -> None:
+        self.client = ClientConnection("test")
+
+
+def as_bytes(part: object) -> bytes:
+    return part.read() if isinstance(part, FileRegion) else bytes(part)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
+    opened: list[Asker] = []
+
+    def make(**properties: str) -> Asker:
+        config = BrokerConfig.from_properties({name.replace("_", "."): value for name, value in properties.items()})
+        logs = LogManager(tmp_path / "data")
+        topics = Topics(logs, config)
+        context = BrokerContext(config, logs.cluster_id, topics, ProducerIds(tmp_path / "data" / "ids"), Stop())
+        opened.append(Asker(context, Dispatcher(context, LISTENER), logs))
+        return opened[-1]
+
+    yield make
+    for asker in opened:
+        asker.close()
+
+
+@pytest.fixture
+def ask(make_asker: Callable[..., Asker]) -> Asker:
+    return make_asker()
+
+
+@dataclass
+class Wire:
+    """A client's socket with nothing between it and the test."""
+
+    socket: socket.socket
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def frame(self) -> bytes | None:
+        """The next answer; None where the broker has closed the connection."""
+        frame = read_frame(self._stream, 1 << 26)
+        return None if frame is None else bytes(frame)
+
+    def __post_init__(self) -> None:
+        self._stream = self.socket.makefile("rb")
+
+    def ask(self, request: Request, version: int) -> Response:
+        client = ClientConnection("test")
+        self.send(b"".join(map(as_bytes, client.request(request, version))))
+        frame = self.frame()
+        assert frame is not None, "connection closed"
+        return client.receive(memoryview(frame))[1]
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(config={"log.flush.acks.all": "false", "socket.request.max.bytes": "1000000"}) as broker:
+        yield broker
+
+
+@pytest.fixture
+def connect(broker: Broker) -> Iterator[Callable[[], Wire]]:
+    wires: list[Wire] = []
+
+    def connect() -> Wire:
+        host, port = broker.bootstrap_servers.split(":")
+        wire = Wire(socket.create_connection((host, int(port)), timeout=30))
+        wires.append(wire)
+        return wire
+
+    yield connect
+    for wire in wires:
+        wire.socket.close()

@@ -1,0 +1,215 @@
+"""The network: real sockets, hostile bytes, stopping."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hmb.broker import Broker
+from hmb.broker.config import ConfigError
+from hmb.broker.listeners import BindError
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.records import read_records
+from hmb.storage.log_manager import DataDirectoryError
+from tests.broker.conftest import Wire, as_bytes
+from tests.broker.test_handlers import fetch, outcome, produce
+from tests.storage.conftest import batch
+
+Connect = Callable[[], Wire]
+
+
+def make_topic(wire: Wire, name: str = "t") -> None:
+    wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)]), 9)
+
+
+def test_records_go_in_and_come_out(connect: Connect) -> None:
+    wire = connect()
+    make_topic(wire)
+    sent = batch(1000, size=500)
+    assert outcome(wire.ask(produce(sent), 9)) == 0
+    answer = wire.ask(fetch(), 12)
+    assert outcome(answer) == 0
+    stored = answer.responses[0].partitions[0].records  # type: ignore[attr-defined]
+    assert list(read_records(stored)) == list(read_records(sent))
+
+
+def test_pipelined_requests_are_answered_in_order(connect: Connect) -> None:
+    wire = connect()
+    wire.send(b"".join(bytes.fromhex(f"0000000b 0012 0000 {number:08x} 0001 63") for number in range(50)))
+    for number in range(50):
+        answer = wire.frame()
+        assert answer is not None and int.from_bytes(answer[:4], "big") == number
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xff\xff\xff",  # a negative length
+        b"\x7f\xff\xff\xff" + b"x" * 100,  # 2 GB
+        b"\x00\x0f\x42\x41",  # one byte more than socket.request.max.bytes
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        bytes.fromhex("0000000a 0003 0009 00000001 ffff"),  # ends before the body
+        bytes.fromhex("00000011 0003 0000 00000001 ffff 7fffffff 0000 00"),  # an array of 2^31 - 1 topics
+        bytes.fromhex("0000000a 03e7 0000 00000001 ffff"),  # unknown api key
+        bytes.fromhex("0000000a 0000 0063 00000001 ffff"),  # unknown version
+    ],
+)
+def test_hostile_bytes_close_their_connection_and_no_other(connect: Connect, data: bytes) -> None:
+    wire, other = connect(), connect()
+    wire.send(data)
+    assert wire.frame() is None
+    assert other.ask(ApiVersionsRequest(), 3).error_code == 0  # type: ignore[attr-defined]
+
+
+def test_a_frame_cut_off_by_the_client_is_no_trouble(connect: Connect) -> None:
+    wire, other = connect(), connect()
+    wire.send(b"\0\0\0\x40half")
+    wire.socket.shutdown(socket.SHUT_WR)
+    assert wire.frame() is None
+    assert other.ask(ApiVersionsRequest(), 3).error_code == 0  # type: ignore[attr-defined]
+
+
+def test_a_fault_of_ours_closes_one_connection_and_is_logged(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wire, other = connect(), connect()
+    make_topic(other)
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr("hmb.storage.log.Log.read", broken)
+    wire.send(b"".join(map(as_bytes, _framed(fetch(), 12))))
+    assert wire.frame() is None
+    assert "FetchRequest v12 of client 'test' failed" in caplog.text and "planted" in caplog.text
+    assert other.ask(ApiVersionsRequest(), 3).error_code == 0  # type: ignore[attr-defined]
+
+
+def _framed(request: FetchRequest, version: int) -> list[object]:
+    from hmb.protocol.connection import ClientConnection
+
+    return list(ClientConnection("test").request(request, version))
+
+
+def waiting_fetch(offset: int, min_bytes: int = 1) -> FetchRequest:
+    request = fetch(offset)
+    request.max_wait_ms, request.min_bytes = 60_000, min_bytes
+    return request
+
+
+def test_a_long_poll_is_answered_by_the_next_produce(connect: Connect) -> None:
+    consumer, producer = connect(), connect()
+    make_topic(producer)
+    answers: list[object] = []
+    thread = threading.Thread(target=lambda: answers.append(consumer.ask(waiting_fetch(0, 2 * len(batch(1))), 12)))
+    thread.start()
+    for _ in range(2):  # one batch is not yet min_bytes
+        producer.ask(produce(batch(1)), 9)
+    thread.join(30)
+    records = answers[0].responses[0].partitions[0].records  # type: ignore[attr-defined]
+    assert len(list(read_records(records))) == 2
+
+
+def test_a_long_poll_without_news_ends_after_max_wait(connect: Connect) -> None:
+    wire = connect()
+    make_topic(wire)
+    request = waiting_fetch(0)
+    request.max_wait_ms = 50
+    answer = wire.ask(request, 12)
+    assert len(answer.responses[0].partitions[0].records) == 0  # type: ignore[attr-defined]
+
+
+def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> None:
+    broker = Broker(data_dir=tmp_path).start()
+    host, port = broker.bootstrap_servers.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as client:
+        wire = Wire(client)
+        make_topic(wire)
+        client.sendall(b"".join(map(as_bytes, _framed(waiting_fetch(0), 12))))
+        while not broker.data_dir.joinpath("t-0").exists():
+            time.sleep(0.01)
+        broker.stop()
+        assert wire.frame() is not None  # the poll's answer
+        assert wire.frame() is None
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    with Broker(data_dir=tmp_path):
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_connections_above_the_limit_are_refused() -> None:
+    with Broker(config={"max.connections": "2"}) as broker:
+        host, port = broker.bootstrap_servers.split(":")
+        wires = []
+        for _ in range(2):
+            wires.append(Wire(socket.create_connection((host, int(port)), timeout=30)))
+            wires[-1].ask(ApiVersionsRequest(), 3)
+        refused = Wire(socket.create_connection((host, int(port)), timeout=30))
+        assert refused.frame() is None
+        assert wires[0].ask(ApiVersionsRequest(), 3).error_code == 0  # type: ignore[attr-defined]
+        for wire in (*wires, refused):
+            wire.socket.close()
+
+
+def test_a_reader_that_stays_silent_is_closed_after_the_idle_time() -> None:
+    with Broker(config={"connections.max.idle.ms": "50"}) as broker:
+        host, port = broker.bootstrap_servers.split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as client:
+            assert Wire(client).frame() is None
+
+
+def test_every_listener_tells_its_own_address() -> None:
+    listeners = "A://127.0.0.1:0,B://127.0.0.1:0"
+    with Broker(config={"listeners": listeners, "advertised.listeners": "B://outside.example:7000"}) as broker:
+        inside, outside = broker.bootstrap_servers.split(",")
+        assert outside == "outside.example:7000"
+        server = broker._server
+        assert server is not None
+        for listener, told in zip(server.listeners, (inside, outside), strict=True):
+            with socket.create_connection((listener.host, listener.port), timeout=30) as client:
+                (node,) = Wire(client).ask(MetadataRequest(topics=[]), 9).brokers  # type: ignore[attr-defined]
+                assert f"{node.host}:{node.port}" == told
+
+
+def test_an_occupied_port_is_said_before_anything_is_touched(broker: Broker, tmp_path: Path) -> None:
+    port = int(broker.bootstrap_servers.split(":")[1])
+    with pytest.raises(BindError, match=f"127.0.0.1:{port}: Address already in use"):
+        Broker(data_dir=tmp_path / "data", port=port).start()
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_data_directory_in_use_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with Broker(data_dir=tmp_path):
+        with pytest.raises(DataDirectoryError, match="in use by another broker"):
+            Broker(data_dir=tmp_path).start()
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataDirectoryError, match="cannot use the data directory"):
+        Broker(data_dir=tmp_path / "file").start()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"listeners": "127.0.0.1:9092"},
+        {"listeners": "PLAINTEXT://127.0.0.1:99999"},
+        {"listeners": ""},
+        {"advertised.listeners": "OTHER://a:1"},
+        {"num.partitions": "0"},
+        {"num.partitions": "two"},
+        {"auto.create.topics.enable": "yes"},
+        {"log.message.timestamp.type": "Now"},
+    ],
+)
+def test_settings_that_cannot_be_are_named(config: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(config)).removeprefix("log.")):
+        Broker(config=config)
