@@ -106,17 +106,22 @@ class Cluster:
         with self._lock:
             return self._any().send(request, version)
 
-    def send_to_controller(self, request: Request) -> Any:
+    def version_of(self, request: type[Request]) -> int:
+        """The version in which `send` would send a request."""
+        with self._lock:
+            return self._any().version_of(request)
+
+    def send_to_controller(self, request: Request, version: int | None = None) -> Any:
         """The answer of the broker that creates and deletes topics (before KRaft: that one only)."""
         with self._lock:
-            connection = self._any()
-            version = connection.version_of(MetadataRequest)
-            self._ask(MetadataRequest(topics=[]), version) if version else None
+            newest = self._any().version_of(MetadataRequest)
+            if newest > 0:  # version 0 names no controller, and its empty list means all topics
+                self._ask(MetadataRequest(topics=[]), newest)
             controller = self._nodes.get(self._controller_id)
         if controller is None:
-            return self.send(request)
+            return self.send(request, version)
         with self.connect(controller) as connection:
-            return connection.send(request)
+            return connection.send(request, version)
 
     def close(self) -> None:
         with self._lock:

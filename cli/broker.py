@@ -1,0 +1,103 @@
+"""`hmb broker`: settings from all their places, then a broker until somebody stops it.
+
+Later places win: `server.properties` (--config), the environment (HMB_LOG_SEGMENT_BYTES for log.segment.bytes), -X,
+and the options that have a name of their own. SIGTERM and Ctrl-C stop the broker cleanly.
+"""
+
+import logging
+import os
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from .common import CliError, json_option, name_value, print_json
+
+DEFAULT_HOST, DEFAULT_PORT, DEFAULT_DATA_DIR = "127.0.0.1", 9092, "hmb-data"
+
+
+@click.command()
+@click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"The port; 0: any free one.  [default: {DEFAULT_PORT}]")
+@click.option("--data-dir", type=click.Path(), help=f"Where the log is kept.  [default: {DEFAULT_DATA_DIR}]")
+@click.option("--config", type=click.Path(), help="A server.properties file as Kafka has them.")
+@click.option("-X", "settings", type=name_value, multiple=True, metavar="NAME=VALUE", help="A setting, as in Kafka.")
+@click.option("-v", "--verbose", is_flag=True, help="Log what the broker does on standard error.")
+@json_option
+def command(
+    host: str | None,
+    port: int | None,
+    data_dir: str | None,
+    config: str | None,
+    settings: tuple[tuple[str, str], ...],
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Run a broker until it is stopped.
+
+    Prints its address on standard output once it accepts connections.
+    """
+    from hmb.broker.config import environment_properties, unknown_names
+
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    properties = read_properties(Path(config)) if config else {}
+    properties |= environment_properties(os.environ)
+    properties |= dict(settings)
+    for warning in unknown_names(properties):
+        click.echo(f"hmb: {warning}", err=True)
+    if host is not None or port is not None:
+        properties.pop("listeners", None)
+    if data_dir is None:
+        data_dir = properties.get("log.dirs") or properties.get("log.dir") or DEFAULT_DATA_DIR
+    run(data_dir, host or DEFAULT_HOST, DEFAULT_PORT if port is None else port, properties, as_json)
+
+
+def run(data_dir: str, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
+    """Start, say so, wait for a signal, stop."""
+    from hmb.broker import Broker
+    from hmb.broker.config import ConfigError
+
+    stopped = threading.Event()
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        stopped.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        broker = Broker(data_dir=data_dir, host=host, port=port, config=properties)
+        broker.start()
+    except ConfigError as error:
+        raise CliError(str(error)) from error
+    try:
+        if as_json:
+            print_json({"bootstrap_servers": broker.bootstrap_servers, "data_dir": str(Path(data_dir).resolve())})
+        else:
+            click.echo(f"listening on {broker.bootstrap_servers}, data in {data_dir}")
+        stopped.wait()
+    finally:
+        broker.stop()
+    if received[0] == signal.SIGINT:
+        raise KeyboardInterrupt
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """A Java properties file: name=value or name: value, # and ! for comments, a backslash at the end to go on."""
+    properties: dict[str, str] = {}
+    text = path.read_text(encoding="utf-8").replace("\\\n", "")
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line[0] in "#!":
+            continue
+        name, separator, value = line.partition("=")
+        if not separator:
+            name, separator, value = line.partition(":")
+        if not separator:
+            raise CliError(f"{path}, line {number}: {line!r} is not of the form name=value")
+        properties[name.strip()] = value.strip()
+    return properties

@@ -1,0 +1,95 @@
+"""What all commands share: exit codes, one line for a mistake, options, and JSON for a record.
+
+Exit codes: 0 fine, 1 error, 2 usage, 3 not found, 4 unreachable or timed out, 5 damage found, 130 interrupted. Data
+goes to standard output, all else to standard error. A mistake of the user or of the world gets one line, `hmb: what
+and where; what to do`. Any other exception is a bug, and shows its traceback.
+"""
+
+import json
+import os
+import sys
+
+import click
+
+ERROR, NOT_FOUND, UNREACHABLE, DAMAGE = 1, 3, 4, 5
+DEFAULT_SERVER = "127.0.0.1:9092"
+
+
+class CliError(Exception):
+    """A mistake that a command found by itself."""
+
+    def __init__(self, message: str, code: int = ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def report(error: Exception) -> int | None:
+    """Print the line for an error and give its exit code; None for what is not a user's to mend."""
+    known = _explain(error)
+    if known is None:
+        return None
+    message, code = known
+    click.echo(f"hmb: {message}", err=True)
+    return code
+
+
+def _explain(error: Exception) -> tuple[str, int] | None:
+    from hmb.protocol.errors import ErrorCode, KafkaError
+
+    if isinstance(error, CliError):
+        return str(error), error.code
+    if isinstance(error, KafkaError):
+        if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return f"{error.message}; `hmb topics list` shows what there is", NOT_FOUND
+        code = {ErrorCode.CORRUPT_MESSAGE: DAMAGE, ErrorCode.REQUEST_TIMED_OUT: UNREACHABLE}.get(error.code, ERROR)
+        return f"{error.message} ({error.code.name})", code
+    if isinstance(error, ConnectionError):
+        return f"{error}; start a broker with `hmb broker`, or name another address with -b", UNREACHABLE
+    if isinstance(error, TimeoutError):
+        return str(error), UNREACHABLE
+    if isinstance(error, OSError) and error.filename is not None:
+        code = NOT_FOUND if isinstance(error, FileNotFoundError) else ERROR
+        return f"{os.fsdecode(error.filename)}: {error.strerror}", code
+    return None
+
+
+def mute_stdout() -> None:
+    """After a closed pipe: let Python's last flush go nowhere, so that it says nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def servers(text: str) -> str:
+    """The type of an option: host:port,host:port"""
+    from hmb.client.metadata import parse_servers
+
+    try:
+        parse_servers(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    return text
+
+
+def name_value(text: str) -> tuple[str, str]:
+    """The type of an option: name=value"""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise click.BadParameter(f"{text!r} is not of the form name=value")
+    return name, value
+
+
+bootstrap_option = click.option(
+    "-b",
+    "--bootstrap-server",
+    "servers",
+    type=servers,
+    metavar="HOST:PORT",
+    default=DEFAULT_SERVER,
+    show_default=True,
+    help="A broker to start from, or several with commas.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def print_json(value: object) -> None:
+    """One JSON document a line."""
+    click.echo(json.dumps(value, ensure_ascii=False))

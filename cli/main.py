@@ -1,0 +1,69 @@
+"""The `hmb` command: a group that imports a subcommand only when it runs.
+
+`hmb --help` must answer at once, so nothing of the broker or the client is imported here: the table below holds each
+command's one line of help, and the module `cli/<name>.py` exposes it as `command`.
+"""
+
+import difflib
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from .common import mute_stdout, report
+
+COMMANDS = {
+    "broker": "Run a broker until it is stopped.",
+    "demo": "See it all: a broker, real data through it, its log.",
+    "produce": "Send lines from standard input to a topic.",
+    "consume": "Print the records of a topic.",
+    "topics": "Create, list, describe and delete topics.",
+    "dump-log": "Print what is in the files of a log.",
+    "index-inspect": "Look into the index of a log segment.",
+}
+
+
+class LazyGroup(click.Group):
+    """Finds its commands in COMMANDS, and turns the mistakes they raise into one line and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            near = difflib.get_close_matches(cmd_name, COMMANDS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command {cmd_name!r}; {hint}")
+        module = importlib.import_module("." + cmd_name.replace("-", "_"), __package__)
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:  # the reader has seen enough: `| head`
+            mute_stdout()
+            return None
+        except KeyboardInterrupt:
+            ctx.exit(130)
+        except Exception as error:
+            code = report(error)
+            if code is None:
+                raise
+            ctx.exit(code)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="hmb", prog_name="hmb")
+def main() -> None:
+    """A Kafka-compatible message broker that you can read.
+
+    The first steps: hmb demo. Then hmb broker in one terminal, hmb produce and hmb consume in others.
+    """

@@ -1,0 +1,79 @@
+"""A record as one line of JSON, and back, byte for byte.
+
+Bytes that are UTF-8 text stand as text; others as base64 under a name of their own, so that the two cannot be
+confused::
+
+    {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
+     "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
+
+A null key, value or header value is `null`. `hmb produce --json` reads the key, value, headers and timestamp of
+this; where a record came from does not matter to where it goes.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hmb.client.consumer import ConsumerRecord
+
+TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+Headers = list[tuple[str, bytes | None]]
+
+
+def to_json(record: "ConsumerRecord") -> str:
+    """One line, without its newline."""
+    fields: dict[str, object] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": TIMESTAMP_TYPES[record.timestamp_type],
+    }
+    _put(fields, "key", record.key)
+    _put(fields, "value", record.value)
+    headers = fields["headers"] = [{"key": name} for name, _ in record.headers]
+    for header, (_, value) in zip(headers, record.headers, strict=True):
+        _put(header, "value", value)
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | None]:
+    """Key, value, headers and timestamp; ValueError says what is wrong with the line."""
+    fields = json.loads(line)
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    if "value" not in fields and "value_base64" not in fields:
+        raise ValueError('no "value" (null for none) and no "value_base64"')
+    headers = fields.get("headers") or []
+    if not isinstance(headers, list) or not all(map(_is_header, headers)):
+        raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')
+    timestamp = fields.get("timestamp")
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | None):
+        raise ValueError(f'"timestamp" is {timestamp!r}, not milliseconds since 1970')
+    if timestamp is not None and timestamp < 0:
+        timestamp = None  # the record came from a format without timestamps
+    pairs = [(header["key"], _get(header, "value")) for header in headers]
+    return _get(fields, "key"), _get(fields, "value"), pairs, timestamp
+
+
+def _is_header(header: object) -> bool:
+    return isinstance(header, dict) and isinstance(header.get("key"), str)
+
+
+def _put(fields: Any, name: str, value: bytes | None) -> None:
+    try:
+        fields[name] = None if value is None else value.decode()
+    except UnicodeDecodeError:
+        fields[f"{name}_base64"] = base64.b64encode(value or b"").decode()
+
+
+def _get(fields: Mapping[str, object], name: str) -> bytes | None:
+    encoded = fields.get(f"{name}_base64")
+    if isinstance(encoded, str):
+        return base64.b64decode(encoded, validate=True)
+    text = fields.get(name)
+    if not isinstance(text, str | None):
+        raise ValueError(f'"{name}" is {json.dumps(text)}, not a string or null')
+    return None if text is None else text.encode()
