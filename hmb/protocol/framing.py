@@ -61,6 +61,6 @@ def _read(stream: Stream, size: int) -> bytes | bytearray:
     if len(data) == size or not data:
         return data
     grown = bytearray(data)
-    while len(grown) < size and (data := stream.read(min(size - len(grown), _CHUNK))):
-        grown += data
+    while len(grown) < size and (more := stream.read(min(size - len(grown), _CHUNK))):
+        grown += more
     return grown

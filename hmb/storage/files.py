@@ -14,6 +14,13 @@ from io import FileIO
 from pathlib import Path
 
 
+class SharedFile(FileIO):
+    """An open file that is closed when the last who holds it lets go: a segment, or a fetch that still reads from it."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 @dataclass(frozen=True, slots=True)
 class FileRegion:
     """`size` bytes of an open file from `position`: what a fetch answers, without the bytes ever entering this process.
@@ -29,9 +36,9 @@ class FileRegion:
         return pread_fully(self.file, self.size, self.position)
 
 
-def open_file(path: Path) -> FileIO:
+def open_file(path: Path) -> SharedFile:
     """Open for reading and writing, unbuffered; made (0600) where it is missing, never truncated."""
-    return FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+    return SharedFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
 
 
 def pread_fully(file: FileIO, size: int, position: int) -> bytes:
