@@ -1,0 +1,57 @@
+"""Any message in any version: hypothesis strategies read off the schema."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from hmb.protocol.messages import MESSAGES
+from hmb.protocol.schema import Field, Struct, version_range
+
+CLASSES = [cls for pair in MESSAGES for cls in pair]
+CLASSES_AND_VERSIONS = [(cls, version) for cls in CLASSES for version in cls.versions]
+IDS = [f"{cls.__name__}-v{version}" for cls, version in CLASSES_AND_VERSIONS]
+
+Choose = Callable[[str], st.SearchStrategy[Any] | None]  # field name -> its values, where the type alone is too wide
+
+
+def signed(bits: int) -> st.SearchStrategy[int]:
+    return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
+    "bool": st.booleans(),
+    "int8": signed(8),
+    "int16": signed(16),
+    "int32": signed(32),
+    "int64": signed(64),
+    "uint16": st.integers(0, 2**16 - 1),
+    "uint32": st.integers(0, 2**32 - 1),
+    "float64": st.floats(allow_nan=False),
+    "uuid": st.uuids(),
+    "string": st.text(max_size=20) | st.just("x" * 300),
+    "bytes": st.binary(max_size=20),
+    "records": st.binary(max_size=300).map(memoryview),
+}
+
+
+def any_type(name: str) -> None:
+    """Any value of a field's type will do."""
+
+
+def values(name: str, field: Field, version: int, choose: Choose) -> st.SearchStrategy[Any]:
+    if field.struct is not None:
+        strategy: st.SearchStrategy[Any] = messages(field.struct, version, choose)
+    elif field.item is not None:
+        strategy = st.lists(values(name, field.item, version, choose), max_size=2)
+    else:
+        strategy = choose(name) or PRIMITIVES[field.kind]
+    return st.none() | strategy if version in version_range(field.nullable) else strategy
+
+
+@cache
+def messages(cls: type[Struct], version: int, choose: Choose = any_type) -> st.SearchStrategy[Any]:
+    """Messages that use every field of the version, and leave those that it lacks at their defaults."""
+    present = {name: field for name, field in cls.fields.items() if version in version_range(field.versions)}
+    return st.builds(cls, **{name: values(name, field, version, choose) for name, field in present.items()})

@@ -1,0 +1,81 @@
+"""The annotated form covers every byte once, and says what the message says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hmb.protocol.annotate import annotate, annotate_request, annotate_response, render
+from hmb.protocol.connection import ClientConnection, ServerConnection
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.headers import RequestHeader
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.schema import Struct
+from tests.protocol.strategies import CLASSES, messages
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_every_byte_is_explained(cls: type[Struct], data: st.DataObject) -> None:
+    version = data.draw(st.sampled_from(cls.versions))
+    encoded = memoryview(data.draw(messages(cls, version)).encode(version))
+    position = 0
+    for line in annotate(cls, version, encoded):
+        assert line.offset == position
+        position += len(line.data)
+    assert position == len(encoded)
+
+
+def test_a_request() -> None:
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="test")])
+    sent = memoryview(b"".join(bytes(part) for part in ClientConnection("me").request(request, 1)))  # type: ignore[arg-type]
+    assert [line[:29].rstrip() + " | " + line[57:] for line in render(annotate_request(sent))] == [
+        "000000  00 00 00 16 | size = 22",
+        "000004  00 03 | header.api_key = 3  METADATA",
+        "000006  00 01 | header.api_version = 1",
+        "000008  00 00 00 00 | header.correlation_id = 0",
+        "00000c  00 02 6d 65 | header.client_id = 'me'",
+        "000010  00 00 00 01 | topics.count = 1",
+        "000014  00 04 74 65 73 74 | topics[0].name = 'test'",
+    ]
+
+
+def test_a_response() -> None:
+    answer = MetadataResponse(topics=[MetadataResponse.MetadataResponseTopic(error_code=3)])
+    parts = ServerConnection().respond(RequestHeader(api_version=9), answer)
+    lines = list(annotate_response(MetadataResponse, 9, memoryview(b"".join(bytes(part) for part in parts))))  # type: ignore[arg-type]
+    meanings = {line.path: line.value for line in lines}
+    assert meanings["header.tagged_fields.count"] == 0
+    assert meanings["topics[0].error_code"] == 3
+    assert any(line.endswith("topics[0].error_code = 3  UNKNOWN_TOPIC_OR_PARTITION") for line in render(lines))
+
+
+def test_records_take_rows_of_their_own() -> None:
+    partition: Any = ProduceRequest.TopicProduceData.PartitionProduceData(records=memoryview(bytes(range(20))))
+    assert list(render(annotate(type(partition), 0, memoryview(partition.encode(0))))) == [
+        "000000  00 00 00 00                                      index = 0",
+        "000004  00 00 00 14                                      records.size = 20",
+        "000008  00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f  records = 20 bytes",
+        "000018  10 11 12 13",
+    ]
+
+
+def test_unknown_tags_are_shown() -> None:
+    request = ApiVersionsRequest()
+    request.unknown_tagged_fields = {7: b"abc"}
+    assert [line[57:] for line in render(annotate(ApiVersionsRequest, 3, memoryview(request.encode(3))))][2:] == [
+        "tagged_fields.count = 1",
+        "tag, size = (7, 3)",
+        "unknown_tagged_fields[7] = 3 bytes",
+    ]
+
+
+def test_malformed_bytes_are_explained_as_far_as_they_go() -> None:
+    lines = annotate(MetadataRequest, 1, memoryview(bytes.fromhex("00000002 0001 61 00")))
+    assert [next(lines).path, next(lines).path] == ["topics.count", "topics[0].name"]
+    with pytest.raises(ProtocolError, match=r"name in version 1, byte 7 of 8: the bytes end here"):
+        next(lines)
