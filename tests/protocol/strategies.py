@@ -13,14 +13,15 @@ CLASSES = [cls for pair in MESSAGES for cls in pair]
 CLASSES_AND_VERSIONS = [(cls, version) for cls in CLASSES for version in cls.versions]
 IDS = [f"{cls.__name__}-v{version}" for cls, version in CLASSES_AND_VERSIONS]
 
-Choose = Callable[[str], st.SearchStrategy[Any] | None]  # field name -> its values, where the type alone is too wide
+Values = st.SearchStrategy[Any]
+Choose = Callable[[str, Values], Values]  # a field's name and all values of its type -> the values to use
 
 
 def signed(bits: int) -> st.SearchStrategy[int]:
     return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
+PRIMITIVES: dict[str, Values] = {
     "bool": st.booleans(),
     "int8": signed(8),
     "int16": signed(16),
@@ -36,22 +37,23 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def any_type(name: str) -> None:
+def whole_type(name: str, values: Values) -> Values:
     """Any value of a field's type will do."""
+    return values
 
 
-def values(name: str, field: Field, version: int, choose: Choose) -> st.SearchStrategy[Any]:
+def values(name: str, field: Field, version: int, choose: Choose) -> Values:
     if field.struct is not None:
-        strategy: st.SearchStrategy[Any] = messages(field.struct, version, choose)
+        strategy: Values = messages(field.struct, version, choose)
     elif field.item is not None:
         strategy = st.lists(values(name, field.item, version, choose), max_size=2)
     else:
-        strategy = choose(name) or PRIMITIVES[field.kind]
+        strategy = choose(name, PRIMITIVES[field.kind])
     return st.none() | strategy if version in version_range(field.nullable) else strategy
 
 
 @cache
-def messages(cls: type[Struct], version: int, choose: Choose = any_type) -> st.SearchStrategy[Any]:
+def messages(cls: type[Struct], version: int, choose: Choose = whole_type) -> Values:
     """Messages that use every field of the version, and leave those that it lacks at their defaults."""
     present = {name: field for name, field in cls.fields.items() if version in version_range(field.versions)}
     return st.builds(cls, **{name: values(name, field, version, choose) for name, field in present.items()})

@@ -1,0 +1,177 @@
+"""Kafka's own definitions of its messages, as the jar of kafka-clients 4.3.0 holds them, against our classes.
+
+Every class is compared in every version of ours: which fields there are, in which order, of which type, where null is
+allowed, and with which default and tag.  Kafka 4 has dropped the oldest versions from `validVersions`, but its fields
+still say since when they exist; what 0.8 had and Kafka has forgotten altogether is `ONLY_HERE`.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.headers import RequestHeader, ResponseHeader
+from hmb.protocol.messages import MESSAGES
+from hmb.protocol.schema import Field, Request, Response, Struct, version_range
+
+CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader]
+UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
+ONLY_HERE = {  # ListOffsets v0, from Kafka 0.8's guide to the protocol
+    ("ListOffsetsPartition", "max_num_offsets"),
+    ("ListOffsetsPartitionResponse", "old_style_offsets"),
+}
+
+
+class Column(NamedTuple):
+    """What one field is in one version."""
+
+    name: str
+    type: str
+    nullable: bool
+    default: Any
+    tag: int | None
+
+
+class Lacking(NamedTuple):
+    """What matters of a field in a version that lacks it."""
+
+    name: str
+    ignorable: bool
+    default: Any
+
+
+@cache
+def definition(jars: Path, name: str) -> dict[str, Any]:
+    """One of the JSON files (with comments) in the jar."""
+    with zipfile.ZipFile(jars / "kafka-clients-4.3.0.jar") as jar:
+        text = jar.read(f"common/message/{name}.json").decode()
+    loaded: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+    return loaded
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removeprefix("Request")).lower()
+
+
+def their_default(field: dict[str, Any]) -> Any:
+    kind, default = field["type"], field.get("default")
+    if default == "null" or (kind == "records" and default is None):
+        return None
+    if kind.startswith("[]"):
+        return []
+    if kind == "uuid":
+        return "00000000-0000-0000-0000-000000000000"
+    if kind == "bool":
+        return default in ("true", True)
+    if kind in ("string", "bytes"):
+        return default or ""
+    return "struct" if kind[0].isupper() else int(str(default or 0), 0)
+
+
+def their_fields(fields: list[dict[str, Any]], version: int) -> list[Column | Lacking]:
+    return [
+        Column(
+            snake_case(field["name"]),
+            field["type"],
+            version in version_range(field.get("nullableVersions", "none")),
+            their_default(field),
+            field["tag"] if version in version_range(field.get("taggedVersions", "none")) else None,
+        )
+        if version in version_range(field["versions"])
+        else Lacking(snake_case(field["name"]), field.get("ignorable", False), their_default(field))
+        for field in fields
+    ]
+
+
+def our_type(field: Field) -> str:
+    if field.item is not None:
+        return "[]" + our_type(field.item)
+    return field.struct.__name__ if field.struct is not None else field.kind
+
+
+def our_default(field: Field) -> Any:
+    default = field.absent()
+    if isinstance(default, Struct):
+        return "struct"
+    return str(default) if field.kind == "uuid" else default
+
+
+def our_fields(struct: type[Struct], version: int) -> list[Column | Lacking]:
+    return [
+        Column(name, our_type(field), version in version_range(field.nullable), our_default(field), field.tag)
+        if version in version_range(field.versions)
+        else Lacking(name, field.ignorable, our_default(field))
+        for name, field in struct.fields.items()
+        if (struct.__name__, name) not in ONLY_HERE
+    ]
+
+
+def compare(struct: type[Struct], fields: list[dict[str, Any]], version: int) -> None:
+    fields = [field for field in fields if field["versions"] != f"{UNSTABLE.get(struct.__name__)}+"]
+    both = [field for name, field in struct.fields.items() if (struct.__name__, name) not in ONLY_HERE]
+    assert our_fields(struct, version) == their_fields(fields, version), f"{struct.__qualname__} v{version}"
+    for theirs, ours in zip(fields, both, strict=True):
+        nested = ours.struct or (ours.item and ours.item.struct)
+        if nested and version in version_range(theirs["versions"]):
+            compare(nested, theirs["fields"], version)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_fields(kafka_43: Path, cls: type[Struct]) -> None:
+    fields = definition(kafka_43, cls.__name__)["fields"]
+    for version in cls.versions:
+        compare(cls, fields, version)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_versions(kafka_43: Path, cls: type[Struct]) -> None:
+    theirs = definition(kafka_43, cls.__name__)
+    valid = version_range(theirs["validVersions"])
+    if theirs.get("latestVersionUnstable"):
+        assert UNSTABLE[cls.__name__] == valid[-1]
+        valid = valid[:-1]
+    assert cls.versions[-1] == (valid[-1] if cls.__name__ not in UNSTABLE else UNSTABLE[cls.__name__] - 1)
+    assert cls.versions[0] <= valid[0]
+    flexible = version_range(theirs["flexibleVersions"])
+    assert [v in cls.flexible for v in cls.versions] == [v in flexible for v in cls.versions]
+    if issubclass(cls, Request | Response):
+        assert cls.api_key == theirs["apiKey"]
+
+
+def test_client_id_is_never_compact(kafka_43: Path) -> None:
+    (client_id,) = (f for f in definition(kafka_43, "RequestHeader")["fields"] if f["name"] == "ClientId")
+    assert client_id["flexibleVersions"] == "none"
+    assert not RequestHeader.fields["client_id"].compact
+
+
+PROGRAM = """
+import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.protocol.*;
+public class Tables {
+  public static void main(String[] args) {
+    for (Errors e : Errors.values())
+      System.out.println(e.name() + " " + e.code() + " " + (e.exception() instanceof RetriableException));
+    for (ApiKeys key : ApiKeys.values())
+      System.out.println(key.name() + " " + key.id);
+  }
+}
+"""
+
+
+def test_errors_and_api_keys(kafka_43: Path, tmp_path: Path) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("Kafka's tables of errors and API keys are Java classes, and there is no java here")
+    source = tmp_path / "Tables.java"
+    source.write_text(PROGRAM)
+    command = ["java", "-cp", f"{kafka_43}/*", str(source)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout.splitlines()
+    errors = [f"{code.name} {code.value} {str(code.retriable).lower()}" for code in ErrorCode]
+    assert lines == errors + [f"{key.name} {key.value}" for key in ApiKey]

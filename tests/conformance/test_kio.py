@@ -1,0 +1,104 @@
+"""Every message against `kio`, an independent codec generated from Kafka's definitions: same values, same bytes.
+
+kio gives some fields richer types than the wire has; `plain` takes them back: an error code is its number, a duration
+or a point in time its milliseconds (-1 for none), and no topic id is an id of zeros.
+"""
+
+import datetime
+import io
+from dataclasses import fields, is_dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.schema import Request, Response, Struct, version_range
+from tests.protocol.strategies import CLASSES, CLASSES_AND_VERSIONS, messages
+
+kio = pytest.importorskip("kio", reason="compares with kio, which is not installed (pip install kio)")
+from kio.index import UnknownEntity, load_request_schema, load_response_schema  # noqa: E402
+from kio.serial import entity_reader, entity_writer  # noqa: E402
+
+MILLISECOND = datetime.timedelta(milliseconds=1)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def kio_class(cls: type[Struct], version: int) -> Any:
+    """kio's class for the version; None for one that Kafka 4 has dropped, since kio has only what Kafka 4 has."""
+    try:
+        if issubclass(cls, Request):
+            return load_request_schema(cls.api_key, version)
+        assert issubclass(cls, Response)
+        return load_response_schema(cls.api_key, version)
+    except UnknownEntity:
+        return None
+
+
+SHARED = [
+    pytest.param(cls, theirs, version, id=f"{cls.__name__}-v{version}")
+    for cls, version in CLASSES_AND_VERSIONS
+    if (theirs := kio_class(cls, version))
+]
+
+
+def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """What kio's richer types can hold."""
+    if name.endswith("error_code"):
+        return st.sampled_from([code.value for code in ErrorCode])
+    if name in ("timestamp", "log_append_time_ms"):
+        return st.integers(-1, 2**40)
+    return values
+
+
+def plain(value: Any) -> Any:
+    """kio's value as it would be on the wire; an entity as the list of its fields."""
+    if is_dataclass(value):
+        return [plain_field(field.metadata.get("kafka_type"), getattr(value, field.name)) for field in fields(value)]
+    return [plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def plain_field(kind: str | None, value: Any) -> Any:
+    match kind, value:
+        case "uuid", None:
+            return UUID(int=0)
+        case "datetime_i64", None:
+            return -1
+        case "datetime_i64", when:
+            return (when - EPOCH) // MILLISECOND
+        case "timedelta_i32", duration:
+            return duration // MILLISECOND
+        case "error_code", code:
+            return code.value
+    return plain(value)
+
+
+def ours(value: Any, version: int) -> Any:
+    """Our value in the same form."""
+    if isinstance(value, Struct):
+        here = [name for name, field in value.fields.items() if version in version_range(field.versions)]
+        return [ours(getattr(value, name), version) for name in here]
+    return [ours(each, version) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("cls", "theirs", "version"), SHARED)
+@given(data=st.data())
+@settings(max_examples=5, deadline=None)
+def test_same_values_and_same_bytes(cls: type[Struct], theirs: Any, version: int, data: st.DataObject) -> None:
+    message = data.draw(messages(cls, version, choose))
+    encoded = message.encode(version)
+    entity, size = entity_reader(theirs)(encoded, 0)
+    assert size == len(encoded)
+    assert plain(entity) == ours(message, version)
+    out = io.BytesIO()
+    entity_writer(theirs)(out, entity)
+    assert out.getvalue() == encoded
+    assert cls.decode(out.getvalue(), version) == message
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_all_versions_of_kafka_4_are_compared(cls: type[Struct]) -> None:
+    compared = [version for each, version in CLASSES_AND_VERSIONS if each is cls and kio_class(cls, version)]
+    assert compared == list(range(compared[0], cls.versions.stop))
