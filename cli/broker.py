@@ -8,12 +8,18 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
 from .common import CliError, json_option, name_value, print_json
+
+if TYPE_CHECKING:
+    from hmb.broker import Broker
 
 DEFAULT_HOST, DEFAULT_PORT, DEFAULT_DATA_DIR = "127.0.0.1", 9092, "hmb-data"
 
@@ -57,9 +63,6 @@ def command(
 
 def run(data_dir: str, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
     """Start, say so, wait for a signal, stop."""
-    from hmb.broker import Broker
-    from hmb.broker.config import ConfigError
-
     stopped = threading.Event()
     received: list[int] = []
 
@@ -69,21 +72,32 @@ def run(data_dir: str, host: str, port: int, properties: dict[str, str], as_json
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    try:
-        broker = Broker(data_dir=data_dir, host=host, port=port, config=properties)
-        broker.start()
-    except ConfigError as error:
-        raise CliError(str(error)) from error
-    try:
+    with running_broker(Path(data_dir), host, port, properties) as broker:
         if as_json:
             print_json({"bootstrap_servers": broker.bootstrap_servers, "data_dir": str(Path(data_dir).resolve())})
         else:
             click.echo(f"listening on {broker.bootstrap_servers}, data in {data_dir}")
         stopped.wait()
-    finally:
-        broker.stop()
     if received[0] == signal.SIGINT:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def running_broker(data_dir: Path, host: str, port: int, properties: dict[str, str]) -> "Iterator[Broker]":
+    """A broker, stopped at the end; what keeps it from starting becomes one line."""
+    from hmb.broker import Broker
+    from hmb.broker.config import ConfigError
+    from hmb.broker.listeners import BindError
+    from hmb.storage.log_manager import DataDirectoryError
+
+    try:
+        broker = Broker(data_dir=data_dir, host=host, port=port, config=properties).start()
+    except (ConfigError, BindError, DataDirectoryError) as error:
+        raise CliError(str(error)) from error
+    try:
+        yield broker
+    finally:
+        broker.stop()
 
 
 def read_properties(path: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ command's one line of help, and the module `cli/<name>.py` exposes it as `comman
 
 import difflib
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -62,8 +63,11 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="hmb", prog_name="hmb")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """A Kafka-compatible message broker that you can read.
 
     The first steps: hmb demo. Then hmb broker in one terminal, hmb produce and hmb consume in others.
     """
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False

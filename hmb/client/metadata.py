@@ -174,4 +174,5 @@ def topic_error(name: str, number: int, message: str | None = None) -> KafkaErro
     """The error that a broker answered for a topic."""
     if number == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-    return answered_error(f"topic {name!r}", number, message)
+    error = answered_error(f"topic {name!r}", number)
+    return KafkaError(error.code, message or error.message)
