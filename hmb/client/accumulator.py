@@ -29,6 +29,13 @@ class RecordMetadata(NamedTuple):
     timestamp: int
 
 
+class Delivery(Future[RecordMetadata]):
+    """Where a record went, once that is known; what is on its way cannot be taken back."""
+
+    def cancel(self) -> bool:
+        return False
+
+
 @dataclass(slots=True, eq=False)
 class Batch:
     """Records of one partition that go together, and who waits for each of them."""
@@ -37,7 +44,7 @@ class Batch:
     opened: float  # time.monotonic()
     size: int = 0  # bytes, about
     records: list[Record] = field(default_factory=list)
-    futures: list[Future[RecordMetadata]] = field(default_factory=list)
+    futures: list[Delivery] = field(default_factory=list)
     sealed: bool = False
     data: bytes | None = None  # what is sent, once that is settled
     numbered: bool = False  # the data has a producer id and a sequence number
@@ -70,10 +77,9 @@ class Accumulator:
         # Guards all of the above and what is in unsealed batches; no other lock is taken under it.
         self._changed = threading.Condition()
 
-    def append(self, partition: TopicPartition, record: Record, size: int, timeout: float) -> Future[RecordMetadata]:
+    def append(self, partition: TopicPartition, record: Record, size: int, timeout: float) -> Delivery:
         """Queue a record; waits while the memory is used up, at most `timeout` seconds (then TimeoutError)."""
-        future: Future[RecordMetadata] = Future()
-        future.set_running_or_notify_cancel()  # what is on its way cannot be taken back
+        future = Delivery()
         with self._changed:
             if self._used and self._used + size > self._memory:
                 self._wait_for_memory(size, timeout)

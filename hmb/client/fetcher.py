@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node, TopicPartition
+from hmb.client.offsets import EARLIEST, LATEST, list_offsets
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.records import Batch, Header, TimestampType, iter_batches
@@ -195,10 +196,11 @@ class Fetcher:
     def _partition_error(self, position: Position, data: PartitionData) -> KafkaError:
         if data.error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
             return answered_error(position.partition, data.error_code)
-        message = f"{position.partition} has no offset {position.offset}"
-        if data.log_start_offset >= 0:
-            message += f"; it starts at {data.log_start_offset} and ends before {data.high_watermark}"
-        return KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+        partition = position.partition
+        first = list_offsets(self._cluster, [partition], EARLIEST)[partition]
+        end = list_offsets(self._cluster, [partition], LATEST)[partition]
+        what = f"{partition} has no offset {position.offset}; it starts at {first} and ends before {end}"
+        return KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
 
     def _pause_or_raise(self, error: ConnectionFailed | KafkaError) -> None:
         """Time may help: forget what may be old and let the next `fetch` try again, for `retry_for` seconds."""

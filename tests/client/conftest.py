@@ -1,0 +1,13 @@
+"""A broker for a test file, and a broker that does what a test tells it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import hmb
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with hmb.Broker(config={"num.partitions": "3", "log.flush.acks.all": "false"}) as broker:
+        yield broker.bootstrap_servers

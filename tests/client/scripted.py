@@ -1,0 +1,79 @@
+"""A broker that answers what a test tells it to: one function for all requests, over real sockets."""
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+from hmb.protocol.connection import ServerConnection
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.protocol.messages import REQUESTS
+from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.schema import Request, Response
+
+Answer = Callable[[Request, int], "Response | None"]
+
+
+class HangUp(Exception):
+    """Raised by an answer: close the connection, say nothing."""
+
+
+class ScriptedBroker:
+    """Leads one partition of every topic; ApiVersions and Metadata are answered here, all else by `answer`."""
+
+    def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None) -> None:
+        self._answer = answer
+        self._versions = versions or {}
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.address = f"127.0.0.1:{self.port}"
+        self.requests: list[tuple[Request, int]] = []  # without ApiVersions and Metadata
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        protocol = ServerConnection()
+        with suppress(HangUp, ProtocolError, OSError), client, client.makefile("rb") as stream:
+            while (frame := read_frame(stream, 1 << 24)) is not None:
+                header, request = protocol.receive(frame)
+                response = self._respond(request, header.api_version)
+                if response is not None:
+                    client.sendall(b"".join(protocol.respond(header, response)))  # type: ignore[arg-type]
+
+    def _respond(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, ApiVersionsRequest):
+            keys = [
+                ApiVersionsResponse.ApiVersion(
+                    api_key=key, min_version=0, max_version=self._versions.get(known, known.versions[-1])
+                )
+                for key, known in REQUESTS.items()
+                if self._versions.get(known, 0) >= 0
+            ]
+            return ApiVersionsResponse(api_keys=keys)
+        if isinstance(request, MetadataRequest):
+            return self._metadata(request)
+        self.requests.append((request, version))
+        return self._answer(request, version)
+
+    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+        topic = MetadataResponse.MetadataResponseTopic
+        partition = topic.MetadataResponsePartition(partition_index=0, leader_id=7, replica_nodes=[7], isr_nodes=[7])
+        return MetadataResponse(
+            brokers=[MetadataResponse.MetadataResponseBroker(node_id=7, host="127.0.0.1", port=self.port)],
+            controller_id=7,
+            topics=[topic(name=asked.name, partitions=[partition]) for asked in request.topics or ()],
+        )

@@ -1,0 +1,132 @@
+"""One connection: agreeing on versions, and every way in which it can fail."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hmb.client.connection import Connection, ConnectionFailed
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.messages.produce import ProduceRequest
+
+from .scripted import ScriptedBroker
+
+
+@contextmanager
+def raw_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
+    """A server that is no broker: `serve` gets each connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                with client:
+                    serve(client)
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def test_speaks_the_newest_version_that_both_know(servers: str) -> None:
+    host, _, port = servers.partition(":")
+    with Connection(host, int(port)) as connection:
+        assert connection.version_of(MetadataRequest) == MetadataRequest.versions[-1]
+        assert connection.version_of(MetadataRequest, at_most=4) == 4
+        response: MetadataResponse = connection.send(MetadataRequest(topics=None))
+        assert [broker.port for broker in response.brokers] == [int(port)]
+
+
+def test_takes_an_older_broker_as_it_is() -> None:
+    with (
+        ScriptedBroker(lambda request, version: None, {MetadataRequest: 1, ListOffsetsRequest: -1}) as broker,
+        Connection("127.0.0.1", broker.port) as connection,
+    ):
+        assert connection.version_of(MetadataRequest) == 1
+        assert not connection.knows(ListOffsetsRequest)
+        with pytest.raises(KafkaError, match="has no LIST_OFFSETS API") as caught:
+            connection.send(ListOffsetsRequest())
+        assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_several_requests_may_be_under_way() -> None:
+    def answer(request: object, version: int) -> ListOffsetsResponse:
+        assert isinstance(request, ListOffsetsRequest)
+        return ListOffsetsResponse(topics=[ListOffsetsResponse.ListOffsetsTopicResponse(name=request.topics[0].name)])
+
+    with ScriptedBroker(answer) as broker, Connection("127.0.0.1", broker.port) as connection:
+        for name in ("a", "b"):
+            connection.post(ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name=name)]))
+        assert connection.waiting == 2
+        assert [connection.receive().topics[0].name for _ in range(2)] == ["a", "b"]
+        assert connection.waiting == 0
+
+
+def test_a_broker_that_hangs_up_on_api_versions_is_spoken_to_in_versions_0() -> None:
+    def hang_up(client: socket.socket) -> None:
+        client.recv(1024)
+
+    with raw_server(hang_up) as port, Connection("127.0.0.1", port) as connection:
+        assert connection.version_of(MetadataRequest) == 0
+        assert connection.version_of(ProduceRequest) == 0
+        with pytest.raises(ConnectionFailed, match="closed the connection"):
+            connection.send(MetadataRequest(topics=[]))
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(ConnectionFailed, match=f"nobody listens on 127.0.0.1:{port}"):
+        Connection("127.0.0.1", port).send(ApiVersionsRequest())
+
+
+def test_an_unknown_host() -> None:
+    with pytest.raises(ConnectionFailed, match=r"no-such-host.invalid is not the name of a known host"):
+        Connection("no-such-host.invalid", 9092).send(ApiVersionsRequest())
+
+
+def test_a_server_that_says_nothing() -> None:
+    done = threading.Event()
+    with raw_server(lambda client: (done.wait(), None)[1]) as port:
+        with pytest.raises(ConnectionFailed, match=r"did not answer within 0\.05 s"):
+            Connection("127.0.0.1", port, timeout=0.05).send(ApiVersionsRequest())
+        done.set()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"HTTP/1.1 400 Bad\r\n\r\n", b"\x00\x00\x00\x04\xff\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x09abc"],
+)
+def test_a_server_that_speaks_something_else(said: bytes) -> None:
+    def speak(client: socket.socket) -> None:
+        client.recv(1024)
+        client.sendall(said)
+
+    with (
+        raw_server(speak) as port,
+        pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port} does not speak Kafka's protocol"),
+    ):
+        Connection("127.0.0.1", port).send(ApiVersionsRequest())
+
+
+def test_opens_again_after_a_failure() -> None:
+    answers = iter([None, ListOffsetsResponse()])
+
+    def answer(request: object, version: int) -> ListOffsetsResponse:
+        found = next(answers)
+        if found is None:
+            raise OSError
+        return found
+
+    with ScriptedBroker(answer) as broker, Connection("127.0.0.1", broker.port) as connection:
+        with pytest.raises(ConnectionFailed):
+            connection.send(ListOffsetsRequest())
+        assert not connection.is_open
+        assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()

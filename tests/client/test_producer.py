@@ -1,0 +1,202 @@
+"""The producer: against a broker, and against one that fails as it is told."""
+
+import pytest
+
+from hmb.client import ConnectionFailed, Consumer, Producer
+from hmb.client.partitioner import partition_of_key
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.schema import Request, Response
+from hmb.records import RecordBatch, parse_batch, read_records
+
+from .scripted import HangUp, ScriptedBroker
+
+TopicResponse = ProduceResponse.TopicProduceResponse
+
+
+def produced(error: ErrorCode = ErrorCode.NONE, offset: int = 0) -> ProduceResponse:
+    partition = TopicResponse.PartitionProduceResponse(index=0, error_code=error, base_offset=offset)
+    return ProduceResponse(responses=[TopicResponse(name="t", partition_responses=[partition])])
+
+
+class Script:
+    """Answers a Produce with the next of `answers`; True stands for "hang up"."""
+
+    def __init__(self, *answers: ProduceResponse | bool) -> None:
+        self.answers = list(answers)
+        self.producer_ids = 0
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, InitProducerIdRequest):
+            self.producer_ids += 1
+            return InitProducerIdResponse(producer_id=100 + self.producer_ids)
+        answer = self.answers.pop(0) if self.answers else produced()
+        if isinstance(answer, bool):
+            raise HangUp
+        return answer
+
+
+def batches(broker: ScriptedBroker) -> list[RecordBatch]:
+    """The batches that came, in order."""
+    found = []
+    for request, _ in broker.requests:
+        if isinstance(request, ProduceRequest):
+            records = request.topic_data[0].partition_data[0].records
+            assert isinstance(records, memoryview)
+            batch = parse_batch(records)
+            assert isinstance(batch, RecordBatch)
+            found.append(batch)
+    return found
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_what_is_sent_is_read(servers: str, codec: str, acks: int) -> None:
+    topic = f"sent-{codec}-{acks}"
+    headers = (("source", b"noaa"), ("none", None))
+    with Producer(servers, acks=acks, compression=codec) as producer:
+        futures = [
+            producer.send(topic, b"%d" % number, b"key", headers=headers, timestamp=number) for number in range(500)
+        ]
+        producer.flush()
+        assert all(future.done() for future in futures)
+    partition = partition_of_key(b"key", 3)
+    places = [future.result() for future in futures]
+    assert {(place.topic, place.partition) for place in places} == {(topic, partition)}
+    assert [(place.offset, place.timestamp) for place in places] == [(number, number) for number in range(500)]
+    got = [(it.offset, it.timestamp, it.key, it.value, it.headers) for it in Consumer(servers, topic, until="end")]
+    assert got == [(number, number, b"key", b"%d" % number, headers) for number in range(500)]
+
+
+def test_nulls_are_not_empty(servers: str) -> None:
+    with Producer(servers) as producer:
+        producer.send("nulls", None, b"", partition=0)
+        producer.send("nulls", b"", None, partition=0)
+    got = [(record.key, record.value) for record in Consumer(servers, "nulls", until="end")]
+    assert got == [(b"", None), (None, b"")]
+
+
+def test_acks_0_does_not_wait(servers: str) -> None:
+    with Producer(servers, acks=0) as producer:
+        assert producer.send("acks0", b"x").result().offset == -1
+
+
+def test_a_partition_that_is_not_there(servers: str) -> None:
+    with Producer(servers) as producer, pytest.raises(KafkaError, match="topic 'three' has no partition 3"):
+        producer.send("three", b"x", partition=3)
+
+
+def test_a_record_that_is_too_large_fails_alone(servers: str) -> None:
+    with Producer(servers) as producer:
+        large = producer.send("large", b"x" * 2_000_000, partition=0)
+        small = producer.send("large", b"x", partition=0)
+    error = large.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert "large-0" in error.message
+    assert small.result().offset == 0
+
+
+def test_a_wrong_address_is_an_error_at_once() -> None:
+    with Producer("127.0.0.1:1") as producer, pytest.raises(ConnectionFailed, match=r"nobody listens on 127.0.0.1:1"):
+        producer.send("t", b"x")
+
+
+@pytest.mark.parametrize(("name", "value"), [("acks", 2), ("compression", "rar")])
+def test_what_the_producer_cannot_be_told(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=name):
+        Producer("127.0.0.1:1", **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("trouble", [True, produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)])
+def test_a_retry_sends_the_same_bytes(trouble: ProduceResponse | bool) -> None:
+    script = Script(trouble, trouble, produced(offset=5))
+    with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
+        assert producer.send("t", b"x").result().offset == 5
+    first, second, third = batches(broker)
+    assert first.view == second.view == third.view
+    assert (first.producer_id, first.base_sequence) == (101, 0)
+
+
+def test_numbers_go_on_from_batch_to_batch() -> None:
+    with ScriptedBroker(Script()) as broker, Producer(broker.address, linger_ms=3_600_000) as producer:
+        for count in (3, 2, 1):
+            for _ in range(count):
+                producer.send("t", b"x")
+            producer.flush()
+    assert [(batch.base_sequence, batch.records_count) for batch in batches(broker)] == [(0, 3), (3, 2), (5, 1)]
+
+
+def test_after_a_batch_was_given_up_the_numbers_start_anew() -> None:
+    script = Script(produced(ErrorCode.MESSAGE_TOO_LARGE))
+    with ScriptedBroker(script) as broker, Producer(broker.address) as producer:
+        assert isinstance(producer.send("t", b"x").exception(), KafkaError)
+        producer.send("t", b"y").result()
+    assert [(batch.producer_id, batch.base_sequence) for batch in batches(broker)] == [(101, 0), (102, 0)]
+
+
+def test_what_the_broker_had_already_counts_as_sent() -> None:
+    script = Script(produced(ErrorCode.DUPLICATE_SEQUENCE_NUMBER))
+    with ScriptedBroker(script) as broker, Producer(broker.address) as producer:
+        assert producer.send("t", b"x").result().offset == -1
+
+
+def test_order_stays_when_the_first_batch_is_retried() -> None:
+    script = Script(True)
+    with ScriptedBroker(script) as broker, Producer(broker.address, batch_size=1, retry_backoff=0.001) as producer:
+        for value in (b"1", b"2", b"3"):
+            producer.send("t", value)
+    values = [record.value for batch in batches(broker) for record in read_records(batch.view)]
+    assert values == [b"1", b"1", b"2", b"3"]
+
+
+def test_retries_end_at_the_delivery_timeout() -> None:
+    never = Script(*[produced(ErrorCode.NOT_ENOUGH_REPLICAS)] * 1000)
+    with (
+        ScriptedBroker(never) as broker,
+        Producer(broker.address, delivery_timeout=0.05, retry_backoff=0.001) as producer,
+    ):
+        error = producer.send("t", b"x").exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert "1 records for t-0 not delivered in 0.05 s" in error.message
+
+
+def test_without_init_producer_id_nothing_is_numbered() -> None:
+    with (
+        ScriptedBroker(Script(), {InitProducerIdRequest: -1}) as broker,
+        Producer(broker.address) as producer,
+    ):
+        producer.send("t", b"x").result()
+    assert [batch.producer_id for batch in batches(broker)] == [-1]
+
+
+@pytest.mark.parametrize(("newest", "magic"), [(0, 0), (1, 0), (2, 1)])
+def test_old_brokers_get_old_messages(newest: int, magic: int) -> None:
+    with ScriptedBroker(Script(), {ProduceRequest: newest}) as broker, Producer(broker.address) as producer:
+        producer.send("t", b"x", b"k").result()
+    ((request, version),) = broker.requests
+    assert version == newest
+    assert isinstance(request, ProduceRequest)
+    records = request.topic_data[0].partition_data[0].records
+    assert isinstance(records, memoryview)
+    assert parse_batch(records).magic == magic
+
+
+@pytest.mark.parametrize(
+    ("compression", "headers", "code"),
+    [
+        ("zstd", (), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        ("none", (("h", b"v"),), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+    ],
+)
+def test_what_old_brokers_lack(compression: str, headers: tuple[tuple[str, bytes], ...], code: ErrorCode) -> None:
+    with (
+        ScriptedBroker(Script(), {ProduceRequest: 2}) as broker,
+        Producer(broker.address, compression=compression) as producer,
+    ):
+        error = producer.send("t", b"x", headers=headers).exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is code
+    assert broker.requests == []
