@@ -13,6 +13,7 @@ from typing import Self
 
 from hmb.broker.config import BrokerConfig
 from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import parse_listeners
 from hmb.broker.server import Server
 from hmb.broker.topics import Topics
@@ -46,6 +47,7 @@ class Broker:
         self._stop = Stop()
         self._logs: LogManager | None = None
         self._server: Server | None = None
+        self._housekeeper: Housekeeper | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -85,6 +87,14 @@ class Broker:
             producer_ids=ProducerIds(directory / "producer-ids"),
             stop=self._stop,
         )
+        self._housekeeper = Housekeeper(
+            self._stop,
+            [
+                (self._config.retention_check_interval / 1000, self._logs.expire),
+                (self._config.flush_check_interval / 1000, self._logs.flush_if_due),
+            ],
+        )
+        self._housekeeper.start()
         server.start(context)
 
     def stop(self) -> None:
@@ -92,6 +102,8 @@ class Broker:
         self._stop.request()
         if self._server is not None:
             self._server.stop()
+        if self._housekeeper is not None:
+            self._housekeeper.join()
         if self._logs is not None:
             self._logs.close()
             self._logs = None

@@ -21,6 +21,12 @@ LOG_DEFAULTS = {
     "log.index.interval.bytes": "index.interval.bytes",
     "message.max.bytes": "max.message.bytes",
     "log.message.timestamp.type": "message.timestamp.type",
+    "log.cleanup.policy": "cleanup.policy",
+    "log.retention.ms": "retention.ms",
+    "log.retention.bytes": "retention.bytes",
+    "log.segment.delete.delay.ms": "file.delete.delay.ms",
+    "log.flush.interval.messages": "flush.messages",
+    "log.flush.interval.ms": "flush.ms",
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 
@@ -49,6 +55,8 @@ class BrokerConfig:
     connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)
     fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024)
     flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
+    retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
+    flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync and checkpoint every", 1)
     max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
     log: LogConfig             = field(default=LogConfig())
     # fmt: on

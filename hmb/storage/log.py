@@ -23,6 +23,7 @@ import logging
 import threading
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
 from hmb.storage.loader import LoadedLog, load
 from hmb.storage.producer_state import EXPIRATION_MS, ProducedBatch, snapshot_path
+from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.watchers import Watchers
@@ -78,10 +80,15 @@ class Log:
         config: LogConfig,
         *,
         recovery_point: int = 0,
+        start_offset: int = 0,
         clean: bool = False,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Open or make the log.  `clean`: it was closed properly; else all from `recovery_point` on is checked."""
+        """Open or make the log.
+
+        `clean`: it was closed properly; else all from `recovery_point` on is checked.  Records before `start_offset`
+        were deleted, even where their segment is still there.
+        """
         self.directory = directory
         self.config = config
         self.leader_epoch = 0
@@ -93,18 +100,21 @@ class Log:
         self._segments = loaded.segments
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
+        self._start_offset = min(max(start_offset, self._segments[0].base_offset), self._end_offset)
+        self._deleted: deque[tuple[int, Segment]] = deque()  # with the time when their files go; `expire` only
         self.watchers = Watchers()  # of appends
         self._failure: OSError | None = None
         # Held during a sync: whoever waits for it finds that the next sync, or even the last one, was for him too.
         self._flush_lock = threading.Lock()
         self.recovery_point = loaded.end_offset if clean else min(recovery_point, loaded.end_offset)
+        self._flushed_at = clock()
         self._directory_synced = False
 
     # -- what it holds
 
     @property
     def log_start_offset(self) -> int:
-        return self._segments[0].base_offset
+        return self._start_offset
 
     @property
     def log_end_offset(self) -> int:
@@ -133,7 +143,10 @@ class Log:
         """
         if len(records) <= MAGIC_POSITION:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are no batch")
-        return self._append_batch(records) if records[MAGIC_POSITION] >= 2 else self._append_messages(records)
+        result = self._append_batch(records) if records[MAGIC_POSITION] >= 2 else self._append_messages(records)
+        if result.last_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+        return result
 
     def _append_batch(self, records: memoryview) -> AppendResult:
         batch = parse_batch(records)
@@ -262,6 +275,42 @@ class Log:
         newest = max(self.segments, key=lambda segment: segment.max_timestamp)
         return None if newest.max_timestamp == NO_TIMESTAMP else self.offset_for_timestamp(newest.max_timestamp)
 
+    # -- delete
+
+    def delete_records(self, before_offset: int) -> int:
+        """Move the log's start; -1 means to the high watermark.  Whole segments before it go with the next `expire`.
+
+        Returns the new start.  Raises OFFSET_OUT_OF_RANGE.
+        """
+        with self._lock:
+            wanted = self._end_offset if before_offset == -1 else before_offset
+            if not 0 <= wanted <= self._end_offset:
+                raise KafkaError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {before_offset} is not in 0 .. {self._end_offset}"
+                )
+            self._start_offset = max(self._start_offset, wanted)
+            return self._start_offset
+
+    def expire(self) -> int:
+        """Delete the segments that need not be kept (retention.py); returns how many.  Raises OSError.
+
+        Their files are removed a while later (`file.delete.delay.ms`), because a fetch may be reading them.
+        """
+        now = self._clock()
+        while self._deleted and self._deleted[0][0] <= now:
+            self._deleted.popleft()[1].delete()
+        with self._lock:
+            count = count_expired(self._segments, self.config, now=now, log_start_offset=self._start_offset)
+            if count == len(self._segments):
+                self._roll()
+            expired, self._segments = self._segments[:count], self._segments[count:]
+            self._start_offset = max(self._start_offset, self._segments[0].base_offset)
+        for segment in expired:
+            LOGGER.info("%s: deleting segment %d", self.directory.name, segment.base_offset)
+            segment.mark_deleted()
+            self._deleted.append((now + self.config.file_delete_delay_ms, segment))
+        return len(expired)
+
     # -- disk
 
     def flush(self, end_offset: int | None = None) -> None:
@@ -276,7 +325,7 @@ class Log:
                 return  # somebody else's sync has covered it
             with self._lock:
                 reached = self._end_offset
-                unsynced = self._segments[self._segment_number(self.recovery_point) :]
+                unsynced = self._segments[max(0, self._segment_number(self.recovery_point)) :]
                 directory_synced, self._directory_synced = self._directory_synced, True
             try:
                 for segment in unsynced:
@@ -287,7 +336,14 @@ class Log:
             except OSError as error:
                 self._failure = error
                 self._raise_if_failed()
-            self.recovery_point = reached
+            self.recovery_point, self._flushed_at = reached, self._clock()
+
+    def flush_if_due(self) -> None:
+        """Sync if the last sync is `flush.ms` ago, or if segments that are no longer written to are not on disk."""
+        unsynced_segments = self.recovery_point < self._segments[-1].base_offset
+        too_long = self.recovery_point < self._end_offset and self._clock() - self._flushed_at >= self.config.flush_ms
+        if unsynced_segments or too_long:
+            self.flush()
 
     def _raise_if_failed(self) -> None:
         if self._failure is not None:
@@ -303,3 +359,5 @@ class Log:
             self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
             for segment in self._segments:
                 segment.close()
+        for _, segment in self._deleted:
+            segment.delete()

@@ -18,6 +18,7 @@ import os
 import shutil
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
@@ -29,6 +30,7 @@ from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+START_OFFSETS = "log-start-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
@@ -73,12 +75,19 @@ class LogManager:
         clean = marker.exists()
         try:
             recovery_points = checkpoints.read_offsets(self.directory / RECOVERY_POINTS)
+            start_offsets = checkpoints.read_offsets(self.directory / START_OFFSETS)
             for path in sorted(self.directory.iterdir()):
                 if path.name.endswith(DELETED):
                     shutil.rmtree(path)
                 elif (name := _topic_partition(path)) is not None:
                     config = configs.get(name.topic, default)
-                    self._logs[name] = Log(path, config, recovery_point=recovery_points.get(name, 0), clean=clean)
+                    self._logs[name] = Log(
+                        path,
+                        config,
+                        recovery_point=recovery_points.get(name, 0),
+                        start_offset=start_offsets.get(name, 0),
+                        clean=clean,
+                    )
                     self._logs[name].leader_epoch = checkpoints.read_leader_epoch(path)
             marker.unlink(missing_ok=True)
             self._loaded = True
@@ -126,6 +135,28 @@ class LogManager:
             sync_directory(self.directory)
         shutil.rmtree(trash)
 
+    def expire(self) -> None:
+        """Delete the segments that need not be kept."""
+        self._for_each_log(Log.expire)
+
+    def flush_if_due(self) -> None:
+        """Sync what should be on disk by now, and write the checkpoints."""
+        self._for_each_log(Log.flush_if_due)
+        self.write_checkpoints()
+
+    def _for_each_log(self, action: Callable[[Log], object]) -> None:
+        for name, log in list(self._logs.items()):
+            try:
+                action(log)
+            except (KafkaError, OSError) as error:  # one log's trouble is not the others'
+                LOGGER.error("%s: %s", name, error)
+
+    def write_checkpoints(self) -> None:
+        """Write down from where each log must be checked, and where it starts.  Raises OSError."""
+        logs = dict(self._logs)
+        checkpoints.write_offsets(self.directory / RECOVERY_POINTS, {n: log.recovery_point for n, log in logs.items()})
+        checkpoints.write_offsets(self.directory / START_OFFSETS, {n: log.log_start_offset for n, log in logs.items()})
+
     def close(self) -> None:
         """Sync and close all logs, and say so on disk: the next start then checks nothing."""
         if self._loaded:
@@ -141,8 +172,7 @@ class LogManager:
                 failed = True
                 LOGGER.error("closing %s: %s", name, error)
         try:
-            points = {name: log.recovery_point for name, log in self._logs.items()}
-            checkpoints.write_offsets(self.directory / RECOVERY_POINTS, points)
+            self.write_checkpoints()
             if not failed:
                 replace_file(self.directory / CLEAN_SHUTDOWN, '{"version":0,"brokerEpoch":-1}')
         except OSError as error:

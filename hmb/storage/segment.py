@@ -30,6 +30,7 @@ from hmb.storage.time_index import TimeIndex, TimestampOffset
 
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
 HEADER_PEEK = 61  # bytes that show any batch's header, whatever its magic
+DELETED = ".deleted"
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
@@ -209,6 +210,17 @@ class Segment:
         self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
         self.offset_index.close()
         self.time_index.close()
+
+    def mark_deleted(self) -> None:
+        """Rename the files, so that no start finds the segment again; a reader that still holds it reads on."""
+        for holder in (self, self.offset_index, self.time_index):
+            if holder.path.exists():
+                holder.path = holder.path.rename(holder.path.with_name(holder.path.name + DELETED))
+
+    def delete(self) -> None:
+        """Remove the files of a segment that was marked."""
+        for holder in (self, self.offset_index, self.time_index):
+            holder.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         self.seal()

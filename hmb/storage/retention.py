@@ -1,0 +1,59 @@
+"""Retention: which of a log's oldest segments may be deleted.
+
+Records are deleted by whole segments, from the oldest on, and never because somebody has read them:
+
+- `retention.ms`: the segment's greatest timestamp is older (for messages without timestamps: the file's last write);
+- `retention.bytes`: the log would still be at least that large without the segment;
+- the log start offset lies behind it (DeleteRecords).
+
+The first two hold for `cleanup.policy=delete` only; -1 means without limit.  The active segment may go too, the log
+then rolls first: an idle topic shall not keep its last records for ever.
+
+Source: kafka-0.7-design (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hmb.records import NO_TIMESTAMP
+from hmb.storage.config import LogConfig
+from hmb.storage.segment import Segment
+
+
+def count_expired(segments: Sequence[Segment], config: LogConfig, *, now: int, log_start_offset: int) -> int:
+    """How many of the segments, from the oldest on, may be deleted at `now` (ms)."""
+    counts = [_behind(segments, log_start_offset)]
+    if config.deletes:
+        counts += [_too_old(segments, config.retention_ms, now), _too_many(segments, config.retention_bytes)]
+    return max(counts)
+
+
+def _behind(segments: Sequence[Segment], log_start_offset: int) -> int:
+    return sum(1 for following in segments[1:] if following.base_offset <= log_start_offset)
+
+
+def _too_old(segments: Sequence[Segment], retention_ms: int, now: int) -> int:
+    if retention_ms < 0:
+        return 0
+    for number, segment in enumerate(segments):
+        if not segment.size or now - _newest(segment) <= retention_ms:
+            return number
+    return len(segments)
+
+
+def _too_many(segments: Sequence[Segment], retention_bytes: int) -> int:
+    surplus = sum(segment.size for segment in segments) - retention_bytes
+    if retention_bytes < 0:
+        return 0
+    for number, segment in enumerate(segments):
+        surplus -= segment.size
+        if surplus < 0 or not segment.size:
+            return number
+    return len(segments)
+
+
+def _newest(segment: Segment) -> int:
+    if segment.max_timestamp != NO_TIMESTAMP:
+        return segment.max_timestamp
+    return int(segment.path.stat().st_mtime * 1000)
