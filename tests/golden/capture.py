@@ -1,0 +1,257 @@
+"""Captures the golden files: what real clients and real brokers said to each other, byte by byte.
+
+    HMB_KAFKA_43=... HMB_KAFKA_082=... python -m tests.golden.capture        (from the project's root; a minute)
+
+A `Recorder` stands between a client and a broker and passes every frame on unchanged; the broker advertises the
+recorder's port, so that the client comes back to it.  A `Scenario` runs one client and names the requests of which a
+file is wanted: of all exchanges of that API and version the one with the longest answer, which is the one with records
+or topics in it.  The bytes are the clients' and the brokers'; the annotations come from our schema, and test_golden.py
+holds the two against each other.
+"""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import confluent_kafka
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError as PythonClientError
+
+from hmb.bench import peers
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.protocol.messages import REQUESTS
+from tests.conformance.java_clients import run
+from tests.golden.files import write
+
+FOLDER = Path(__file__).parent
+VALUES = [b"good morning", b"good night"]
+
+
+class Exchange(NamedTuple):
+    request: bytes  # with its length in front
+    response: bytes  # nothing where there was none
+
+
+class Recorder:
+    """A TCP proxy that keeps the exchanges; one thread per direction of a connection."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server((peers.HOST, 0))
+        self.port = self.listener.getsockname()[1]
+        self.exchanges: list[Exchange] = []
+
+    def serve(self, broker_port: int) -> None:
+        with suppress(OSError):  # the listener was closed
+            while True:
+                client, _ = self.listener.accept()
+                broker = socket.create_connection((peers.HOST, broker_port))
+                asked: dict[bytes, bytes] = {}  # correlation id -> request
+                threading.Thread(target=self.pass_on, args=(client, broker, asked, True), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(broker, client, asked, False), daemon=True).start()
+
+    def pass_on(self, source: socket.socket, target: socket.socket, asked: dict[bytes, bytes], requests: bool) -> None:
+        with suppress(OSError, ProtocolError), source.makefile("rb") as stream:
+            while (body := read_frame(stream, 1 << 30)) is not None:
+                frame = len(body).to_bytes(4, "big") + body
+                if requests:
+                    asked[frame[8:12]] = frame
+                else:
+                    self.exchanges.append(Exchange(asked.pop(frame[4:8]), frame))
+                target.sendall(frame)
+        for request in list(asked.values()) if requests else []:  # the client has gone: these got no answer
+            self.exchanges.append(Exchange(request, b""))
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def find(self, api_key: int, version: int) -> Exchange:
+        """Of all exchanges of one version the one that says most."""
+        wanted = api_key.to_bytes(2, "big") + version.to_bytes(2, "big")
+        return max((e for e in self.exchanges if e.request[4:8] == wanted), key=lambda e: len(e.response))
+
+
+def console_082(bootstrap: str, topic: str) -> None:
+    with tempfile.NamedTemporaryFile() as lines:
+        Path(lines.name).write_bytes(b"\n".join(VALUES) + b"\n")
+        where = ["--broker-list", bootstrap, "--topic", topic]
+        jars = peers.kafka_082_jars()
+        run(jars, "kafka.tools.ConsoleProducer", *where, "--request-required-acks", "1", stdin=Path(lines.name))
+        end = ["--partition", "0", "--offset", "-2", "--max-messages", "2", "--no-wait-at-logend"]
+        run(jars, "kafka.tools.SimpleConsumerShell", *where, *end)
+
+
+def console_43(bootstrap: str, topic: str) -> None:
+    with tempfile.NamedTemporaryFile() as lines:
+        Path(lines.name).write_bytes(b"\n".join(VALUES) + b"\n")
+        where = ["--bootstrap-server", bootstrap, "--topic", topic]
+        jars = peers.kafka_43_jars()
+        run(jars, "org.apache.kafka.tools.ConsoleProducer", *where, stdin=Path(lines.name))
+        end = ["--partition", "0", "--offset", "earliest", "--max-messages", "2", "--timeout-ms", "30000"]
+        run(jars, "org.apache.kafka.tools.consumer.ConsoleConsumer", *where, *end)
+        topics = ["--bootstrap-server", bootstrap, "--topic", f"{topic}-2"]
+        run(jars, "org.apache.kafka.tools.TopicCommand", *topics, "--create", "--config", "cleanup.policy=compact")
+        run(jars, "org.apache.kafka.tools.TopicCommand", *topics, "--delete")
+
+
+def kafka_python(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
+    """kafka-python as it speaks to a broker of that version."""
+    pinned = {"bootstrap_servers": bootstrap, "api_version": version, "client_id": "kafka-python"}
+    producer = KafkaProducer(**pinned, retries=0, acks=1, enable_idempotence=False)
+    futures = [producer.send(topic, value) for value in VALUES]
+    with suppress(PythonClientError):  # Kafka 4 closes the connection on a Produce below version 3
+        for future in futures:
+            future.get(20)
+    producer.close(timeout=5)
+    if version < (0, 11):
+        return
+    consumer = KafkaConsumer(**pinned, auto_offset_reset="earliest")
+    consumer.assign([TopicPartition(topic, 0)])
+    consumer.poll(timeout_ms=5000)
+    consumer.close()
+
+
+def librdkafka(bootstrap: str, topic: str) -> None:
+    common = {"bootstrap.servers": bootstrap}
+    producer = confluent_kafka.Producer({**common, "enable.idempotence": True})
+    for value in VALUES:
+        producer.produce(topic, value, key=b"k", headers={"h": b"v"})
+    producer.flush(20)
+    consumer = confluent_kafka.Consumer({**common, "group.id": "g"})
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    consumer.poll(10)
+    consumer.close()
+    admin = AdminClient(common)
+    admin.create_topics([NewTopic(f"{topic}-2", 2, 1)])[f"{topic}-2"].result(20)
+    admin.delete_topics([f"{topic}-2"])[f"{topic}-2"].result(20)
+
+
+def aiokafka(bootstrap: str, topic: str) -> None:
+    async def produce_and_consume() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+            await producer.send_and_wait(topic, VALUES[0])
+        async with AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+            await consumer.getone()
+
+    asyncio.run(produce_and_consume())
+
+
+OLD_KAFKA_PYTHON = """
+import sys
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+pinned = {"bootstrap_servers": sys.argv[1], "api_version": (0, 11, 0), "client_id": "kafka-python"}
+producer = KafkaProducer(**pinned)
+producer.send(sys.argv[2], b"good morning").get(20)
+producer.close()
+consumer = KafkaConsumer(**pinned, auto_offset_reset="earliest")
+consumer.assign([TopicPartition(sys.argv[2], 0)])
+consumer.poll(timeout_ms=5000)
+consumer.close()
+"""
+
+
+def kafka_python_202(bootstrap: str, topic: str) -> None:
+    """The kafka-python of 2020, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, "kafka-python==2.0.2"]
+        subprocess.run(pip, check=True)
+        client = [sys.executable, "-c", OLD_KAFKA_PYTHON, bootstrap, topic]
+        subprocess.run(client, check=True, timeout=60, env={**os.environ, "PYTHONPATH": folder})
+
+
+class Scenario(NamedTuple):
+    client: str
+    run: Callable[[str, str], None]  # with bootstrap servers and topic
+    wanted: dict[ApiKey, int]
+
+
+WITH_KAFKA_082 = [
+    Scenario(
+        "kafka-0.8.2.2",
+        console_082,
+        {ApiKey.METADATA: 0, ApiKey.PRODUCE: 0, ApiKey.FETCH: 0, ApiKey.LIST_OFFSETS: 0},
+    ),
+]
+WITH_KAFKA_43 = [
+    Scenario(
+        "kafka-python-0.10",
+        partial(kafka_python, version=(0, 10)),
+        {ApiKey.API_VERSIONS: 0, ApiKey.METADATA: 1, ApiKey.PRODUCE: 2},
+    ),
+    Scenario("kafka-python-2.0.2", kafka_python_202, {ApiKey.PRODUCE: 3, ApiKey.FETCH: 4, ApiKey.LIST_OFFSETS: 1}),
+    Scenario("kafka-python-1.1", partial(kafka_python, version=(1, 1)), {ApiKey.PRODUCE: 5, ApiKey.FETCH: 7}),
+    Scenario("aiokafka", aiokafka, {ApiKey.METADATA: 5, ApiKey.PRODUCE: 7, ApiKey.FETCH: 11}),
+    Scenario(
+        "kafka-python-2.8",
+        partial(kafka_python, version=(2, 8)),
+        {ApiKey.METADATA: 11, ApiKey.PRODUCE: 9, ApiKey.FETCH: 12, ApiKey.LIST_OFFSETS: 6},
+    ),
+    Scenario(
+        "librdkafka",
+        librdkafka,
+        {
+            ApiKey.API_VERSIONS: 3,
+            ApiKey.INIT_PRODUCER_ID: 4,
+            ApiKey.PRODUCE: 10,
+            ApiKey.FETCH: 16,
+            ApiKey.CREATE_TOPICS: 4,
+            ApiKey.DELETE_TOPICS: 4,
+        },
+    ),
+    Scenario(
+        "kafka-4.3.0",
+        console_43,
+        {
+            ApiKey.API_VERSIONS: 4,
+            ApiKey.METADATA: 13,
+            ApiKey.INIT_PRODUCER_ID: 5,
+            ApiKey.PRODUCE: 13,
+            ApiKey.FETCH: 18,
+            ApiKey.LIST_OFFSETS: 11,
+            ApiKey.CREATE_TOPICS: 7,
+            ApiKey.DELETE_TOPICS: 6,
+        },
+    ),
+]
+
+
+def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) -> None:
+    """Run clients against one broker, one after another, and write their files."""
+    threading.Thread(target=recorder.serve, args=(broker.port,), daemon=True).start()
+    with broker:
+        for client, run_client, wanted in scenarios:
+            recorder.exchanges.clear()
+            run_client(f"{peers.HOST}:{recorder.port}", f"greetings-{client}")
+            for api_key, version in wanted.items():
+                exchange = recorder.find(api_key, version)
+                api = REQUESTS[api_key].__name__.removesuffix("Request")
+                reply = "answers" if exchange.response else "closes the connection: it has forgotten this version"
+                title = f"{api} v{version}: {client} asks, {broker.name} {reply}."
+                write(FOLDER / f"{api_key.name.lower()}_v{version}_{client}.txt", title, *exchange)
+                print(title)
+
+
+def main() -> None:
+    recorder = Recorder()
+    advertised = {"advertised.host.name": peers.HOST, "advertised.port": str(recorder.port)}
+    record(peers.Kafka082(config=advertised), recorder, WITH_KAFKA_082)
+    recorder = Recorder()
+    advertised = {"advertised.listeners": f"PLAINTEXT://{peers.HOST}:{recorder.port}"}
+    few = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+    record(peers.Kafka43(config=advertised | few), recorder, WITH_KAFKA_43)
+
+
+if __name__ == "__main__":
+    main()

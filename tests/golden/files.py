@@ -1,0 +1,95 @@
+"""The form of a golden file: a request and its response, each as annotated bytes and as the message they mean.
+
+    Metadata v0, asked by the console producer of Kafka 0.8.2.2, answered by Kafka 0.8.2.2
+
+    == request: bytes
+    000000  00 00 00 21                                      size = 33
+    000004  00 03                                            header.api_key = 3  METADATA
+    ...
+    == request: message
+    RequestHeader(api_key=3, ...)
+    MetadataRequest(topics=[...])
+
+    == response: bytes
+    ...
+
+The message is Python and leaves out what is at its default.  A request that got no answer has no response.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from hmb.protocol.annotate import Line, annotate_request, annotate_response, render
+from hmb.protocol.connection import ServerConnection
+from hmb.protocol.headers import RequestHeader, ResponseHeader
+from hmb.protocol.messages import MESSAGES, RESPONSES
+from hmb.protocol.schema import Struct
+
+CLASSES: list[type] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader, UUID]
+NAMES = {cls.__name__: cls for cls in CLASSES}
+HEADING = re.compile(r"^== (\w+: \w+)\n", re.MULTILINE)
+WIDTH = 110
+
+
+class Side(NamedTuple):
+    """A request or a response, in both forms."""
+
+    wire: bytes  # with the length in front
+    text: str  # the same, annotated
+    header: Any
+    message: Any
+
+
+def load(path: Path) -> dict[str, Side]:
+    """The sides of a file: "request" and, if there was an answer, "response"."""
+    _, *sections = HEADING.split(path.read_text())
+    texts = dict(zip(sections[::2], sections[1::2], strict=True))
+    return {
+        side: parse(texts[f"{side}: bytes"].rstrip(), texts[f"{side}: message"])
+        for side in ("request", "response")
+        if f"{side}: bytes" in texts
+    }
+
+
+def parse(annotated: str, messages: str) -> Side:
+    rows = re.findall(r"^[0-9a-f]{6}  ((?:[0-9a-f]{2} ?)+)", annotated, re.MULTILINE)
+    header, message = (eval(text, dict(NAMES)) for text in messages.strip().split("\n", maxsplit=1))
+    return Side(bytes.fromhex("".join(rows)), annotated, header, message)
+
+
+def write(path: Path, title: str, request: bytes, response: bytes) -> None:
+    """Annotate an exchange; the response, if any, is read as the answer to the request."""
+    header, question = ServerConnection().receive(memoryview(request)[4:])
+    lines = [title, "", *section("request", annotate_request(memoryview(request)), header, question)]
+    if response:
+        answers, version = RESPONSES[question.api_key], header.api_version
+        wire = memoryview(response)
+        answer_header, position = ResponseHeader.decode_prefix(wire, answers.header_version(version), 4)
+        answer = answers.decode(wire, version, position)
+        lines += ["", *section("response", annotate_response(answers, version, wire), answer_header, answer)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def section(side: str, lines: Iterable[Line], header: Struct, message: Struct) -> Iterator[str]:
+    yield f"== {side}: bytes"
+    yield from render(lines)
+    yield f"== {side}: message"
+    yield repr(header)
+    yield pretty(message)
+
+
+def pretty(value: Any, indent: str = "") -> str:
+    """Python for a message, on several lines where one is too long."""
+    if isinstance(value, memoryview):
+        return repr(bytes(value))
+    if not isinstance(value, Struct | list) or len(indent) + len(repr(value)) <= WIDTH:
+        return repr(value)
+    inner = indent + "    "
+    if isinstance(value, list):
+        return "[\n" + "".join(f"{inner}{pretty(each, inner)},\n" for each in value) + indent + "]"
+    said = {name: each for name, field in value.fields.items() if (each := getattr(value, name)) != field.absent()}
+    fields = "".join(f"{inner}{name}={pretty(each, inner)},\n" for name, each in said.items())
+    return f"{type(value).__qualname__}(\n{fields}{indent})"
