@@ -6,6 +6,7 @@ and the options that have a name of their own. SIGTERM and Ctrl-C stop the broke
 
 import logging
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -103,7 +104,7 @@ def running_broker(data_dir: Path, host: str, port: int, properties: dict[str, s
 def read_properties(path: Path) -> dict[str, str]:
     """A Java properties file: name=value or name: value, # and ! for comments, a backslash at the end to go on."""
     properties: dict[str, str] = {}
-    text = path.read_text(encoding="utf-8").replace("\\\n", "")
+    text = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line[0] in "#!":

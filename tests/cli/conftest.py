@@ -1,0 +1,45 @@
+"""A broker, and `hmb` called in this process or as a command."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from click.testing import CliRunner, Result
+
+import hmb
+from hmb.cli.main import main
+
+COMMAND = str(Path(sys.executable).with_name("hmb"))
+
+
+class Hmb(Protocol):
+    def __call__(self, *arguments: str, stdin: str | bytes = b"", exit_code: int = 0) -> Result: ...
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with hmb.Broker(config={"num.partitions": "3", "log.flush.acks.all": "false"}) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def run() -> Hmb:
+    """`hmb` with arguments; fails unless it ends with the exit code."""
+
+    def run(*arguments: str, stdin: str | bytes = b"", exit_code: int = 0) -> Result:
+        result = CliRunner().invoke(main, arguments, input=stdin)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == exit_code, result.output
+        return result
+
+    return run
+
+
+def start(*arguments: str, **options: object) -> "subprocess.Popen[bytes]":
+    """`hmb` as a process of its own, its output in pipes."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([COMMAND, *arguments], **(pipes | options))  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,40 @@
+"""`hmb demo`, and the data set that it streams."""
+
+import json
+from pathlib import Path
+
+from hmb.cli import demo_data
+
+from .conftest import Hmb
+
+
+def test_the_data_set() -> None:
+    events = list(demo_data.events())
+    assert len(events) == demo_data.COUNT
+    assert {event.key for event in events} == {b"Seattle", b"San Francisco"}
+    times = [event.timestamp for event in events]
+    assert times == sorted(times)
+    values = [json.loads(event.value) for event in events]
+    assert {value.get("weather") for value in values} == {None, "drizzle", "fog", "rain", "snow", "sun"}
+    assert events[0].timestamp == 1262332800000  # 2010-01-01 00:00 Pacific Standard Time
+
+
+def test_demo_finds_what_it_sent(run: Hmb, tmp_path: Path) -> None:
+    output = run("demo", "--data-dir", str(tmp_path)).stdout
+    assert "Produced 18,979 weather events" in output
+    assert "the same, byte for byte" in output
+    assert '"time":"2012-12-24T00:00:00-08:00","city":"Seattle"' in output
+    assert len(list(tmp_path.glob("weather-*/*.log"))) > 5
+    assert "holds the offsets" in output
+
+
+def test_demo_as_json(run: Hmb) -> None:
+    found = json.loads(run("demo", "--json").stdout)
+    assert found["records"] == demo_data.COUNT
+    assert found["same"] is True
+    assert len(found["segments"]) > 5
+
+
+def test_a_second_demo_does_not_mix_with_the_first(run: Hmb, tmp_path: Path) -> None:
+    run("demo", "--data-dir", str(tmp_path))
+    assert "already exists" in run("demo", "--data-dir", str(tmp_path), exit_code=1).stderr

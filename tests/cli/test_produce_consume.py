@@ -1,0 +1,135 @@
+"""`hmb produce` and `hmb consume`: what goes in comes out."""
+
+import base64
+import json
+import signal
+import subprocess
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.cli.record_json import from_json, to_json
+from hmb.client import ConsumerRecord, Producer
+from hmb.records import TimestampType
+
+from .conftest import Hmb, start
+
+NAMES = (f"topic{number}" for number in count())
+
+
+@pytest.fixture
+def topic() -> str:
+    return next(NAMES)
+
+
+def test_lines_come_back_as_they_went(run: Hmb, servers: str, topic: str) -> None:
+    lines = b"first\n\n\xff\xfe not text \x00\r\nlast without newline"
+    result = run("produce", topic, "-p", "0", "-b", servers, stdin=lines)
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"4 records sent to {topic} in ")
+    assert run("consume", topic, "-e", "-b", servers).stdout_bytes == lines + b"\n"
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("acks", ["all", "1"])
+def test_codecs_and_acks(run: Hmb, servers: str, topic: str, codec: str, acks: str) -> None:
+    lines = "".join(f"line {number}\n" for number in range(1000))
+    run("produce", topic, "-p", "1", "-z", codec, "--acks", acks, "-b", servers, stdin=lines)
+    assert run("consume", topic, "-e", "-b", servers).stdout == lines
+
+
+def test_keys(run: Hmb, servers: str, topic: str) -> None:
+    run("produce", topic, "-p", "0", "-K", "=>", "-b", servers, stdin="a=>1\nb=>2=>3\nno key\n=>empty key\n")
+    assert run("consume", topic, "-e", "-K", ": ", "-b", servers).stdout == "a: 1\nb: 2=>3\n: no key\n: empty key\n"
+    records = [json.loads(line) for line in run("consume", topic, "-e", "--json", "-b", servers).stdout.splitlines()]
+    assert [record["key"] for record in records] == ["a", "b", None, ""]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["-e"], "0123456789"),
+        (["-e", "--from-beginning"], "0123456789"),
+        (["-c", "3", "--from-beginning"], "012"),
+        (["-c", "2", "-o", "4", "-p", "0"], "45"),
+        (["-e", "-o", "7", "-p", "0"], "789"),
+        (["-e", "-o", "-2"], "89"),
+        (["-e", "-o", "earliest", "-p", "0"], "0123456789"),
+        (["-e", "-o", "latest"], ""),
+        (["-e", "-p", "1", "-p", "2"], ""),
+    ],
+)
+def test_from_where_and_how_far(run: Hmb, servers: str, options: list[str], expected: str) -> None:
+    run("topics", "create", "ten", "--if-not-exists", "--partitions", "3", "-b", servers)
+    if not run("consume", "ten", "-e", "-b", servers).stdout:
+        run("produce", "ten", "-p", "0", "-b", servers, stdin="".join(f"{number}\n" for number in range(10)))
+    assert run("consume", "ten", *options, "-b", servers).stdout.replace("\n", "") == expected
+
+
+def test_json_goes_back_in_byte_for_byte(run: Hmb, servers: str, topic: str) -> None:
+    headers = (("text", b"a\xc3\xa9"), ("binary", b"\xff"), ("null", None), ("text", b""))
+    with Producer(servers) as producer:
+        producer.send(topic, b"\x80\x00", b"key", 0, headers, timestamp=1234567890123)
+        producer.send(topic, None, None, 0)
+        producer.send(topic, '{"a": "b\u2028"}\n'.encode(), b"", 0)
+    printed = run("consume", topic, "-e", "--json", "-b", servers).stdout
+    first = json.loads(printed.splitlines()[0])
+    assert first["value_base64"] == base64.b64encode(b"\x80\x00").decode()
+    assert first["headers"][1] == {"key": "binary", "value_base64": "/w=="}
+    assert (first["timestamp"], first["timestamp_type"]) == (1234567890123, "CreateTime")
+    run("produce", f"{topic}-copy", "-p", "0", "--json", "-b", servers, stdin=printed)
+    copied = run("consume", f"{topic}-copy", "-e", "--json", "-b", servers).stdout
+    assert copied == printed.replace(topic, f"{topic}-copy")
+
+
+maybe_bytes = st.none() | st.binary(max_size=20) | st.text(max_size=10).map(str.encode)
+
+
+@given(maybe_bytes, maybe_bytes, st.lists(st.tuples(st.text(max_size=5), maybe_bytes), max_size=3))
+def test_a_record_survives_json(key: bytes, value: bytes, headers: list[tuple[str, bytes | None]]) -> None:
+    record = ConsumerRecord("t", 0, 1, 2, TimestampType.CREATE_TIME, key, value, tuple(headers))
+    line = to_json(record)
+    assert "\n" not in line
+    assert from_json(line.encode()) == (key, value, headers, 2)
+
+
+def test_a_timestamp_that_is_none_is_left_to_the_producer() -> None:
+    assert from_json(b'{"value": "x", "timestamp": -1, "timestamp_type": "NoTimestampType"}') == (None, b"x", [], None)
+
+
+def test_consume_follows_until_ctrl_c(run: Hmb, servers: str, topic: str) -> None:
+    run("produce", topic, "-b", servers, stdin="first\n")
+    process = start("consume", topic, "--from-beginning", "-b", servers)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"first\n"
+    run("produce", topic, "-b", servers, stdin="second\n")
+    assert process.stdout.readline() == b"second\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == 130
+
+
+def test_a_closed_pipe_ends_quietly(run: Hmb, servers: str, topic: str) -> None:
+    run("produce", topic, "-b", servers, stdin="a line to be repeated\n" * 50_000)
+    process = start("consume", topic, "-e", "-b", servers)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"a line to be repeated\n"
+    process.stdout.close()
+    process.stdout = None
+    assert process.communicate(timeout=30)[1] == b""
+    assert process.returncode == 0
+
+
+def test_produce_sends_each_line_as_it_comes(servers: str, run: Hmb, topic: str) -> None:
+    process = start("produce", topic, "-p", "0", "-b", servers, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"now\n")
+    process.stdin.flush()
+    run("topics", "create", topic, "--if-not-exists", "-b", servers)
+    assert run("consume", topic, "--from-beginning", "-c", "1", "-b", servers).stdout == "now\n"
+    process.stdin.close()
+    process.stdin = None
+    process.communicate(timeout=30)
+    assert process.returncode == 0

@@ -1,0 +1,37 @@
+"""`hmb topics`: create, list, describe, delete."""
+
+import json
+
+from .conftest import Hmb
+
+
+def test_the_life_of_a_topic(run: Hmb, servers: str) -> None:
+    at = ("-b", servers)
+    create = ("topics", "create", "life", "--partitions", "2", "--replication-factor", "1", "--config")
+    assert run(*create, "segment.bytes=100000", *at).stdout == "created topic life\n"
+    assert run("topics", "list", *at).stdout == "life\n"
+    assert json.loads(run("topics", "list", "--json", *at).stdout) == [{"topic": "life", "partitions": 2}]
+    run("produce", "life", "-p", "1", *at, stdin="a\nb\nc\n")
+    described = json.loads(run("topics", "describe", "life", "--json", *at).stdout)
+    assert described == {
+        "topic": "life",
+        "partitions": [
+            {"partition": 0, "leader": servers, "log_start_offset": 0, "log_end_offset": 0},
+            {"partition": 1, "leader": servers, "log_start_offset": 0, "log_end_offset": 3},
+        ],
+    }
+    first, header, zero, one = run("topics", "describe", "life", *at).stdout.splitlines()
+    assert first == "topic life, 2 partitions"
+    assert header.split() == ["partition", "leader", "log_start_offset", "log_end_offset"]
+    assert zero.split() == ["0", servers, "0", "0"]
+    assert one.split() == ["1", servers, "0", "3"]
+    assert run("topics", "delete", "life", *at).stdout == "deleted topic life\n"
+    assert run("topics", "list", *at).stdout == ""
+
+
+def test_several_are_deleted_and_the_missing_one_is_named(run: Hmb, servers: str) -> None:
+    for name in ("x", "z"):
+        run("topics", "create", name, "-b", servers)
+    result = run("topics", "delete", "x", "y", "z", "-b", servers, exit_code=3)
+    assert result.stdout.splitlines() == ["deleted topic x", "deleted topic z"]
+    assert "there is no topic 'y'" in result.stderr
