@@ -29,17 +29,13 @@ from hmb.protocol import primitives as p
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 
-ANY_VERSION = 0x7FFF  # versions are int16
-
 
 def version_range(text: str) -> range:
     """Kafka's notation: "3" or "0-12" or "3+" or "none"."""
     if text == "none":
         return range(0)
-    first, dash, last = text.partition("-")
-    if first.endswith("+"):
-        return range(int(first[:-1]), ANY_VERSION + 1)
-    return range(int(first), int(last if dash else first) + 1)
+    first, _, last = text.rstrip("+").partition("-")
+    return range(int(first), 2**15 if text.endswith("+") else int(last or first) + 1)
 
 
 @dataclass(frozen=True)
@@ -76,9 +72,8 @@ class Field:
             return p.optional(codec) if nullable else codec
         if self.item is not None:
             return p.array(self.length(flexible), self.item.codec(version, flexible), nullable)
-        if self.kind in p.SIZED:
-            return p.SIZED[self.kind](self.length(flexible), nullable)
-        return p.FIXED[self.kind]
+        sized = p.SIZED.get(self.kind)
+        return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
 # What stands on a field's line: t.string("3+", nullable="3+", default=None).  A type checker sees the field's value.
@@ -109,6 +104,17 @@ def array(item: "type[Struct] | Maker", versions: str = "0+", **options: Any) ->
     return Field("array", versions, item=each, **{"default": list, **options})
 
 
+_TAGGED = p.bytestring(p.UVARINT, nullable=False)  # the size and the bytes of a tagged field
+
+Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
+
+
+def defaults(fields: dict[str, Field]) -> Defaults:
+    """The values that all structs can share, and for the others what makes them."""
+    shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
+    return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
+
+
 class Plan:
     """One struct in one version: which fields, in which order, written how."""
 
@@ -122,15 +128,15 @@ class Plan:
         tagged = sorted((field.tag, name) for name, field in here.items() if field.tag is not None)
         self.tagged = {tag: (name, codecs[name], here[name].absent()) for tag, name in tagged}
         lacking = {name: field for name, field in struct.fields.items() if name not in self.fields}
-        self.constants = {name: field.default for name, field in lacking.items() if field.absent() is field.default}
-        self.fresh = [(name, field.absent) for name, field in lacking.items() if name not in self.constants]
+        self.defaults = defaults(lacking)
         self.unsaid = [(n, f.absent()) for n, f in lacking.items() if n not in here and not f.ignorable]
 
     def decode(self, buffer: memoryview, position: int) -> tuple[Any, int]:
         """Read one struct; ProtocolError on anything it cannot be."""
-        values = self.constants.copy()
-        for name, absent in self.fresh:
-            values[name] = absent()
+        shared, fresh = self.defaults
+        values = shared.copy()
+        for name, new in fresh:
+            values[name] = new()
         try:
             for name, decode in self.decoders:
                 values[name], position = decode(buffer, position)
@@ -146,25 +152,21 @@ class Plan:
 
     def _decode_tags(self, values: dict[str, Any], buffer: memoryview, position: int) -> int:
         count, position = p.decode_uvarint(buffer, position)
-        unknown: dict[int, bytes] = {}
         seen: set[int] = set()
         for _ in range(count):
             tag, position = p.decode_uvarint(buffer, position)
-            size, position = p.decode_uvarint(buffer, position)
-            end = position + size
-            if end > len(buffer) or tag in seen:
-                raise ValueError(f"tag {tag} comes twice, or {size} bytes are more than are left")
+            data, end = _TAGGED.decode(buffer, position)
+            if tag in seen:
+                raise ValueError(f"tag {tag} comes twice")
             seen.add(tag)
             if tag in self.tagged:
                 name, codec, _ = self.tagged[tag]
-                values[name], position = codec.decode(buffer[:end], position)
+                values[name], position = codec.decode(buffer[:end], end - len(data))
                 if position != end:
-                    raise ValueError(f"tag {tag} has length {size}, {end - position} bytes more than {name} takes")
+                    raise ValueError(f"tag {tag} has length {len(data)}, {end - position} more than {name} takes")
             else:
-                unknown[tag] = bytes(buffer[position:end])
-                position = end
-        if unknown:
-            values["unknown_tagged_fields"] = unknown
+                values.setdefault("unknown_tagged_fields", {})[tag] = bytes(data)
+            position = end
         return position
 
     def encode(self, out: p.Output, message: "Struct") -> None:
@@ -191,8 +193,7 @@ class Plan:
         p.encode_uvarint(out, len(tags))
         for tag in sorted(tags):
             p.encode_uvarint(out, tag)
-            p.encode_uvarint(out, len(tags[tag]))
-            out += tags[tag]
+            _TAGGED.encode(out, tags[tag])
 
     def _place(self, name: str) -> str:
         return f"{self.struct.__qualname__}.{name} in version {self.version}"
@@ -205,30 +206,36 @@ class Struct:
     `==` compares class and fields.  `repr` leaves out what is at its default; it is Python while `records` are small.
     """
 
-    fields: ClassVar[dict[str, Field]] = {}
-    versions: ClassVar[range] = version_range("0+")
-    flexible: ClassVar[range] = version_range("none")
+    fields: ClassVar[dict[str, Field]]
+    versions: ClassVar[range]
+    flexible: ClassVar[range]
     unknown_tagged_fields: Mapping[int, bytes] = MappingProxyType({})  # tag -> bytes, kept as they came
     _plans: ClassVar[dict[tuple[int, bool], Plan]]
+    _defaults: ClassVar[Defaults]
 
     def __init_subclass__(cls, versions: str = "0+", flexible: str = "none") -> None:
         super().__init_subclass__()
         cls.fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         cls.versions, cls.flexible = version_range(versions), version_range(flexible)
-        cls._plans = {}
+        cls._plans, cls._defaults = {}, defaults(cls.fields)
 
     def __init__(self, **values: Any) -> None:
-        strange = values.keys() - self.fields.keys()
-        if strange:
-            raise TypeError(f"{type(self).__qualname__} has no field {', '.join(sorted(strange))}")
-        self.__dict__ = {name: field.absent() for name, field in self.fields.items()} | values
+        shared, fresh = self._defaults
+        self.__dict__ = said = shared | values
+        for name, new in fresh:
+            if name not in said:
+                said[name] = new()
+        if len(said) > len(self.fields):
+            strange = ", ".join(sorted(said.keys() - self.fields.keys()))
+            raise TypeError(f"{type(self).__qualname__} has no field {strange}")
 
     def __eq__(self, other: object) -> bool:
         return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented
 
     def __repr__(self) -> str:
         said = [(n, v) for n, f in self.fields.items() if (v := getattr(self, n)) != f.absent()]
-        return f"{type(self).__qualname__}({', '.join(f'{name}={_show(value)}' for name, value in said)})"
+        values = (f"{n}={bytes(v) if isinstance(v, memoryview) and len(v) <= 512 else v!r}" for n, v in said)
+        return f"{type(self).__qualname__}({', '.join(values)})"
 
     @classmethod
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
@@ -262,12 +269,6 @@ class Struct:
     def encode(self, version: int) -> bytes:
         """The same as one byte string; not for `records` that lie in a file."""
         return b"".join(cast(list[bytes], self.encode_parts(version)))
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, bytes | memoryview):
-        return repr(bytes(value)) if len(value) <= 512 else f"<{len(value)} bytes>"
-    return repr(value)
 
 
 class Request(Struct):

@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import confluent_kafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError as PythonClientError
 
@@ -124,7 +125,7 @@ def kafka_python(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
 
 
 def librdkafka(bootstrap: str, topic: str) -> None:
-    common = {"bootstrap.servers": bootstrap}
+    common: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
     producer = confluent_kafka.Producer({**common, "enable.idempotence": True})
     for value in VALUES:
         producer.produce(topic, value, key=b"k", headers={"h": b"v"})

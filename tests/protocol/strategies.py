@@ -52,8 +52,10 @@ def values(name: str, field: Field, version: int, choose: Choose) -> Values:
     return st.none() | strategy if version in version_range(field.nullable) else strategy
 
 
-@cache
-def messages(cls: type[Struct], version: int, choose: Choose = whole_type) -> Values:
+def _messages(cls: type[Struct], version: int, choose: Choose = whole_type) -> Values:
     """Messages that use every field of the version, and leave those that it lacks at their defaults."""
     present = {name: field for name, field in cls.fields.items() if version in version_range(field.versions)}
     return st.builds(cls, **{name: values(name, field, version, choose) for name, field in present.items()})
+
+
+messages: Callable[..., Values] = cache(_messages)

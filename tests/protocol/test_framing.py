@@ -48,7 +48,9 @@ def test_lengths_that_are_not_allowed(prefix: str) -> None:
 
 def test_a_frame_of_the_largest_size() -> None:
     data = bytes(3 << 20)
-    assert read_frame(io.BytesIO(len(data).to_bytes(4, "big") + data), len(data)) == data
+    whole = read_frame(io.BytesIO(len(data).to_bytes(4, "big") + data), len(data))
+    assert whole is not None
+    assert whole.tobytes() == data
 
 
 def test_a_claimed_length_allocates_little() -> None:

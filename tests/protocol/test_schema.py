@@ -12,19 +12,19 @@ class Order(Request, api_key=ApiKey.PRODUCE, versions="0-3", flexible="2+"):
     """v1: note and urgent.  v2: flexible, origin and extras.  v3: no number any more."""
 
     class Item(Struct):
-        name:  str       = t.string()
-        sizes: list[int] = t.array(t.int16, nullable="1+")
+        name:  str              = t.string()
+        sizes: list[int] | None = t.array(t.int16, nullable="1+")
 
     class Place(Struct):
         x: int = t.int32(default=-1)
 
-    number: int             = t.int32("0-2", default=7)
-    note:   str | None      = t.string("1+", nullable="2+", ignorable=True)
-    urgent: bool            = t.boolean("1+")
-    items:  list[Item]      = t.array(Item)
-    origin: Place           = t.struct(Place, "2+", tag=1)
-    extras: list[str]       = t.array(t.string, "2+", tag=0)
-    where:  Place | None    = t.struct(Place, "3+", nullable="3+", default=None)
+    number: int          = t.int32("0-2", default=7)
+    note:   str | None   = t.string("1+", nullable="2+", ignorable=True)
+    urgent: bool         = t.boolean("1+")
+    items:  list[Item]   = t.array(Item)
+    origin: Place        = t.struct(Place, "2+", tag=1)
+    extras: list[str]    = t.array(t.string, "2+", tag=0)
+    where:  Place | None = t.struct(Place, "3+", nullable="3+", default=None)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_tags_may_come_in_any_order() -> None:
     ("tags", "complaint"),
     [
         ("02 09 00 09 00", "tag 9 comes twice"),
-        ("01 09 02 00", "2 bytes are more than are left"),
-        ("01 00 03 01 0000", "2 bytes more than extras takes"),
+        ("01 09 02 00", "length 2, but 1 bytes are left"),
+        ("01 00 03 01 0000", "2 more than extras takes"),
         ("01 00 01 02", "extras|length 1, but 0"),
         ("01", "the bytes end here"),
         ("ffffffff0f", "the bytes end here"),
