@@ -7,6 +7,7 @@ default is 1 GiB), so that there are several.
 """
 
 import contextlib
+import shutil
 import sys
 import tempfile
 import time
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 BATCH_SIZE = 4096  # small, so that an index has some entries
-TOPIC_CONFIG = {"segment.bytes": str(256 * 1024), "segment.ms": str(20 * 365 * 24 * 3600 * 1000)}
+TOPIC_CONFIG = {
+    "segment.bytes": str(256 * 1024),
+    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),  # the data are of six years: no new segment for each week of them
+    "retention.ms": "-1",  # and old: keep them
+}
 PACIFIC = timezone(timedelta(hours=-8))
 WANTED_TIME = datetime(2012, 12, 24, tzinfo=PACIFIC)
 CITY = b"Seattle"
@@ -61,12 +66,13 @@ def command(data_dir: Path | None, as_json: bool) -> None:
         through_the_broker(directory, found)
         segments = show_segments(directory, found)
         show_lookup(segments)
+    hmb = "hmb" if shutil.which("hmb") else sys.argv[0]
     if as_json:
         print_json(vars(found))
     elif data_dir:
-        click.echo(f"\nThe log stays in {data_dir}; look at it with: hmb dump-log {segments[0].path}")
+        click.echo(f"\nThe log stays in {data_dir}; look at it with: {hmb} dump-log {segments[0].path}")
     else:
-        click.echo("\nNow try it yourself: `hmb broker` here, `hmb produce` and `hmb consume` in other terminals.")
+        click.echo(f"\nNow try it yourself: `{hmb} broker` here, `{hmb} produce` and `{hmb} consume` in other terminals.")
 
 
 def through_the_broker(directory: Path, found: Findings) -> None:
