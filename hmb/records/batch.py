@@ -44,7 +44,7 @@ _AFTER_CRC = Struct(">hiqqqhii")  # from the attributes on
 _CRC_START = 21
 _UINT32 = Struct(">I")
 
-CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
+CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x07, 0x08, 0x10, 0x20, 0x40
 
 
 class RecordBatch(NamedTuple):
@@ -109,6 +109,11 @@ class RecordBatch(NamedTuple):
     def is_control(self) -> bool:
         """The records are markers of the broker, not for users (see `control`)."""
         return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """When compaction may drop the tombstones (ms); where there is one, it is the base timestamp (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     def check(self) -> None:
         """CORRUPT_MESSAGE unless the batch is whole, its CRC right and its counts possible."""

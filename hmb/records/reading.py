@@ -25,7 +25,7 @@ _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # by magic
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
     """The batch or message at this position; CORRUPT_MESSAGE if there is none, or not all of its header."""
     if position + MAGIC_POSITION >= len(buffer):
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"only {len(buffer) - position} bytes at {position}")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
     if buffer[position + MAGIC_POSITION] == 2:
         return RecordBatch.parse(buffer, position)
     return Message.parse(buffer, position)

@@ -32,6 +32,11 @@ class TimestampType(IntEnum):
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
 
+    @property
+    def label(self) -> str:
+        """As Kafka's tools write it: NoTimestampType, CreateTime, LogAppendTime."""
+        return self.name.title().replace("_", "")
+
 
 @dataclass(slots=True)
 class Record:

@@ -1,0 +1,277 @@
+"""What a dump of a log's files consists of, and how each piece is written: as Kafka's line, and as JSON.
+
+There is one formatter for `hmb dump-log`, tests and debugging: an entry has a `line()`, as Kafka 4.3's DumpLogSegments
+prints it, and `fields()`, the same for JSON.  Keys and values are bytes.  In a line they stand as UTF-8 with
+replacement characters, as Kafka does it; in JSON what is not UTF-8 stands under `<name>_base64`, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import base64
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import (
+    Batch,
+    Codec,
+    ControlType,
+    EndTransactionMarker,
+    Message,
+    Record,
+    RecordBatch,
+    control_type,
+    decode_marker,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """Kafka's switches, and `verify`: check everything, show only what is wrong."""
+
+    deep_iteration: bool = False  # the records inside the batches
+    print_data_log: bool = False  # with keys and values; implies deep iteration
+    index_sanity_check: bool = False  # of indexes only what a broker checks at its start
+    verify: bool = False
+
+    @property
+    def deep(self) -> bool:
+        return self.deep_iteration or self.print_data_log or self.verify
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A piece of a dump."""
+
+    kind: ClassVar[str]  # the "type" in JSON
+
+    @property
+    def is_damage(self) -> bool:
+        return False
+
+    def line(self) -> str:
+        raise NotImplementedError
+
+    def fields(self) -> dict[str, object]:
+        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry(Entry):
+    """A file begins."""
+
+    kind: ClassVar[str] = "file"
+    file: Path
+
+    def line(self) -> str:
+        return f"Dumping {self.file}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEntry(Entry):
+    """What Kafka says about a file in its own words."""
+
+    kind: ClassVar[str] = "note"
+    note: str
+
+    def line(self) -> str:
+        return self.note
+
+
+@dataclass(frozen=True, slots=True)
+class DamageEntry(Entry):
+    """What stands at this position of a file is not what should stand there."""
+
+    kind: ClassVar[str] = "damage"
+    file: Path
+    position: int
+    error: str
+
+    @property
+    def is_damage(self) -> bool:
+        return True
+
+    def line(self) -> str:
+        return f"{self.file}: damaged at position {self.position}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedEntry(Entry):
+    """The end of a file that was checked without showing it."""
+
+    kind: ClassVar[str] = "verified"
+    file: Path
+    entries: int  # batches of a log
+    records: int
+    damages: int
+
+    def line(self) -> str:
+        found = f"{self.entries} batches, {self.records} records" if self.records else f"{self.entries} entries"
+        return f"{self.file}: {found}, {f'damage: {self.damages}' if self.damages else 'no damage'}"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEntry(Entry):
+    """A record batch, or a message of the older formats."""
+
+    kind: ClassVar[str] = "batch"
+    position: int
+    batch: Batch
+    codec: Codec
+    is_valid: bool
+
+    def line(self) -> str:
+        batch = self.batch
+        head = _batch_line(batch) if isinstance(batch, RecordBatch) else f"offset: {batch.offset}"
+        return (
+            f"{head} position: {self.position} {batch.timestamp_type.label}: {batch.max_timestamp}"
+            f" size: {batch.size} magic: {batch.magic} compresscodec: {self.codec.name.lower()}"
+            f" crc: {batch.crc} isvalid: {_bool(self.is_valid)}"
+        )
+
+    def fields(self) -> dict[str, object]:
+        batch = self.batch
+        fields: dict[str, object] = {"position": self.position, "size": batch.size, "magic": batch.magic}
+        if isinstance(batch, RecordBatch):
+            fields |= {
+                "base_offset": batch.base_offset,
+                "last_offset": batch.last_offset,
+                "count": batch.records_count,
+                "base_sequence": batch.base_sequence,
+                "last_sequence": batch.last_sequence,
+                "producer_id": batch.producer_id,
+                "producer_epoch": batch.producer_epoch,
+                "partition_leader_epoch": batch.partition_leader_epoch,
+                "is_transactional": batch.is_transactional,
+                "is_control": batch.is_control,
+                "delete_horizon_ms": batch.delete_horizon,
+            }
+        else:
+            fields["offset"] = batch.offset
+        return fields | {
+            "timestamp_type": batch.timestamp_type.label,
+            "max_timestamp": batch.max_timestamp,
+            "codec": self.codec.name.lower(),
+            "crc": batch.crc,
+            "is_valid": self.is_valid,
+        }
+
+
+def _batch_line(batch: RecordBatch) -> str:
+    return (
+        f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.records_count}"
+        f" baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence}"
+        f" producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch}"
+        f" partitionLeaderEpoch: {batch.partition_leader_epoch}"
+        f" isTransactional: {_bool(batch.is_transactional)} isControl: {_bool(batch.is_control)}"
+        f" deleteHorizonMs: {optional_long(batch.delete_horizon)}"
+    )
+
+
+class InnerMessage(NamedTuple):
+    """What a record of an old format has for itself: a CRC."""
+
+    crc: int
+    is_valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEntry(Entry):
+    """A record inside the batch above it."""
+
+    kind: ClassVar[str] = "record"
+    record: Record
+    batch: Batch
+    with_data: bool  # key and value too
+    message: InnerMessage | None = None
+
+    def line(self) -> str:
+        record = self.record
+        head = (
+            f"| offset: {record.offset} {record.timestamp_type.label}: {record.timestamp}"
+            f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+        )
+        if self.message is not None:
+            head += f" isValid: {_bool(self.message.is_valid)} crc: {self.message.crc}"
+        else:
+            head += f" sequence: {self.sequence} headerKeys: [{','.join(name for name, _ in record.headers)}]"
+        if self.batch.is_control:
+            return f"{head} {_control_line(record)}"
+        if self.with_data and record.key is not None:
+            head += f" key: {record.key.decode(errors='replace')}"
+        if self.with_data and record.value is not None:
+            head += f" payload: {record.value.decode(errors='replace')}"
+        return head
+
+    def fields(self) -> dict[str, object]:
+        record = self.record
+        fields: dict[str, object] = {
+            "offset": record.offset,
+            "timestamp_type": record.timestamp_type.label,
+            "timestamp": record.timestamp,
+            "key_size": _size(record.key),
+            "value_size": _size(record.value),
+        }
+        if self.message is not None:
+            fields |= {"crc": self.message.crc, "is_valid": self.message.is_valid}
+        else:
+            fields["sequence"] = self.sequence
+        if self.batch.is_control:
+            return fields | _control_fields(record)
+        if self.with_data:
+            headers = [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]
+            fields |= text_or_base64("key", record.key) | text_or_base64("value", record.value)
+            return fields | {"headers": headers}
+        return fields | {"header_keys": [name for name, _ in record.headers]}
+
+    @property
+    def sequence(self) -> int:
+        """The record's sequence number, -1 without an idempotent producer."""
+        if isinstance(self.batch, Message) or self.batch.base_sequence < 0:
+            return -1
+        return (self.batch.base_sequence + self.record.offset - self.batch.base_offset) & 0x7FFFFFFF
+
+
+def _control(record: Record) -> EndTransactionMarker | ControlType:
+    with suppress(KafkaError):
+        return decode_marker(record)
+    with suppress(KafkaError):
+        return control_type(record)
+    return ControlType.UNKNOWN
+
+
+def _control_line(record: Record) -> str:
+    control = _control(record)
+    if isinstance(control, EndTransactionMarker):
+        return f"endTxnMarker: {control.control_type.name} coordinatorEpoch: {control.coordinator_epoch}"
+    return f"controlType: {control.name}({control.value})"
+
+
+def _control_fields(record: Record) -> dict[str, object]:
+    control = _control(record)
+    if isinstance(control, EndTransactionMarker):
+        return {"control_type": control.control_type.name, "coordinator_epoch": control.coordinator_epoch}
+    return {"control_type": control.name}
+
+
+def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:
+    """The value as text if it is UTF-8, else as base64 under a name that says so; null stays null."""
+    try:
+        return {name: None if value is None else value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(value or b"").decode()}
+
+
+def optional_long(value: int | None) -> str:
+    """As Java writes an optional number."""
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _size(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
