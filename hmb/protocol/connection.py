@@ -63,7 +63,7 @@ class ClientConnection:
 
     def __init__(self, client_id: str | None) -> None:
         self.client_id = client_id
-        self._correlation_ids = itertools.cycle(range(2**31))
+        self._correlation_ids = itertools.count()
         self._awaited: deque[tuple[int, type[Response], int]] = deque()
 
     def request(self, request: Request, version: int, answered: bool = True) -> list[Part]:
@@ -71,7 +71,7 @@ class ClientConnection:
         header = RequestHeader(
             api_key=request.api_key,
             api_version=version,
-            correlation_id=next(self._correlation_ids),
+            correlation_id=next(self._correlation_ids) % 2**31,
             client_id=self.client_id,
         )
         parts = _put_together(header, request.header_version(version), request, version)
