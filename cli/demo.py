@@ -72,7 +72,7 @@ def command(data_dir: Path | None, as_json: bool) -> None:
     elif data_dir:
         click.echo(f"\nThe log stays in {data_dir}; look at it with: {hmb} dump-log {segments[0].path}")
     else:
-        click.echo(f"\nNow try it yourself: `{hmb} broker` here, `{hmb} produce` and `{hmb} consume` in other terminals.")
+        click.echo(f"\nNow you: `{hmb} broker` in this terminal, `{hmb} produce` and `{hmb} consume` in others.")
 
 
 def through_the_broker(directory: Path, found: Findings) -> None:
