@@ -74,12 +74,22 @@ class Cluster:
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, Topic] = {}
+        self._old: set[str] = set()  # topics to ask about again
+
+    @property
+    def was_reached(self) -> bool:
+        """Whether a broker ever answered."""
+        return bool(self._nodes)
+
+    def last_known(self, name: str) -> Topic | None:
+        """What the last answer said about a topic, however old it is; takes no lock, for it waits for nothing."""
+        return self._topics.get(name)
 
     def topic(self, name: str, *, create: bool = False) -> Topic:
         """What is known about a topic; asks if nothing is. `create` lets a broker that does so create it."""
         with self._lock:
             known = self._topics.get(name)
-            if known is None or None in known.leaders.values():
+            if known is None or name in self._old or None in known.leaders.values():
                 known = self._refresh(name, create)
             return known
 
@@ -95,7 +105,7 @@ class Cluster:
     def forget(self, name: str) -> None:
         """What was known about a topic turned out to be old."""
         with self._lock:
-            self._topics.pop(name, None)
+            self._old.add(name)
 
     def connect(self, node: Node) -> Connection:
         """A new connection, the caller's own."""
@@ -151,6 +161,7 @@ class Cluster:
         leaders = {partition.partition_index: self._nodes.get(partition.leader_id) for partition in partitions}
         known = Topic(topic.name or "", leaders)
         self._topics[known.name] = known
+        self._old.discard(known.name)
         return known
 
     def _any(self) -> Connection:

@@ -17,6 +17,7 @@ from concurrent.futures import Future, wait
 from typing import Self
 
 from hmb.client.accumulator import Accumulator, RecordMetadata
+from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import Cluster, Topic, TopicPartition
 from hmb.client.partitioner import StickyPartitioner, partition_of_key
 from hmb.client.sender import Sender
@@ -108,11 +109,14 @@ class Producer:
 
     def _topic(self, name: str) -> Topic:
         """The topic's metadata; a topic that is just being created gets the time it needs."""
+        if topic := self._cluster.last_known(name):
+            return topic  # the sender sees to it that leaders are right; only their number matters here
         deadline = time.monotonic() + self._max_block
         while True:
             try:
                 return self._cluster.topic(name, create=True)
-            except KafkaError as error:
-                if not error.code.retriable or time.monotonic() >= deadline:
+            except (KafkaError, ConnectionFailed) as error:
+                lasting = not (error.code.retriable if isinstance(error, KafkaError) else self._cluster.was_reached)
+                if lasting or time.monotonic() >= deadline:
                     raise
             time.sleep(self._retry_backoff)
