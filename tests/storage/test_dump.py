@@ -1,0 +1,257 @@
+"""The dump of a log's files: Kafka's lines, and damage named with its position."""
+
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from hmb.records import (
+    Codec,
+    ControlType,
+    EndTransactionMarker,
+    Record,
+    assign_offsets,
+    encode_batch,
+    encode_marker,
+    encode_message_set,
+    iter_batches,
+)
+from hmb.storage.dump import as_json_fields, dump, log_files
+from hmb.storage.dump_entries import DumpOptions, Entry
+
+SEGMENTS = Path(__file__).parents[1] / "records" / "segments"
+DUMPS = Path(__file__).parent / "dumps"
+DEEP = DumpOptions(deep_iteration=True)
+DATA = DumpOptions(print_data_log=True)
+RECORDS = [Record(timestamp=1000 + n, key=b"k%d" % n, value=b"value %d" % n) for n in range(3)]
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(*parts: bytes, name: str = "00000000000000000000.log") -> Path:
+        path = tmp_path / name
+        path.write_bytes(b"".join(parts))
+        return path
+
+    return write
+
+
+def batch(base_offset: int, codec: Codec = Codec.NONE) -> bytes:
+    return encode_batch(RECORDS, base_offset=base_offset, codec=codec)
+
+
+def lines(path: Path, options: DumpOptions = DumpOptions()) -> list[str]:  # noqa: B008
+    return [entry.line() for entry in dump([path], options)]
+
+
+def damages(path: Path, options: DumpOptions = DATA) -> list[tuple[int, str]]:
+    found = [entry.fields() for entry in dump([path], options) if entry.kind == "damage"]
+    return [(int(str(fields["position"])), str(fields["error"])) for fields in found]
+
+
+def kinds(path: Path, options: DumpOptions = DATA) -> list[str]:
+    return [entry.kind for entry in dump([path], options)]
+
+
+@pytest.mark.parametrize("expected", sorted(DUMPS.glob("*.txt")), ids=lambda path: path.stem)
+def test_the_lines_are_kafka_s(expected: Path, write: Write) -> None:
+    path = write((SEGMENTS / f"{expected.stem}.log").read_bytes())
+    assert lines(path, DATA)[1:] == expected.read_text().split("\n")[:-1]
+
+
+def test_shallow_and_deep(write: Write) -> None:
+    path = write(batch(0), batch(3, Codec.ZSTD))
+    assert kinds(path, DumpOptions()) == ["file", "note", "batch", "batch"]
+    assert kinds(path, DEEP) == ["file", "note", *["batch", "record", "record", "record"] * 2]
+    assert "payload" not in "".join(lines(path, DEEP))
+
+
+def test_a_wrong_crc_is_shown_and_the_dump_goes_on(write: Write) -> None:
+    damaged = bytearray(batch(3, Codec.ZSTD))
+    damaged[-1] ^= 1
+    path = write(batch(0), damaged, batch(6))
+    assert damages(path)[0][0] == len(batch(0))
+    assert [line.rsplit(" ", 1)[1] for line in lines(path) if line.startswith("baseOffset")] == [
+        "true",
+        "false",
+        "true",
+    ]
+
+
+def test_the_rest_of_a_damaged_batch_is_left_out(write: Write) -> None:
+    damaged = bytearray(batch(3))
+    damaged[61] ^= 0x40  # the length of the first record
+    path = write(batch(0), damaged, batch(6))
+    positions = [position for position, _ in damages(path)]
+    assert positions == [len(batch(0))] * 2
+    assert [line for line in lines(path, DATA) if "offset: 8 " in line]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 17, 30, 61, 90])
+def test_a_torn_end(cut: int, write: Write) -> None:
+    path = write(batch(0), batch(3)[:cut])
+    assert f"Found {cut} invalid bytes at the end of 00000000000000000000.log" in lines(path)
+    assert [position for position, _ in damages(path)] == [len(batch(0))]
+
+
+@pytest.mark.parametrize("junk", [bytes(100), b"\xff" * 100, batch(3)[:16] + b"\x07" + batch(3)[17:]])
+def test_bytes_that_are_no_batch_end_the_dump(junk: bytes, write: Write) -> None:
+    path = write(batch(0), junk, batch(6))
+    assert [position for position, _ in damages(path)] == [len(batch(0))]
+    assert kinds(path) == ["file", "note", "batch", "record", "record", "record", "damage"]
+
+
+def test_an_unknown_codec(write: Write) -> None:
+    damaged = bytearray(batch(3))
+    damaged[22] = 6
+    path = write(batch(0), damaged, batch(6))
+    assert damages(path) == [(len(batch(0)), "no compression codec has the number 6")]
+
+
+def test_every_cut_and_every_flip_is_named(write: Write) -> None:
+    data = batch(0) + assign_offsets(encode_message_set(RECORDS, 0), 3).data + batch(6, Codec.GZIP)
+    whole = {0, *accumulate(batch.size for batch in iter_batches(data))}
+    for size in range(len(data)):
+        assert bool(damages(write(data[:size]))) == (size not in whole)
+    covered = [*range(16, len(batch(0))), *range(len(data) - 30, len(data))]
+    for position in covered:
+        flipped = bytearray(data)
+        flipped[position] ^= 1
+        assert damages(write(flipped))
+
+
+def test_gaps_between_offsets_are_findings_but_no_damage(write: Write) -> None:
+    path = write(batch(400), batch(500), name="00000000000000000400.log")
+    *_, last = dump([path], DEEP)
+    assert last.kind == "finding" and not last.is_damage
+    assert last.line() == f"Non-consecutive offsets in {path}\n  402 is followed by 500"
+    assert kinds(path, DumpOptions())[-1] == "batch"
+
+
+def test_millions_of_gaps_are_not_all_kept(write: Write) -> None:
+    records = [Record(offset=2 * n) for n in range(1100)]
+    path = write(encode_batch(records, keep_offsets=True))
+    *_, last = dump([path], DEEP)
+    assert last.line().endswith("\n  and 99 more")
+
+
+def test_json_keeps_what_is_not_text(write: Write) -> None:
+    records = [Record(timestamp=5, key=b"\xff", value="Straße".encode(), headers=(("h", b"\xfe"), ("n", None)))]
+    path = write(encode_batch(records))
+    (record,) = [as_json_fields(entry) for entry in dump([path], DATA) if entry.kind == "record"]
+    assert record["key_base64"] == "/w==" and "key" not in record
+    assert record["value"] == "Straße"
+    assert record["headers"] == [{"key": "h", "value_base64": "/g=="}, {"key": "n", "value": None}]
+
+
+def test_json_of_markers(write: Write) -> None:
+    path = write(encode_marker(EndTransactionMarker(ControlType.ABORT, 3), 5, 1, 2))
+    fields = [as_json_fields(entry) for entry in dump([path], DEEP)]
+    assert fields[2]["is_control"] is True
+    assert (fields[3]["control_type"], fields[3]["coordinator_epoch"]) == ("ABORT", 3)
+
+
+def index_of(path: Path, *entries: tuple[int, int], padding: int = 0, form: str = ">ii") -> Path:
+    index = path.with_suffix(".index" if form == ">ii" else ".timeindex")
+    index.write_bytes(b"".join([pack(form, *entry) for entry in entries]) + bytes(padding))
+    return index
+
+
+@pytest.fixture
+def log(write: Write) -> tuple[Path, int]:
+    """Five batches of the same size: offsets 400..414, timestamps 1000 + 10 * n."""
+    batches = [
+        encode_batch([Record(timestamp=1000 + 10 * n, value=b"x")] * 3, base_offset=400 + 3 * n) for n in range(5)
+    ]
+    return write(*batches, name="00000000000000000400.log"), len(batches[0])
+
+
+def test_an_index_and_its_padding(log: tuple[Path, int]) -> None:
+    path, size = log
+    index = index_of(path, (5, size), (8, 2 * size), padding=800)
+    assert lines(index)[1:] == [f"offset: 405 position: {size}", f"offset: 408 position: {2 * size}"]
+    assert lines(index, DumpOptions(index_sanity_check=True))[1:] == [f"{index} passed sanity check."]
+    assert not any(entry.is_damage for entry in dump([index_of(path, padding=80)], DumpOptions()))
+    assert lines(index_of(path))[1:] == [f"{index} is empty."]
+
+
+def findings(path: Path) -> str:
+    return "\n".join(entry.line() for entry in dump([path], DumpOptions()) if entry.kind == "finding")
+
+
+def test_index_entries_that_disagree_with_the_log(log: tuple[Path, int]) -> None:
+    path, size = log
+    index = index_of(path, (5, size), (7, 2 * size), (11, 3 * size + 4), (30, 99 * size), (12, 4 * size))
+    assert findings(index) == (
+        f"Mismatches in :{index}\n  Index offset: 412, log offset: 414\n  Index offset: 407, log offset: 408"
+    )
+    assert [position for position, _ in damages(index)] == [16, 24]
+
+
+def test_time_index_entries_that_disagree_with_the_log(log: tuple[Path, int]) -> None:
+    path, size = log
+    index_of(path, (5, size), (8, 2 * size))
+    good = index_of(path, (1010, 5), (1020, 8), (1040, 14), padding=120, form=">qi")
+    assert lines(good)[-1] == "timestamp: 1040 offset: 414"
+    assert not any(entry.is_damage for entry in dump([good], DumpOptions()))
+    bad = index_of(path, (1010, 5), (1011, 8), (1030, 10), (1030, 11), (1040, 99), form=">qi")
+    assert findings(bad) == (
+        f"Found timestamp mismatch in :{bad}\n  Index timestamp: 1011, log timestamp: 1020\n"
+        f"Found out of order timestamp in :{bad}\n  Index timestamp: 1030, Previously indexed timestamp: 1030\n"
+        f"The following indexed offsets are not found in :{bad}\n"
+        "Indexed offset: 410, found log offset: 411\nIndexed offset: 499, found log offset: -1"
+    )
+
+
+def test_insane_indexes(log: tuple[Path, int]) -> None:
+    path, _ = log
+    sane = DumpOptions(index_sanity_check=True)
+    assert damages(index_of(path, (5, 100), padding=3), sane) == [(8, "11 bytes are no multiple of 8")]
+    assert damages(index_of(path, (5, 100), (-1, 100)), sane)[0][0] == 8
+    assert damages(index_of(path, (2000, 5), (1000, 8), form=">qi"), sane)[0][0] == 12
+
+
+def test_transactions_and_producers(write: Write) -> None:
+    aborted = write((DUMPS / "transactions.txnindex").read_bytes(), name="00000000000000000000.txnindex")
+    assert lines(aborted)[1:] == ["version: 0 producerId: 0 firstOffset: 4 lastOffset: 7 lastStableOffset: 8"]
+    snapshot = write((DUMPS / "transactions.snapshot").read_bytes(), name="00000000000000000012.snapshot")
+    assert lines(snapshot)[1:] == [
+        "producerId: 0 producerEpoch: 0 coordinatorEpoch: 0 currentTxnFirstOffset: OptionalLong.empty lastTimestamp: "
+        "1795269696077 firstSequence: 6 lastSequence: 8 lastOffset: 10 offsetDelta: 2 timestamp: 1795269696077"
+    ]
+
+
+def test_damaged_transactions_and_producers(write: Write) -> None:
+    data = (DUMPS / "transactions.txnindex").read_bytes()
+    assert damages(write(data, b"abc", name="00000000000000000000.txnindex"))[0][0] == len(data)
+    data = (DUMPS / "transactions.snapshot").read_bytes()
+    for position in range(len(data)):
+        flipped = bytearray(data)
+        flipped[position] ^= 1
+        assert damages(write(flipped, name="00000000000000000012.snapshot"))
+    for size in range(len(data)):
+        assert damages(write(data[:size], name="00000000000000000012.snapshot"))
+
+
+def test_a_directory_segment_by_segment(write: Write, tmp_path: Path) -> None:
+    for name in ("00000000000000000009.log", "00000000000000000009.index", "00000000000000000000.timeindex"):
+        write(name=name)
+    for name in ("00000000000000000000.log", "leader-epoch-checkpoint", "00000000000000000000.log.deleted"):
+        write(name=name)
+    assert [path.name[18:] for path in log_files(tmp_path)] == ["00.log", "00.timeindex", "09.log", "09.index"]
+
+
+def verified(path: Path) -> list[Entry]:
+    return list(dump([path], DumpOptions(verify=True)))
+
+
+def test_verify_shows_damage_only(write: Write) -> None:
+    (summary,) = verified(write(batch(0), batch(7)))
+    assert summary.line().endswith("00000000000000000000.log: 2 batches, 6 records, no damage")
+    damage, summary = verified(write(batch(0), bytes(80)))
+    assert damage.kind == "damage"
+    assert summary.line().endswith("1 batches, 3 records, damage: 1")
