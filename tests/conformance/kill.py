@@ -1,0 +1,120 @@
+"""kill -9 of a broker under load, again and again, and what becomes of the records that it had acked.
+
+    python -m tests.conformance.kill --kills 20
+    python -m tests.conformance.kill --kills 20 --against kafka43
+
+One idempotent producer writes running numbers all the while; a kill comes at a random moment, with requests in flight.
+The broker starts again on the same directory and port, and the producer sends what it got no ack for.  The log must
+then hold 0, 1, 2, ...: nothing lost, nothing twice (the broker knows the producer's sequence numbers from before the
+kill), nothing out of order; and each acked number at the offset that its ack named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+
+import confluent_kafka
+
+from hmb.bench import peers
+from tests.conformance.matrix import BROKERS
+from tests.conformance.whole_log import read_log
+
+TOPIC = "numbers"
+IN_FLIGHT = 2_000
+ACK_SECONDS = 60.0
+
+
+class NumberProducer:
+    """Sends 0, 1, 2, ... and notes the offset that each number's ack names."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.acked: dict[int, int] = {}
+        self.failures: list[confluent_kafka.KafkaError] = []
+        self.next_number = 0
+        self.producer = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "batch.num.messages": 100,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 200,
+                "retry.backoff.ms": 20,
+                "log_level": 0,
+            }
+        )
+
+    def delivered(self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+        if error is not None:
+            self.failures.append(error)
+        else:
+            self.acked[int(message.value())] = message.offset()
+
+    def send_until_acked(self, more: int) -> None:
+        """Keep sending until `more` numbers beyond those sent so far are acked; what is in flight stays in flight."""
+        deadline = time.monotonic() + ACK_SECONDS
+        count = self.next_number + more
+        while len(self.acked) < count:
+            if len(self.producer) < IN_FLIGHT:
+                self.producer.produce(TOPIC, b"%d" % self.next_number, on_delivery=self.delivered)
+                self.next_number += 1
+                self.producer.poll(0)
+            else:
+                self.producer.poll(0.05)
+            assert not self.failures, f"not delivered: {self.failures[0]}"
+            assert time.monotonic() < deadline, f"{len(self.acked)} acks, and no more within {ACK_SECONDS} s"
+
+    def finish(self) -> None:
+        left = self.producer.flush(ACK_SECONDS)
+        assert not self.failures, f"not delivered: {self.failures[0]}"
+        assert not left, f"{left} records without an ack"
+
+
+def check(bootstrap: str, acked: dict[int, int]) -> int:
+    """Each acked number is where its ack said, and the log is 0, 1, 2, ... without gap or repetition; its length."""
+    records = read_log(bootstrap, TOPIC)
+    numbers = [int(record.value or b"-1") for record in records]
+    lost = [number for number, offset in acked.items() if offset >= len(numbers) or numbers[offset] != number]
+    assert not lost, f"{len(lost)} of {len(acked)} acked records not at their offsets, the first: {lost[0]}"
+    wrong = [offset for offset, number in enumerate(numbers) if number != offset]
+    assert not wrong, f"offset {wrong[0]} holds number {numbers[wrong[0]]}: lost, doubled or out of order"
+    assert [record.offset for record in records] == list(range(len(records)))
+    return len(records)
+
+
+def run(broker: peers.Peer, kills: int, chance: random.Random) -> list[float]:
+    """Kill the broker `kills` times; the seconds that each new start took.  What is wrong is an AssertionError."""
+    starts: list[float] = []
+    with broker:
+        producer = NumberProducer(broker.bootstrap)
+        for number in range(kills):
+            producer.send_until_acked(chance.randint(100, 5_000))
+            broker.kill()
+            acked = dict(producer.acked)
+            started = time.monotonic()
+            broker.start()
+            starts.append(time.monotonic() - started)
+            length = check(broker.bootstrap, acked)
+            print(f"kill {number + 1}: {len(acked)} acked, log of {length}, started again in {starts[-1]:.2f} s")
+        producer.finish()
+        length = check(broker.bootstrap, producer.acked)
+        assert length == producer.next_number
+        print(f"{kills} kills: {length} records sent, acked and read, in order, once")
+    return starts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="kill -9 a broker under load and look for every acked record.")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
+    parser.add_argument("--against", choices=BROKERS, default="hmb")
+    options = parser.parse_args()
+    run(BROKERS[options.against](), options.kills, random.Random(options.seed))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

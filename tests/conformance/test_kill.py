@@ -1,0 +1,18 @@
+"""A few kills in every run of the tests; `kill.py --kills 20` is the experiment."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hmb.bench import peers
+from tests.conformance.kill import run
+
+
+@pytest.mark.external
+@pytest.mark.slow
+def test_what_was_acked_survives_kills(tmp_path: Path) -> None:
+    starts = run(peers.Hmb(tmp_path / "hmb"), 3, random.Random(3))
+    assert len(starts) == 3
