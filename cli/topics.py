@@ -19,6 +19,7 @@ def command() -> None:
 @click.option("--replication-factor", type=click.IntRange(1), help="How many brokers hold each.")
 @click.option("--config", type=name_value, multiple=True, metavar="NAME=VALUE", help="A topic setting, as in Kafka.")
 @click.option("--if-not-exists", is_flag=True, help="A topic that is there already is fine.")
+@json_option
 def create(
     topic: str,
     servers: str,
@@ -26,6 +27,7 @@ def create(
     replication_factor: int | None,
     config: tuple[tuple[str, str], ...],
     if_not_exists: bool,
+    as_json: bool,
 ) -> None:
     """Create TOPIC."""
     from hmb.client import Cluster
@@ -43,12 +45,13 @@ def create(
         CreateTopicsRequest(topics=[new], timeout_ms=TIMEOUT_MS)
     )
     for result in response.topics:
-        if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and if_not_exists:
-            click.echo(f"topic {topic} exists already")
-        elif result.error_code:
+        existed = result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+        if result.error_code and not (existed and if_not_exists):
             raise topic_error(topic, result.error_code, result.error_message)
+        if as_json:
+            print_json({"topic": topic, "created": not existed})
         else:
-            click.echo(f"created topic {topic}")
+            click.echo(f"topic {topic} exists already" if existed else f"created topic {topic}")
 
 
 @command.command("list")
@@ -102,7 +105,8 @@ def describe(topic: str, servers: str, as_json: bool) -> None:
 @command.command()
 @click.argument("topics", nargs=-1, required=True)
 @bootstrap_option
-def delete(topics: tuple[str, ...], servers: str) -> None:
+@json_option
+def delete(topics: tuple[str, ...], servers: str, as_json: bool) -> None:
     """Delete TOPICS, with all their records."""
     from hmb.client import Cluster
     from hmb.client.metadata import topic_error
@@ -120,6 +124,8 @@ def delete(topics: tuple[str, ...], servers: str) -> None:
     for result in response.responses:
         if result.error_code:
             failed.append(topic_error(result.name or "", result.error_code, result.error_message))
+        elif as_json:
+            print_json({"topic": result.name, "deleted": True})
         else:
             click.echo(f"deleted topic {result.name}")
     if len(failed) == 1:

@@ -66,6 +66,7 @@ class Consumer:
         while not self._fetcher.at_end:
             for fetched in self._fetcher.fetch():
                 yield from fetched.records()
+        self.close()  # nothing is left to do
 
     def close(self) -> None:
         self._fetcher.close()

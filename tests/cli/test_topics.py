@@ -29,6 +29,13 @@ def test_the_life_of_a_topic(run: Hmb, servers: str) -> None:
     assert run("topics", "list", *at).stdout == ""
 
 
+def test_what_was_done_as_json(run: Hmb, servers: str) -> None:
+    create = ("topics", "create", "j", "--json", "-b", servers)
+    assert json.loads(run(*create).stdout) == {"topic": "j", "created": True}
+    assert json.loads(run(*create, "--if-not-exists").stdout) == {"topic": "j", "created": False}
+    assert json.loads(run("topics", "delete", "j", "--json", "-b", servers).stdout) == {"topic": "j", "deleted": True}
+
+
 def test_several_are_deleted_and_the_missing_one_is_named(run: Hmb, servers: str) -> None:
     for name in ("x", "z"):
         run("topics", "create", name, "-b", servers)
