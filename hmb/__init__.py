@@ -32,7 +32,7 @@ The house:
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        measurements beside Kafka (in the folder `bench/`)
 
-Imports go one way, left to right: protocol, records, storage, coordinator, broker; client uses protocol and records only.
+Imports go one way, left to right: protocol, records, storage, coordinator, broker; client uses the first two.
 """
 
 from importlib import import_module

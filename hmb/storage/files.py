@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class SharedFile(FileIO):
-    """An open file that is closed when the last who holds it lets go: a segment, or a fetch that still reads from it."""
+    """An open file that is closed when its last holder lets go: a segment, or a fetch that still reads from it."""
 
     def __del__(self) -> None:
         self.close()

@@ -14,6 +14,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -68,7 +69,7 @@ def test_api_versions_lists_what_is_served(ask: Asker, version: int) -> None:
     ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     assert ranges[ApiKey.PRODUCE] == (0, 13)
     assert ranges[ApiKey.FETCH] == (0, 18)
-    assert set(ranges) == {0, 1, 2, 3, 18, 19, 20, 22}
+    assert set(ranges) == {0, 1, 2, 3, 10, 18, 19, 20, 22}
 
 
 def test_api_versions_of_the_future_is_answered_in_version_0(ask: Asker) -> None:
@@ -256,6 +257,17 @@ def test_producer_ids_are_never_given_out_twice(ask: Asker, make_asker: Callable
     first = ask(InitProducerIdRequest(transactional_id=None), 4).producer_id
     ask.close()
     assert make_asker()(InitProducerIdRequest(transactional_id=None), 4).producer_id > first
+
+
+@pytest.mark.parametrize("version", FindCoordinatorRequest.versions)
+def test_this_broker_coordinates_every_group(ask: Asker, version: int) -> None:
+    named = {"coordinator_keys": ["g", "h"]} if version >= 4 else {"key": "g"}
+    answer = ask(FindCoordinatorRequest(**named), version)
+    found = answer.coordinators or [answer]
+    assert [(f.error_code, f.node_id, f.host, f.port) for f in found] == [(0, 0, "broker.example", 9093)] * len(found)
+    if version >= 1:
+        answer = ask(FindCoordinatorRequest(key_type=1, **named), version)
+        assert {f.error_code for f in answer.coordinators or [answer]} == {ErrorCode.INVALID_REQUEST}
 
 
 def test_transactional_ids_are_refused(ask: Asker) -> None:

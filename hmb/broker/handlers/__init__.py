@@ -16,6 +16,7 @@ from hmb.broker.handlers import (
     create_topics,
     delete_topics,
     fetch,
+    find_coordinator,
     init_producer_id,
     list_offsets,
     metadata,
@@ -25,6 +26,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -36,6 +38,7 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     FetchRequest: fetch.handle,
     ListOffsetsRequest: list_offsets.handle,
     MetadataRequest: metadata.handle,
+    FindCoordinatorRequest: find_coordinator.handle,
     ApiVersionsRequest: api_versions.handle,
     CreateTopicsRequest: create_topics.handle,
     DeleteTopicsRequest: delete_topics.handle,

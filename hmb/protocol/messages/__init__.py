@@ -8,6 +8,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRe
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -19,6 +20,7 @@ MESSAGES: list[tuple[type[Request], type[Response]]] = [
     (FetchRequest, FetchResponse),
     (ListOffsetsRequest, ListOffsetsResponse),
     (MetadataRequest, MetadataResponse),
+    (FindCoordinatorRequest, FindCoordinatorResponse),
     (ApiVersionsRequest, ApiVersionsResponse),
     (CreateTopicsRequest, CreateTopicsResponse),
     (DeleteTopicsRequest, DeleteTopicsResponse),

@@ -1,0 +1,39 @@
+"""FindCoordinator: which broker looks after a consumer group.
+
+Versions: 0-6, flexible from 3. Behaviour: this broker, the only one, is the coordinator of every group. Version notes:
+librdkafka takes version 0 as a sign that a broker reads lz4, and compresses with it only then; 4 asks for several keys.
+Left out: transactional ids and share groups, refused with INVALID_REQUEST until there are transactions and share
+groups.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
+Coordinator = FindCoordinatorResponse.Coordinator
+GROUP = 0
+FIRST_VERSION_OF_LISTS = 4
+NO_NODE = -1
+
+
+def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
+    if context.version >= FIRST_VERSION_OF_LISTS:
+        found = [_find(key, request.key_type, context) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=found)
+    one = _find(request.key, request.key_type, context)
+    return FindCoordinatorResponse(
+        error_code=one.error_code, error_message=one.error_message, node_id=one.node_id, host=one.host, port=one.port
+    )
+
+
+def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
+    answer = Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE)
+    with answering(answer):
+        if key_type != GROUP:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"this broker coordinates groups, not key type {key_type}")
+        answer.node_id = context.broker.config.broker_id
+        answer.host, answer.port = context.listener.advertised_host, context.listener.advertised_port
+    return answer

@@ -1,0 +1,40 @@
+"""FindCoordinator (10): which broker looks after a consumer group or a transactional id."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
+    """Look for coordinators.
+
+    v0: of one group.  v1: `key_type` says of what kind the key is.  v3: flexible.  v4: several keys at once (KIP-699).
+    v6: share groups (KIP-932).  v2 and v5 are like the last.
+    """
+
+    key:              str       = t.string("0-3")
+    key_type:         int       = t.int8("1+")  # 0 group, 1 transactional id, 2 share group
+    coordinator_keys: list[str] = t.array(t.string, "4+")
+
+
+class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
+    """The coordinators found.
+
+    v1: throttle time and error message.  v3: flexible.  v4: one entry a key.  The others are like the one before.
+    """
+
+    class Coordinator(Struct):
+        key:           str        = t.string("4+")
+        node_id:       int        = t.int32("4+")
+        host:          str        = t.string("4+")
+        port:          int        = t.int32("4+")
+        error_code:    int        = t.int16("4+")
+        error_message: str | None = t.string("4+", nullable="4+", default="", ignorable=True)
+
+    throttle_time_ms: int               = t.int32("1+", ignorable=True)
+    error_code:       int               = t.int16("0-3")
+    error_message:    str | None        = t.string("1-3", nullable="1-3", default="", ignorable=True)
+    node_id:          int               = t.int32("0-3")
+    host:             str               = t.string("0-3")
+    port:             int               = t.int32("0-3")
+    coordinators:     list[Coordinator] = t.array(Coordinator, "4+")
