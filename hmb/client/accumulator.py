@@ -19,6 +19,8 @@ from typing import NamedTuple
 from hmb.client.metadata import TopicPartition
 from hmb.records.record import Record
 
+RECORD_COST = 1400  # bytes of memory for a record's objects, most of them its future's, beside key and value
+
 
 class RecordMetadata(NamedTuple):
     """Where a record went; the offset is -1 when the broker did not say (acks=0)."""
@@ -81,8 +83,9 @@ class Accumulator:
         """Queue a record; waits while the memory is used up, at most `timeout` seconds (then TimeoutError)."""
         future = Delivery()
         with self._changed:
-            if self._used and self._used + size > self._memory:
-                self._wait_for_memory(size, timeout)
+            cost = size + RECORD_COST
+            if self._used and self._used + cost > self._memory:
+                self._wait_for_memory(cost, timeout)
             if self._closed:
                 raise ValueError("the producer is closed")
             queue = self._queues.setdefault(partition, deque())
@@ -93,7 +96,7 @@ class Accumulator:
             batch.records.append(record)
             batch.futures.append(future)
             batch.size += size
-            self._used += size
+            self._used += cost
         return future
 
     def wait_for_batches(self) -> list[Batch]:
@@ -116,7 +119,7 @@ class Accumulator:
             queue.popleft()
             if not queue:
                 del self._queues[batch.partition]
-            self._used -= batch.size
+            self._used -= batch.size + len(batch.records) * RECORD_COST
             self._changed.notify_all()
 
     def seal(self) -> list[Batch]:
@@ -144,7 +147,7 @@ class Accumulator:
             return batch.retry_at - now
         return batch.opened + self._linger - now
 
-    def _wait_for_memory(self, size: int, timeout: float) -> None:
+    def _wait_for_memory(self, cost: int, timeout: float) -> None:
         self._seal()
-        if not self._changed.wait_for(lambda: not self._used or self._used + size <= self._memory, timeout):
-            raise TimeoutError(f"{self._used} bytes of records wait for the broker, and for {timeout:g} s none went")
+        if not self._changed.wait_for(lambda: not self._used or self._used + cost <= self._memory, timeout):
+            raise TimeoutError(f"records wait for the broker in {self._used} bytes, and in {timeout:g} s none went")

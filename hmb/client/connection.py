@@ -24,6 +24,7 @@ from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
+OLD_VERSIONS = dict.fromkeys(range(17), range(1))  # of a broker without ApiVersions: 0.9 had the APIs 0 to 16
 
 
 class ConnectionFailed(ConnectionError):
@@ -44,7 +45,7 @@ class Connection:
         self._socket: socket.socket | None = None
         self._stream: BinaryIO
         self._protocol: ClientConnection
-        self._versions: dict[int, range] | None = None  # None: a broker without ApiVersions
+        self._versions: dict[int, range] = {}  # the broker's, by API key
         self._waiting = 0
 
     @property
@@ -81,9 +82,7 @@ class Connection:
     def version_of(self, request: type[Request], at_most: int | None = None) -> int:
         """The highest version of a request that this broker and this client know; KafkaError if there is none."""
         self._protocol_of_open_socket()
-        ours, theirs = request.versions, range(1)
-        if self._versions is not None:
-            theirs = self._versions.get(request.api_key, range(0))
+        ours, theirs = request.versions, self._versions.get(request.api_key, range(0))
         newest = min(ours.stop, theirs.stop) - 1
         version = newest if at_most is None else min(newest, at_most)
         if version not in ours or version not in theirs:
@@ -93,7 +92,7 @@ class Connection:
     def knows(self, request: type[Request]) -> bool:
         """Whether the broker has this API at all."""
         self._protocol_of_open_socket()
-        return self._versions is not None and request.api_key in self._versions
+        return request.api_key in self._versions
 
     def close(self) -> None:
         """Close the socket; answers that have not come are lost."""
@@ -130,7 +129,6 @@ class Connection:
 
     def _negotiate(self) -> None:
         """Ask for the broker's versions; version 0 of the question is known wherever the question is."""
-        self._versions = None
         self._write(self._protocol.request(ApiVersionsRequest(), 0))
         try:
             response: ApiVersionsResponse = self._read()
@@ -138,6 +136,7 @@ class Connection:
             if not isinstance(error.__cause__, (EOFError, ConnectionResetError)):
                 raise
             self._connect()  # a broker of 0.8 or 0.9 hangs up on a question that it does not know
+            self._versions = OLD_VERSIONS
             return
         if response.error_code:
             raise answered_error(self.address, response.error_code)

@@ -10,6 +10,7 @@ import pytest
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
@@ -76,6 +77,8 @@ def test_a_broker_that_hangs_up_on_api_versions_is_spoken_to_in_versions_0() -> 
     with raw_server(hang_up) as port, Connection("127.0.0.1", port) as connection:
         assert connection.version_of(MetadataRequest) == 0
         assert connection.version_of(ProduceRequest) == 0
+        with pytest.raises(KafkaError, match="has no CREATE_TOPICS API"):
+            connection.version_of(CreateTopicsRequest)
         with pytest.raises(ConnectionFailed, match="closed the connection"):
             connection.send(MetadataRequest(topics=[]))
 
