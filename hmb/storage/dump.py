@@ -33,14 +33,8 @@ from hmb.storage.dump_entries import (
     VerifiedEntry,
 )
 from hmb.storage.dump_findings import GAP, Findings
-from hmb.storage.dump_index import (
-    HEADER_PEEK,
-    header_at,
-    read_index,
-    read_snapshot,
-    read_time_index,
-    read_transaction_index,
-)
+from hmb.storage.dump_index import read_index, read_snapshot, read_time_index, read_transaction_index
+from hmb.storage.segment_files import HEADER_PEEK, header_at
 
 CHUNK = 1 << 20
 
@@ -67,7 +61,8 @@ def log_files(directory: Path) -> list[Path]:
 
 def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
     yield FileEntry(path)
-    if path.suffix not in READERS:
+    nameless = not path.stem.isdecimal()  # an index counts from the offset that is its name
+    if path.suffix not in READERS or (nameless and path.suffix in (".index", ".timeindex")):
         yield NoteEntry(f"Ignoring unknown file {path.name}")
         return
     with path.open("rb") as file:

@@ -10,8 +10,8 @@ An index of a log in use is padded with zeros (Kafka maps its full size into mem
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -24,9 +24,9 @@ from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, NoteEntry,
 from hmb.storage.dump_findings import INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
 from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
+from hmb.storage.segment_files import IndexReader, header_at, walk
 from hmb.storage.time_index import TimeIndex
 
-HEADER_PEEK = 61  # bytes that show any batch's header, whatever its magic
 ABORTED_TRANSACTION = Struct(">hqqqq")
 
 
@@ -129,15 +129,15 @@ def read_time_index(file: BufferedReader, path: Path, options: DumpOptions, find
         yield _sanity(file, path, TimeIndex.ENTRY)
         return
     base_offset, previous = int(path.stem), NO_TIMESTAMP
-    positions = _Positions(path.with_suffix(".index"))
-    with path.with_suffix(".log").open("rb") as log:
+    with path.with_suffix(".log").open("rb") as log, _offset_index_beside(path) as index:
         for at, (timestamp, relative_offset) in index_entries(file, TimeIndex.ENTRY):
             entry = TimeIndexEntry(timestamp, base_offset + relative_offset)
             yield entry
             if timestamp == relative_offset == 0:
                 return  # the index of a log in use, nothing but padding
             try:
-                batch = _batch_ending_at_or_after(log, positions.lookup(relative_offset), entry.offset)
+                start = index.lookup(entry.offset) if index is not None else None
+                batch = _batch_ending_at_or_after(log, start[1] if start else 0, entry.offset)
                 if batch is None or batch.last_offset != entry.offset:
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
@@ -181,12 +181,6 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
             yield ProducerEntry(*fields)
 
 
-def header_at(log: BufferedReader, position: int) -> Batch:
-    """The batch at this position, its header only; KafkaError if there is none."""
-    log.seek(position)
-    return parse_batch(log.read(HEADER_PEEK))
-
-
 def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
     """The entries of an index file, each with its position in it, up to the padding of an index in use."""
     relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # which of the two fields
@@ -214,31 +208,16 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
     return NoteEntry(f"{path} passed sanity check.")
 
 
-class _Positions:
-    """Look-ups in an offset index that is only read; without one every search starts at the log's beginning."""
-
-    def __init__(self, path: Path) -> None:
-        self._offsets: list[int] = []
-        self._positions: list[int] = []
-        if path.exists():
-            with path.open("rb") as file:
-                for _, (relative_offset, position) in index_entries(file, OffsetIndex.ENTRY):
-                    self._offsets.append(relative_offset)
-                    self._positions.append(position)
-
-    def lookup(self, relative_offset: int) -> int:
-        number = bisect_right(self._offsets, relative_offset) - 1
-        return self._positions[number] if number >= 0 else 0
+def _offset_index_beside(path: Path) -> IndexReader | nullcontext[None]:
+    index_path = path.with_suffix(".index")
+    return IndexReader(index_path) if index_path.exists() else nullcontext()
 
 
 def _batch_ending_at_or_after(log: BufferedReader, position: int, offset: int) -> Batch | None:
-    end = _size(log)
-    while position < end:
-        batch = header_at(log, position)
+    for at, batch in walk(log, position):
         if batch.last_offset >= offset:
-            log.seek(position)
+            log.seek(at)
             return parse_batch(log.read(batch.size))
-        position += batch.size
     return None
 
 

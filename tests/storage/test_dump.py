@@ -1,11 +1,14 @@
 """The dump of a log's files: Kafka's lines, and damage named with its position."""
 
+import json
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 from struct import pack
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hmb.records import (
     Codec,
@@ -215,6 +218,13 @@ def test_insane_indexes(log: tuple[Path, int]) -> None:
     assert damages(index_of(path, (2000, 5), (1000, 8), form=">qi"), sane)[0][0] == 12
 
 
+def test_what_is_no_file_of_a_log(write: Write) -> None:
+    for name in ("leader-epoch-checkpoint", "00000000000000000000.log.deleted", "copy.index"):
+        path = write(b"anything", name=name)
+        assert lines(path) == [f"Dumping {path}", f"Ignoring unknown file {name}"]
+    assert kinds(write(batch(0), name="copy.log"), DumpOptions()) == ["file", "batch"]
+
+
 def test_transactions_and_producers(write: Write) -> None:
     aborted = write((DUMPS / "transactions.txnindex").read_bytes(), name="00000000000000000000.txnindex")
     assert lines(aborted)[1:] == ["version: 0 producerId: 0 firstOffset: 4 lastOffset: 7 lastStableOffset: 8"]
@@ -255,3 +265,26 @@ def test_verify_shows_damage_only(write: Write) -> None:
     damage, summary = verified(write(batch(0), bytes(80)))
     assert damage.kind == "damage"
     assert summary.line().endswith("1 batches, 3 records, damage: 1")
+
+
+@given(st.binary(max_size=300), st.sampled_from([".log", ".index", ".timeindex", ".txnindex", ".snapshot"]))
+def test_random_bytes_are_dumped_without_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, junk: bytes, suffix: str
+) -> None:
+    log = tmp_path_factory.mktemp("junk") / "00000000000000000000.log"
+    log.write_bytes(batch(0) + junk)
+    path = log.with_suffix(suffix)
+    path.write_bytes(junk if suffix != ".log" else batch(0) + junk)
+    for options in (DATA, DumpOptions(index_sanity_check=True), DumpOptions(verify=True)):
+        assert all(json.dumps(as_json_fields(entry)) and entry.line() for entry in dump([path], options))
+
+
+@given(st.integers(0, 400), st.integers(0, 255), st.sampled_from(Codec))
+def test_any_byte_may_be_wrong(
+    tmp_path_factory: pytest.TempPathFactory, position: int, byte: int, codec: Codec
+) -> None:
+    data = bytearray(batch(0) + assign_offsets(encode_message_set(RECORDS, 1, Codec.GZIP), 3).data + batch(6, codec))
+    data[position % len(data)] = byte
+    path = tmp_path_factory.mktemp("flip") / "00000000000000000000.log"
+    path.write_bytes(data)
+    assert all(json.dumps(as_json_fields(entry)) and entry.line() for entry in dump([path], DATA))

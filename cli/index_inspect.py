@@ -1,0 +1,123 @@
+"""`hmb index-inspect`: the entries of an index against its log, and a look-up step by step."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .common import DAMAGE, NOT_FOUND, CliError, json_option
+
+if TYPE_CHECKING:
+    from hmb.storage.index_inspection import Search
+
+INDEX, TIME_INDEX = ".index", ".timeindex"
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--lookup", "wanted", type=int, metavar="OFFSET", help="Find this offset; in a .timeindex this timestamp."
+)
+@json_option
+def command(file: Path, wanted: int | None, as_json: bool) -> None:
+    """Look into FILE, the .index or .timeindex of a log segment.
+
+    Prints each entry with its distance to the one before. An entry that disagrees with the .log beside it is
+    named, and the command ends with exit code 5. With --lookup it shows how a broker finds an offset: the steps of the
+    binary search, then the batches that it reads in the log.
+    """
+    if file.suffix not in (INDEX, TIME_INDEX) or not file.stem.isdecimal():
+        raise click.UsageError(
+            f"{file} is no index: its name is the segment's first offset and {INDEX} or {TIME_INDEX}"
+        )
+    for needed in (file, file.with_suffix(".log")):
+        if not needed.exists():
+            raise CliError(f"{needed}: no such file; an index is looked at beside its log", NOT_FOUND)
+    if wanted is None:
+        _print_entries(file, as_json)
+    else:
+        _print_lookup(file, wanted, as_json)
+
+
+def _print_entries(file: Path, as_json: bool) -> None:
+    from hmb.storage.index_inspection import inspect
+
+    is_time_index = file.suffix == TIME_INDEX
+    names = ("timestamp", "offset", "offsets") if is_time_index else ("offset", "position", "bytes")
+    if not as_json:
+        sys.stdout.write(f"{'entry':>8} {names[0]:>20} {names[1]:>12} {'+ ' + names[2]:>12}\n")
+    count = problems = covered = 0
+    for entry in inspect(file):
+        count, covered = count + 1, covered + entry.distance
+        problems += entry.problem is not None
+        if as_json:
+            fields = {"entry": entry.number, names[0]: entry.key, names[1]: entry.value, "distance": entry.distance}
+            _print_json({"type": "entry", **fields, "problem": entry.problem})
+        else:
+            problem = "" if entry.problem is None else f"  <- {entry.problem}"
+            sys.stdout.write(f"{entry.number:>8} {entry.key:>20} {entry.value:>12} {entry.distance:>12}{problem}\n")
+    if not as_json:
+        spacing = f", one every {covered // count} {names[2]}" if count else ""
+        log_size = file.with_suffix(".log").stat().st_size
+        sys.stdout.write(f"{count} entries for {log_size} bytes of log{spacing}; {problems or 'no'} mismatches\n")
+    sys.stdout.flush()
+    if problems:
+        raise CliError(f"{file}: {problems} of {count} entries disagree with the log", DAMAGE)
+
+
+def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
+    from hmb.storage.index_inspection import scan, search
+
+    timestamp: int | None = None
+    offset, base_offset = wanted, int(file.stem)
+    if file.suffix == TIME_INDEX:
+        timestamp = wanted
+        found = search(file, timestamp, below=True)
+        _print_search(found, "timestamp", as_json)
+        offset = base_offset if found.entry is None else found.entry[1]
+    elif offset < base_offset:
+        raise CliError(f"{offset} is before this segment, which starts at offset {base_offset}", NOT_FOUND)
+    position = 0
+    if file.with_suffix(INDEX).exists():
+        found = search(file.with_suffix(INDEX), offset)
+        _print_search(found, "offset", as_json)
+        position = 0 if found.entry is None else found.entry[1]
+    if not as_json:
+        sys.stdout.write(f"scan of {file.with_suffix('.log')} from position {position}:\n")
+    read, is_found = 0, False
+    target = {"offset": offset} if timestamp is None else {"timestamp": timestamp}
+    for step in scan(file.with_suffix(".log"), position, **target):
+        read, is_found = read + 1, step.is_found
+        if as_json:
+            _print_json({"type": "scan", **asdict(step)})
+        else:
+            verdict = "here it is" if step.is_found else "go on"
+            offsets = f"offsets {step.base_offset}..{step.last_offset}"
+            sys.stdout.write(f"  position {step.position}: {offsets}, timestamp {step.max_timestamp}: {verdict}\n")
+    if not is_found:
+        raise CliError(f"{wanted} is behind the end of this segment ({read} batches read)", NOT_FOUND)
+
+
+def _print_search(search: "Search", key: str, as_json: bool) -> None:
+    if as_json:
+        for step in search.steps:
+            _print_json({"type": "search", "file": str(search.path), **asdict(step)})
+        _print_json({"type": "search_result", "file": str(search.path), "number": search.number, "entry": search.entry})
+        return
+    sys.stdout.write(f"binary search for {key} {search.wanted} in {search.path}, {search.entries} entries:\n")
+    for step in search.steps:
+        side = "right" if step.goes_right else "left"
+        sys.stdout.write(
+            f"  entries {step.low}..{step.high}: the middle one, {step.middle}, has {key} {step.key}: go {side}\n"
+        )
+    if search.entry is None:
+        sys.stdout.write("  no entry is that small: start at the beginning\n")
+    else:
+        sys.stdout.write(f"  entry {search.number}: {search.entry[0]} -> {search.entry[1]}\n")
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")

@@ -1,0 +1,95 @@
+"""`hmb dump-log` beside Kafka's DumpLogSegments: the same files, line by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from hmb.records import (
+    Codec,
+    ControlType,
+    EndTransactionMarker,
+    Record,
+    assign_offsets,
+    encode_batch,
+    encode_marker,
+    encode_message_set,
+)
+from hmb.storage.dump import dump
+from hmb.storage.dump_entries import DumpOptions
+from tests.conformance.java_clients import run
+
+pytestmark = pytest.mark.external
+
+SEGMENTS = Path(__file__).parents[1] / "records" / "segments"
+RECORDS = [
+    Record(timestamp=1000, value=b"no key"),
+    Record(timestamp=1001, key=b"tombstone"),
+    Record(timestamp=1002, key="ключ".encode(), value=b"a\tb", headers=(("a", b"1"), ("b", None))),
+    Record(timestamp=-1, key=b"\xff\x00", value=b"\xc3\x28", headers=(("é", b""),)),
+    Record(timestamp=999, key=b"", value=b""),
+]
+
+
+def in_formats() -> dict[str, bytes]:
+    """Each format and codec, markers, gaps, a torn end, a wrong CRC: what both tools read to the end."""
+    files = {f"batch-{codec.name}": encode_batch(RECORDS, codec=codec) for codec in Codec}
+    for magic in (0, 1):
+        for codec in (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4):
+            data = encode_message_set(RECORDS, magic, codec)
+            files[f"v{magic}-{codec.name}"] = bytes(assign_offsets(data + data, 0).data)
+    stamped = assign_offsets(encode_message_set(RECORDS, 1, Codec.GZIP), 0, log_append_time=77).data
+    files["log-append-time"] = bytes(stamped) + encode_batch(RECORDS, base_offset=5, log_append_time=78)
+    files["idempotent"] = encode_batch(RECORDS, producer_id=7, producer_epoch=1, base_sequence=2**31 - 3)
+    files["markers"] = b"".join(
+        [
+            encode_marker(EndTransactionMarker(kind, 3), 5, 7, 1, base_offset=kind)
+            for kind in (ControlType(0), ControlType(1))
+        ]
+    )
+    files["gaps"] = encode_batch([Record(2, 5), Record(9, 6)], keep_offsets=True) + encode_batch(
+        RECORDS, base_offset=20
+    )
+    files["torn"] = encode_batch(RECORDS) + encode_batch(RECORDS, base_offset=5)[:-1]
+    wrong = bytearray(encode_batch(RECORDS))
+    wrong[20] ^= 1
+    files["wrong-crc"] = bytes(wrong) + encode_batch(RECORDS, base_offset=5)
+    return files
+
+
+def kafka_s_lines(jars: Path, files: list[Path], *options: str) -> list[str]:
+    names = ",".join(map(str, files))
+    output = run(jars, "org.apache.kafka.tools.DumpLogSegments", "--files", names, *options)
+    return output.decode(errors="replace").split("\n")[:-1]
+
+
+def our_lines(files: list[Path], options: DumpOptions) -> list[str]:
+    entries = [entry for entry in dump(files, options) if entry.kind not in ("damage", "finding")]
+    return [line for entry in entries for line in entry.line().split("\n")]
+
+
+@pytest.mark.parametrize("switch", ["--print-data-log", "--deep-iteration", ""])
+def test_logs(kafka_43: Path, tmp_path: Path, switch: str) -> None:
+    contents = in_formats() | {path.stem: path.read_bytes() for path in SEGMENTS.glob("*.log")}
+    files = []
+    for name, content in contents.items():
+        (tmp_path / name).mkdir()
+        files.append(tmp_path / name / "00000000000000000000.log")
+        files[-1].write_bytes(content)
+    options = DumpOptions(deep_iteration=switch == "--deep-iteration", print_data_log=switch == "--print-data-log")
+    assert our_lines(files, options) == kafka_s_lines(kafka_43, files, *filter(None, [switch]))
+
+
+@pytest.mark.parametrize("switch", ["--index-sanity-check", ""])
+def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
+    log = tmp_path / "00000000000000000300.log"
+    batches = [encode_batch([Record(timestamp=1000 + 10 * n)] * 3, base_offset=300 + 3 * n) for n in range(5)]
+    log.write_bytes(b"".join(batches))
+    size = len(batches[0])
+    index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
+    index.write_bytes(pack(">iiii", 5, size, 10, 3 * size) + (b"" if switch else bytes(80)))
+    time_index.write_bytes(pack(">qiqi", 1010, 5, 1031, 11) + (b"" if switch else bytes(120)))
+    ours = our_lines([index, time_index], DumpOptions(index_sanity_check=bool(switch)))
+    assert ours == kafka_s_lines(kafka_43, [index, time_index], *filter(None, [switch]))
