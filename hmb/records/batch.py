@@ -141,7 +141,8 @@ class RecordBatch(NamedTuple):
         content = self.view[RECORD_BATCH_OVERHEAD:]
         data = bytes(content) if self.codec is Codec.NONE else decompress(self.codec, content, limit=limit)
         log_append_time = self.max_timestamp if self.attributes & LOG_APPEND_TIME_BIT else None
-        return decode_records(data, self.records_count, self.base_offset, self.base_timestamp, log_append_time)
+        count, last_offset_delta = self.records_count, self.last_offset_delta
+        return decode_records(data, count, self.base_offset, last_offset_delta, self.base_timestamp, log_append_time)
 
     def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
         """The batch as it goes to the log, in two parts: 16 new bytes, and the rest without a copy."""

@@ -32,7 +32,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress
 from hmb.records.crc import crc32
-from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
+from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
 
 # The smallest messages: null key, null value; with offset and size.
 MESSAGE_OVERHEAD = (26, 34)  # by magic
@@ -149,6 +149,8 @@ class Message(_Header):
         shift = self.offset - inner[-1].offset if self.magic == 1 else 0
         log_append_time = self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
         for message in inner:
+            if abs(message.offset + shift) > MAX_INT64:
+                raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
             record = message._record(message.offset + shift)
             if log_append_time is not None:
                 record.timestamp, record.timestamp_type = log_append_time, TimestampType.LOG_APPEND_TIME

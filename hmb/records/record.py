@@ -23,6 +23,7 @@ from hmb.records.varint import VARINTS, VarintError, read_varint
 
 Header = tuple[str, bytes | None]
 NO_TIMESTAMP = -1
+MAX_INT64 = 2**63 - 1
 
 
 class TimestampType(IntEnum):
@@ -79,9 +80,16 @@ def _encode_headers(headers: tuple[Header, ...]) -> bytes:
 
 
 def decode_records(
-    data: bytes, count: int, base_offset: int, base_timestamp: int, log_append_time: int | None
+    data: bytes,
+    count: int,
+    base_offset: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    log_append_time: int | None,
 ) -> Iterator[Record]:
-    """The `count` records that fill `data`; INVALID_RECORD if they do not fill it exactly."""
+    """The `count` records that fill `data`; INVALID_RECORD if they do not fill it exactly, or lie about themselves."""
+    if base_offset + last_offset_delta > MAX_INT64:
+        raise _invalid(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")
     timestamp_type = TimestampType.CREATE_TIME if log_append_time is None else TimestampType.LOG_APPEND_TIME
     position = 0
     try:
@@ -102,6 +110,8 @@ def decode_records(
             if position != end or end > len(data):
                 raise _invalid(f"the record at {start} of its batch claims {length} bytes and does not fill them")
             timestamp = base_timestamp + timestamp_delta if log_append_time is None else log_append_time
+            if not (0 <= offset_delta <= last_offset_delta and -MAX_INT64 <= timestamp <= MAX_INT64):
+                raise _invalid(f"the record at {start} of its batch has an offset or a timestamp outside of it")
             yield Record(base_offset + offset_delta, timestamp, key, value, headers, timestamp_type)
     except (IndexError, VarintError, UnicodeDecodeError) as error:
         raise _invalid(f"the record at {start} of its batch cannot be read: {error}") from error

@@ -137,6 +137,19 @@ def test_unknown_magic(magic: int) -> None:
         assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
+@pytest.mark.parametrize(
+    ("base_offset", "base_timestamp", "last_offset_delta"), [(2**63 - 2, 0, 2), (0, 2**63 - 2, 2), (0, 0, 1)]
+)
+def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, last_offset_delta: int) -> None:
+    """A 64-bit number plus a delta is more than 64 bits; an offset delta is more than the last one."""
+    batch = RecordBatch.parse(encode_batch(SMALL))._replace(
+        base_offset=base_offset, base_timestamp=base_timestamp, last_offset_delta=last_offset_delta
+    )
+    with pytest.raises(KafkaError) as refused:
+        list(batch.records())
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
 def test_records_that_do_not_fill_their_batch() -> None:
     """Right CRC, wrong content: the count, or a length inside, is a lie."""
     content = encode_batch(SMALL)[61:]
