@@ -21,7 +21,6 @@ import os
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
+
+from hmb.client import Connection, ConnectionFailed
+from hmb.protocol.messages.metadata import MetadataRequest
 
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
@@ -92,16 +94,11 @@ def resident_bytes(pid: int) -> int:
 
 def brokers_known(port: int) -> int | None:
     """How many brokers the one on `port` names in a Metadata v0 answer, v0 being what 0.8.2 and 4.3 share; or None."""
-    header = struct.pack(">hhih", 3, 0, 1, 5) + b"peers"
-    body = struct.pack(">i", 0)  # no topic named: in v0 that asks for all
-    frame = header + body
     try:
-        with socket.create_connection((HOST, port), timeout=5) as connection, connection.makefile("rb") as stream:
-            connection.sendall(struct.pack(">i", len(frame)) + frame)
-            answer = stream.read(12)  # size, correlation id, length of the array of brokers
-    except OSError:
+        with Connection(HOST, port, timeout=5) as connection:
+            return len(connection.send(MetadataRequest(topics=[]), version=0).brokers)
+    except ConnectionFailed:
         return None
-    return int(struct.unpack(">iii", answer)[2]) if len(answer) == 12 else None
 
 
 class Peer:
