@@ -18,6 +18,7 @@ from hmb.broker.listeners import parse_listeners
 from hmb.broker.server import Server
 from hmb.broker.topics import Topics
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class Broker:
         self._stop = Stop()
         self._logs: LogManager | None = None
         self._server: Server | None = None
-        self._housekeeper: Housekeeper | None = None
+        self._housekeepers: list[Housekeeper] = []
 
     @property
     def bootstrap_servers(self) -> str:
@@ -87,23 +88,31 @@ class Broker:
             producer_ids=ProducerIds(directory / "producer-ids"),
             stop=self._stop,
         )
-        self._housekeeper = Housekeeper(
-            self._stop,
-            [
-                (self._config.retention_check_interval / 1000, self._logs.expire),
-                (self._config.flush_check_interval / 1000, self._logs.flush_if_due),
-            ],
-        )
-        self._housekeeper.start()
+        self._start_housekeeping(self._logs)
         server.start(context)
+
+    def _start_housekeeping(self, logs: LogManager) -> None:
+        config = self._config
+        cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
+        short_tasks = [
+            (config.retention_check_interval / 1000, logs.expire),
+            (config.flush_check_interval / 1000, logs.flush_if_due),
+        ]
+        # Compaction takes its time, so it has a thread of its own.
+        self._housekeepers = [
+            Housekeeper(self._stop, short_tasks),
+            Housekeeper(self._stop, [(config.cleaner_backoff / 1000, cleaner.run)]),
+        ]
+        for housekeeper in self._housekeepers:
+            housekeeper.start()
 
     def stop(self) -> None:
         """Answer what is under way, close the connections, sync and close the logs.  Within 5 s."""
         self._stop.request()
         if self._server is not None:
             self._server.stop()
-        if self._housekeeper is not None:
-            self._housekeeper.join()
+        for housekeeper in self._housekeepers:
+            housekeeper.join()
         if self._logs is not None:
             self._logs.close()
             self._logs = None

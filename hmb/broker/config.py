@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,10 @@ LOG_DEFAULTS = {
     "message.max.bytes": "max.message.bytes",
     "log.message.timestamp.type": "message.timestamp.type",
     "log.cleanup.policy": "cleanup.policy",
+    "log.cleaner.delete.retention.ms": "delete.retention.ms",
+    "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
+    "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
     "log.retention.ms": "retention.ms",
     "log.retention.bytes": "retention.bytes",
     "log.segment.delete.delay.ms": "file.delete.delay.ms",
@@ -57,6 +62,9 @@ class BrokerConfig:
     flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
     retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
     flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync and checkpoint every", 1)
+    cleaner_backoff: int       = _key("log.cleaner.backoff.ms", 15_000, "compact every", 1)
+    cleaner_memory: int        = _key("log.cleaner.dedupe.buffer.size", 128 * MIB, "memory for a log's keys", 1024)
+    cleaner_rate: float        = _key("log.cleaner.io.max.bytes.per.second", math.inf, "throttle of compaction", 1)
     max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
     log: LogConfig             = field(default=LogConfig())
     # fmt: on
@@ -90,18 +98,18 @@ def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
     return dataclasses.replace(default, **values)  # type: ignore[arg-type]
 
 
-def parse_value(name: str, text: str, key: dataclasses.Field[Any]) -> int | str | bool:
+def parse_value(name: str, text: str, key: dataclasses.Field[Any]) -> float | str | bool:
     """A setting's value from its text.  Raises ConfigError."""
     if key.type == "bool":
         if text.lower() not in ("true", "false"):
             raise ConfigError(f"{name}={text}: must be true or false")
         return text.lower() == "true"
-    if key.type == "int":
+    if key.type in ("int", "float"):
         minimum = key.metadata.get("minimum")
         try:
-            value = int(text)
+            value = int(text) if key.type == "int" else float(text)
         except ValueError:
-            raise ConfigError(f"{name}={text}: must be a whole number") from None
+            raise ConfigError(f"{name}={text}: must be a {'whole ' if key.type == 'int' else ''}number") from None
         if minimum is not None and value < minimum:
             raise ConfigError(f"{name}={text}: must be at least {minimum}")
         return value

@@ -54,8 +54,8 @@ class Topics:
         logs.load(log_configs, config.log)
         self._by_name = {name: Topic(name, id, configs=configs.get(name, {})) for name, id in logs.topic_ids().items()}
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
-        for name in logs.partitions():
-            self._by_name[name.topic].partitions[name.partition] = logs.get(name)
+        for name, log in logs.items():
+            self._by_name[name.topic].partitions[name.partition] = log
 
     def all(self) -> list[Topic]:
         """In the order of their names."""

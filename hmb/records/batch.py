@@ -138,11 +138,14 @@ class RecordBatch(NamedTuple):
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
         """The records, decompressed to `limit` bytes at most. Call `check` first."""
-        content = self.view[RECORD_BATCH_OVERHEAD:]
-        data = bytes(content) if self.codec is Codec.NONE else decompress(self.codec, content, limit=limit)
+        data = self.uncompressed(limit)
         log_append_time = self.max_timestamp if self.attributes & LOG_APPEND_TIME_BIT else None
         count, last_offset_delta = self.records_count, self.last_offset_delta
         return decode_records(data, count, self.base_offset, last_offset_delta, self.base_timestamp, log_append_time)
+
+    def uncompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The bytes of the records, decompressed to `limit` at most."""
+        return decompress(self.codec, self.view[RECORD_BATCH_OVERHEAD:], limit=limit)
 
     def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
         """The batch as it goes to the log, in two parts: 16 new bytes, and the rest without a copy."""
@@ -157,6 +160,19 @@ class RecordBatch(NamedTuple):
         _AFTER_CRC.pack_into(copy, _CRC_START, *fields)
         _UINT32.pack_into(copy, _CRC_START - 4, crc32c(memoryview(copy)[_CRC_START:]))
         return RecordBatch.parse(copy)
+
+
+    def with_records(self, content: bytes, count: int, max_timestamp: int, base_timestamp: int | None = None) -> bytes:
+        """The batch with other records (uncompressed) in its place: offsets, producer, attributes, codec stay.
+
+        A `base_timestamp` (ms) that is given is the delete horizon.
+        """
+        codec = self.codec if count else Codec.NONE
+        attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
+        base_timestamp = self.base_timestamp if base_timestamp is None else base_timestamp
+        times = (base_timestamp, max_timestamp)
+        after_crc = _AFTER_CRC.pack(attributes, self.last_offset_delta, *times, *self[9:12], count)
+        return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
 
 
 def encode_batch(
@@ -186,6 +202,10 @@ def encode_batch(
     last_offset_delta = records[-1].offset - base_offset if keep_offsets else len(records) - 1
     producer = (producer_id, producer_epoch, base_sequence)
     after_crc = _AFTER_CRC.pack(attributes, last_offset_delta, base_timestamp, max_timestamp, *producer, len(records))
+    return _assemble(base_offset, leader_epoch, after_crc, content)
+
+
+def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes) -> bytes:
     before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
     crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))
     return b"".join((before_crc, bytes([MAGIC]), crc, after_crc, content))

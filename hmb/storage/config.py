@@ -8,6 +8,7 @@ from typing import Any
 MIB = 1024 * 1024
 DAY_MS = 24 * 60 * 60 * 1000
 NEVER = 2**63 - 1
+POLICIES = ("delete", "compact", "compact,delete", "delete,compact")
 
 
 def _key(default: object, doc: str, *, minimum: int | None = None, choices: tuple[str, ...] = ()) -> Any:
@@ -25,13 +26,21 @@ class LogConfig:
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", minimum=0)
     max_message_bytes: int      = _key(MIB + 12, "largest batch that is taken", minimum=0)
     message_timestamp_type: str = _key("CreateTime", "whose clock", choices=("CreateTime", "LogAppendTime"))
-    cleanup_policy: str         = _key("delete", "how old records go", choices=("delete",))
+    cleanup_policy: str         = _key("delete", "how old records go", choices=POLICIES)
+    delete_retention_ms: int    = _key(DAY_MS, "keep tombstones in a compacted log for", minimum=0)
+    min_compaction_lag_ms: int  = _key(0, "do not compact records that are younger", minimum=0)
+    max_compaction_lag_ms: int  = _key(NEVER, "compact records at the latest after", minimum=1)
+    min_cleanable_dirty_ratio: float = _key(0.5, "compact when so much of it is dirty, 0 to 1", minimum=0)
     retention_ms: int           = _key(7 * DAY_MS, "delete segments that are older; -1: never", minimum=-1)
     retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger; -1: never", minimum=-1)
     file_delete_delay_ms: int   = _key(60_000, "remove a deleted segment's files after", minimum=0)
     flush_messages: int         = _key(NEVER, "sync after so many records, whatever the producers want", minimum=1)
     flush_ms: int               = _key(NEVER, "sync after so much time", minimum=0)
     # fmt: on
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.cleanup_policy
 
     @property
     def deletes(self) -> bool:

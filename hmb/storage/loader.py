@@ -24,7 +24,8 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import RecordBatch
 from hmb.storage.config import LogConfig
 from hmb.storage.producer_state import ProducedBatch, ProducerState, snapshots
-from hmb.storage.segment import DELETED, Segment
+from hmb.storage.segment import Segment
+from hmb.storage.swap import finish_swaps
 
 LOGGER = logging.getLogger(__name__)
 
@@ -38,8 +39,7 @@ class LoadedLog:
 
 def load(directory: Path, config: LogConfig, *, recovery_point: int, clean: bool) -> LoadedLog:
     """Open what `directory` holds; an empty log where it holds none.  Raises OSError."""
-    for leftover in directory.glob(f"*{DELETED}"):
-        leftover.unlink()
+    finish_swaps(directory, config)
     base_offsets = sorted(int(path.stem) for path in directory.glob("*.log") if path.stem.isdigit())
     segments = [Segment(directory, base_offset, config) for base_offset in base_offsets or [0]]
     for segment, following in zip(segments, [*segments[1:], None], strict=True):

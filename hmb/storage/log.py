@@ -24,12 +24,13 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, RecordBatch, assign_offsets, iter_batches, parse_batch
+from hmb.records import NO_TIMESTAMP, Batch, RecordBatch, assign_offsets, iter_batches, parse_batch
+from hmb.records.filtering import keys_of
 from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
@@ -42,6 +43,15 @@ from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
 NO_PRODUCER = -1
+
+
+class InvalidRecords(KafkaError):
+    """Some records of a batch cannot be taken, so none is; says which, by their place in the batch from 0 on."""
+
+    def __init__(self, indexes: list[int], why: str) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, why)
+        self.indexes = indexes
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,9 @@ class Log:
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
         self._start_offset = min(max(start_offset, self._segments[0].base_offset), self._end_offset)
-        self._deleted: deque[tuple[int, Segment]] = deque()  # with the time when their files go; `expire` only
+        # Held while segments are deleted or replaced; taken before _lock.
+        self.cleanup_lock = threading.Lock()
+        self._deleted: deque[tuple[int, Segment]] = deque()  # with the time (ms) when their files go
         self.watchers = Watchers()  # of appends
         self._failure: OSError | None = None
         # Held during a sync: whoever waits for it finds that the next sync, or even the last one, was for him too.
@@ -175,6 +187,8 @@ class Log:
         if len(records) > self.config.max_message_bytes:
             for message in iter_batches(records):
                 self._check_size(message.size)
+        if self.config.compacts:
+            _check_keys(iter_batches(records))
         append_time = self._append_time()
         with self._lock:
             base_offset = self._end_offset
@@ -190,6 +204,8 @@ class Log:
         self._check_size(batch.size)
         batch.check()
         batch.validate()
+        if self.config.compacts:
+            _check_keys([batch])
         if batch.size != length:
             raise KafkaError(ErrorCode.INVALID_RECORD, f"one batch of {batch.size} bytes expected, {length} bytes came")
 
@@ -296,7 +312,14 @@ class Log:
 
         Their files are removed a while later (`file.delete.delay.ms`), because a fetch may be reading them.
         """
-        now = self._clock()
+        if not self.cleanup_lock.acquire(blocking=False):
+            return 0  # a compaction is at work, the next call will do
+        try:
+            return self._expire(self._clock())
+        finally:
+            self.cleanup_lock.release()
+
+    def _expire(self, now: int) -> int:
         while self._deleted and self._deleted[0][0] <= now:
             self._deleted.popleft()[1].delete()
         with self._lock:
@@ -307,9 +330,25 @@ class Log:
             self._start_offset = max(self._start_offset, self._segments[0].base_offset)
         for segment in expired:
             LOGGER.info("%s: deleting segment %d", self.directory.name, segment.base_offset)
-            segment.mark_deleted()
-            self._deleted.append((now + self.config.file_delete_delay_ms, segment))
+            self._discard(segment, now)
         return len(expired)
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put a compacted segment in the place of neighbours; with `cleanup_lock` held.  Raises OSError."""
+        with self._lock:
+            number = self._segments.index(old[0])
+            self._segments[number : number + len(old)] = [new]
+        for segment in old:
+            self._discard(segment, self._clock())
+
+    def _discard(self, segment: Segment, now: int) -> None:
+        segment.mark_deleted()
+        self._deleted.append((now + self.config.file_delete_delay_ms, segment))
+
+    def last_offsets_of_producers(self) -> frozenset[int]:
+        """The last offset of each idempotent producer's last batch."""
+        with self._lock:
+            return self._producers.last_offsets()
 
     # -- disk
 
@@ -361,3 +400,11 @@ class Log:
                 segment.close()
         for _, segment in self._deleted:
             segment.delete()
+
+
+def _check_keys(batches: Iterable[Batch]) -> None:
+    """A compacted log keeps the last record of each key, so each record needs one."""
+    keys = [key for batch in batches for _, key in keys_of(batch)]
+    keyless = [index for index, key in enumerate(keys) if key is None]
+    if keyless:
+        raise InvalidRecords(keyless, "a record of a compacted topic needs a key")

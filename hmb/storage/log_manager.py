@@ -95,17 +95,13 @@ class LogManager:
             raise DataDirectoryError(f"cannot read the data directory {self.directory}: {error}") from error
         LOGGER.info("%d logs in %s, %s", len(self._logs), self.directory, "clean" if clean else "checked")
 
-    def get(self, name: TopicPartition) -> Log:
-        """The log of one of `partitions()`."""
-        return self._logs[name]
-
-    def partitions(self) -> list[TopicPartition]:
-        return sorted(self._logs)
+    def items(self) -> list[tuple[TopicPartition, Log]]:
+        return sorted(self._logs.copy().items(), key=lambda item: item[0])
 
     def topic_ids(self) -> dict[str, uuid.UUID]:
         """The id of each topic; a new one, written down, for logs that come from a broker without topic ids."""
         ids: dict[str, uuid.UUID] = {}
-        for name in self.partitions():
+        for name, _ in self.items():
             found = checkpoints.read_topic_id(self._path(name))
             if found is None:
                 found = ids.get(name.topic) or uuid.uuid4()

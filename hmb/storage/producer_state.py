@@ -101,6 +101,10 @@ class ProducerState:
             producer = self._producers[producer_id] = Producer(epoch)
         producer.batches.append(batch)
 
+    def last_offsets(self) -> frozenset[int]:
+        """The last offset of each producer's last batch."""
+        return frozenset(producer.batches[-1].last_offset for producer in self._producers.values() if producer.batches)
+
     def expire(self, older_than: int) -> None:
         """Forget producers whose last batch has a timestamp (ms) before `older_than`."""
         for producer_id in [

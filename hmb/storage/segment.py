@@ -37,12 +37,13 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 class Segment:
     """One segment.  Appends happen under the log's lock; reads take none."""
 
-    def __init__(self, directory: Path, base_offset: int, config: LogConfig) -> None:
+    def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
+        """Open or make the segment; one that is not part of the log yet has a suffix to its names (swap.py)."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
-        self.path = stem.with_suffix(".log")
-        self.offset_index = OffsetIndex(stem.with_suffix(".index"), base_offset)
-        self.time_index = TimeIndex(stem.with_suffix(".timeindex"), base_offset)
+        self.path = stem.with_suffix(".log" + suffix)
+        self.offset_index = OffsetIndex(stem.with_suffix(".index" + suffix), base_offset)
+        self.time_index = TimeIndex(stem.with_suffix(".timeindex" + suffix), base_offset)
         self.size = self.path.stat().st_size if self.path.exists() else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
@@ -131,13 +132,16 @@ class Segment:
             yield position, batch
             position += batch.size
 
+    def whole(self, position: int, header: Batch) -> Batch:
+        """The batch at a position with its records, after `batches` has given its header."""
+        return parse_batch(FileRegion(self.file, position, header.size).read())
+
     def first_at_or_after(self, timestamp: int, end: int) -> TimestampOffset | None:
         """The first record that is not older than `timestamp` (ms), with its own timestamp."""
         start = self.offset_index.lookup(self.time_index.lookup(timestamp)).position
         for position, batch in self.batches(start, end):
             if batch.max_timestamp >= timestamp:
-                whole = parse_batch(FileRegion(self.file, position, batch.size).read())
-                for record in whole.records():
+                for record in self.whole(position, batch).records():
                     if record.timestamp >= timestamp:
                         return TimestampOffset(record.timestamp, record.offset)
         return None
@@ -211,11 +215,16 @@ class Segment:
         self.offset_index.close()
         self.time_index.close()
 
-    def mark_deleted(self) -> None:
-        """Rename the files, so that no start finds the segment again; a reader that still holds it reads on."""
-        for holder in (self, self.offset_index, self.time_index):
+    def rename(self, old_suffix: str, new_suffix: str) -> None:
+        """Rename the files, the log last; a reader that still holds the segment reads on."""
+        for holder in (self.offset_index, self.time_index, self):
             if holder.path.exists():
-                holder.path = holder.path.rename(holder.path.with_name(holder.path.name + DELETED))
+                name = holder.path.name.removesuffix(old_suffix) + new_suffix
+                holder.path = holder.path.rename(holder.path.with_name(name))
+
+    def mark_deleted(self) -> None:
+        """Rename the files so that no start finds the segment again."""
+        self.rename("", DELETED)
 
     def delete(self) -> None:
         """Remove the files of a segment that was marked."""

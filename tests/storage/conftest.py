@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.records import Codec, Record, TimestampType, encode_batch, encode_message_set, read_records
+from hmb.records import Codec, Record, TimestampType, encode_batch, encode_message_set, iter_batches, read_records
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 
@@ -37,11 +37,9 @@ def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:
     found: list[Record] = []
     offset = log.log_start_offset
     while region := log.read(offset, max_bytes).records:
-        new = [record for record in read_records(region.read()) if record.offset >= offset]
-        if not new:
-            break
-        found += new
-        offset = new[-1].offset + 1
+        data = region.read()
+        found += [record for record in read_records(data) if record.offset >= offset]
+        offset = list(iter_batches(data))[-1].last_offset + 1  # compaction may have taken the batch's last records
     return found
 
 

@@ -1,9 +1,9 @@
 """ApiVersions: which APIs this broker speaks, in which versions.
 
-Versions: 0-4, flexible from 3; the response's header stays at version 0 in all of them. Behaviour: answers from the
-table of handlers, so nothing is advertised that is not served.  A request of a version that we do not
-    know gets error 35 (UNSUPPORTED_VERSION) in a version 0 body together with the list, whatever the client sent; it
-tries again.
+Versions: 0-4, flexible from 3; the response's header stays at version 0 in all of them.
+Behaviour: answers from the table of handlers, so nothing is advertised that is not served.  A request of a version
+    that we do not know gets error 35 (UNSUPPORTED_VERSION) in a version 0 body together with the list, whatever the
+    client sent; it tries again.
 Version notes: 3 brought the client's name and version, which we log; 4 lets a feature's least version be 0.
 Left out: features; a single broker has none to agree on with others.
 """

@@ -1,11 +1,13 @@
 """CreateTopics: make topics.
 
-Versions: 0-7, flexible from 5. Behaviour: each topic has its own error code and message.  Partitions -1 means
-`num.partitions`; the replication factor is 1, or -1 for
-    the default, and above the number of brokers, which is one, it is INVALID_REPLICATION_FACTOR.  A replica assignment
-    by hand must name this broker only and number its partitions from 0.
-Version notes: 1 brought `validate_only` and messages, 4 the defaults by -1, 5 the settings in the answer, 7 the topic's
-id. Left out: quotas (`throttle_time_ms` is 0).
+Versions: 0-7, flexible from 5.
+Behaviour: each topic has its own error code and message.  Partitions -1 means `num.partitions`; the replication
+    factor is 1, or -1 for the default, and above the number of brokers, which is one, it is
+    INVALID_REPLICATION_FACTOR.  A replica assignment by hand must name this broker only and number its partitions
+    from 0.
+Version notes: 1 brought `validate_only` and messages, 4 the defaults by -1, 5 the settings in the answer, 7 the
+    topic's id.
+Left out: quotas (`throttle_time_ms` is 0).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Fetch: read records from partitions, waiting for them where there are none yet.
 
-Versions: 0-18, flexible from 12. Behaviour: answers as soon as `min_bytes` are there, an error is to be told,
-`max_wait_ms` are over, or the broker stops; every
-    partition asked for is in the answer.  A partition gives at most `partition_max_bytes`, all of them `max_bytes`, but
-    the first batch found is given whole whatever its size.  The records are not read here: the answer holds regions of
-    files, which the connection sends with sendfile.
-Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1); `max_bytes` from 3,
-    isolation level from 4, sessions from 7, leader epochs from 9; 13 names topics by id.
+Versions: 0-18, flexible from 12.
+Behaviour: answers as soon as `min_bytes` are there, an error is to be told, `max_wait_ms` are over, or the broker
+    stops; every partition asked for is in the answer.  A partition gives at most `partition_max_bytes`, all of them
+    `max_bytes`, but the first batch found is given whole whatever its size.  The records are not read here: the
+    answer holds regions of files, which the connection sends with sendfile.
+Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1); `max_bytes` from
+    3, isolation level from 4, sessions from 7, leader epochs from 9; 13 names topics by id.
 Left out: sessions; session id 0 tells the client to send full requests (KIP-227 allows it).  Followers, diverging
     epochs: one broker has no replicas.
 """

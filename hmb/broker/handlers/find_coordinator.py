@@ -1,9 +1,11 @@
 """FindCoordinator: which broker looks after a consumer group.
 
-Versions: 0-6, flexible from 3. Behaviour: this broker, the only one, is the coordinator of every group. Version notes:
-librdkafka takes version 0 as a sign that a broker reads lz4, and compresses with it only then; 4 asks for several keys.
+Versions: 0-6, flexible from 3.
+Behaviour: this broker, the only one, is the coordinator of every group.
+Version notes: librdkafka takes version 0 as a sign that a broker reads lz4, and compresses with it only then; 4 asks
+    for several keys.
 Left out: transactional ids and share groups, refused with INVALID_REQUEST until there are transactions and share
-groups.
+    groups.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """InitProducerId: an id for an idempotent producer.
 
-Versions: 0-5, flexible from 2. Behaviour: gives out an id that was never given before, with epoch 0.  A producer that
-asks again with its id and epoch (after an
-    error that it cannot resolve) gets a new id as well, which frees it from its old sequence numbers.
+Versions: 0-5, flexible from 2.
+Behaviour: gives out an id that was never given before, with epoch 0.  A producer that asks again with its id and
+    epoch (after an error that it cannot resolve) gets a new id as well, which frees it from its old sequence numbers.
 Version notes: 3 brought the producer's own id and epoch.
 Left out: transactional ids, refused with INVALID_REQUEST until there are transactions.
 """

@@ -1,8 +1,9 @@
 """ListOffsets: the offset of a point in time, or of a log's ends.
 
-Versions: 0-11, flexible from 6. Behaviour: a timestamp (ms) is answered with the first record that is not older, (-1,
--1) where there is none.  Special timestamps:
-    -1 the log's end, -2 its start, -3 the record with the greatest timestamp, -4 the start of what is on local disk.
+Versions: 0-11, flexible from 6.
+Behaviour: a timestamp (ms) is answered with the first record that is not older, (-1, -1) where there is none.
+    Special timestamps: -1 the log's end, -2 its start, -3 the record with the greatest timestamp, -4 the start of
+    what is on local disk.
 Version notes: 0 answers with a list, newest first: the log's end and the starts of segments that were last written
     before the time, at most `max_num_offsets`; 2 brought the isolation level, 4 leader epochs, 7 and 8 the special
     timestamps -3 and -4.

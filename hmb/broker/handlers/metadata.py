@@ -1,9 +1,9 @@
 """Metadata: the brokers, and the topics with their partitions and leaders.
 
-Versions: 0-13, flexible from 9. Behaviour: names this broker, at the advertised address of the listener that the client
-came by, as leader of every partition.  A
-    topic that is not there is made at once where the client and `auto.create.topics.enable` allow it, and the same
-    answer names its leader, so that clients need no second try.
+Versions: 0-13, flexible from 9.
+Behaviour: names this broker, at the advertised address of the listener that the client came by, as leader of every
+    partition.  A topic that is not there is made at once where the client and `auto.create.topics.enable` allow it,
+    and the same answer names its leader, so that clients need no second try.
 Version notes: in 0 an empty list of topics asks for all, from 1 on null does and an empty list asks for none; 4 lets
     the client forbid automatic creation; topics by id from 12.
 Left out: racks, offline replicas: one broker has none.

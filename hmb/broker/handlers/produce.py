@@ -1,12 +1,13 @@
 """Produce: append record batches to partitions.
 
-Versions: 0-13, flexible from 9. Behaviour: each partition's records go to its log, which checks them and gives them
-offsets; each partition has its own error code.
-    acks=1 and acks=-1 (all) differ by the disk only, as one broker has no followers: acks=-1 is answered after a sync
-    (`log.flush.acks.all`).  acks=0 is not answered at all; an error then closes the connection, the only sign there is.
-Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a partition;
-    zstd from 7 on; 13 names topics by id.
-Left out: transactional batches, refused with INVALID_TXN_STATE; per-record errors (`record_errors`).
+Versions: 0-13, flexible from 9.
+Behaviour: each partition's records go to its log, which checks them and gives them offsets; each partition has its
+    own error code. acks=1 and acks=-1 (all) differ by the disk only, as one broker has no followers: acks=-1 is
+    answered after a sync (`log.flush.acks.all`). acks=0 is not answered at all; an error then closes the connection,
+    the only sign there is.
+Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a
+    partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.
+Left out: transactional batches, refused with INVALID_TXN_STATE.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.records import RecordBatch, parse_batch
 from hmb.records.compression import Codec
-from hmb.storage.log import Log
+from hmb.storage.log import AppendResult, InvalidRecords, Log
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
@@ -38,7 +39,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
             with answering(answer):
                 records = _checked(partition.records, request.acks, context.version)
                 log = context.broker.topics.log(topic.name, topic.topic_id, partition.index)
-                result = log.append(records)
+                result = _append(log, records, answer)
                 answer.base_offset = result.base_offset
                 answer.log_append_time_ms = result.log_append_time
                 answer.log_start_offset = result.log_start_offset
@@ -51,6 +52,17 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
         _close_on_error(response)
         return None
     return response
+
+
+def _append(log: Log, records: memoryview, answer: PartitionResponse) -> AppendResult:
+    try:
+        return log.append(records)
+    except InvalidRecords as error:
+        answer.record_errors = [
+            PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=error.why)
+            for index in error.indexes
+        ]
+        raise
 
 
 def _checked(records: memoryview | None, acks: int, version: int) -> memoryview:

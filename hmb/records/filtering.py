@@ -1,0 +1,110 @@
+"""Batches with some of their records taken out: what compaction leaves of them.
+
+A batch keeps its place: base offset, last offset delta and sequence numbers stay as they were, and so do the offsets of
+its records.  Within a batch v2 a record that is kept is kept byte for byte, for it is written relative to the batch's
+base offset and base timestamp, which do not change.  The one exception is a batch whose tombstones get their *delete
+horizon*, the time from which on they may be dropped: it takes the place of the base timestamp (KIP-534), so its records
+are written anew.
+
+Source: Kafka's `MemoryRecords.filterTo`, KIP-534.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import RecordBatch
+from hmb.records.compression import DEFAULT_LIMIT
+from hmb.records.message import Message
+from hmb.records.message_set import encode_message_set
+from hmb.records.reading import Batch
+from hmb.records.record import TimestampType, encode_records
+from hmb.records.varint import VarintError, read_varint
+
+Keep = Callable[[int, bytes | None, bool], bool]  # offset, key, is it a tombstone (a record without a value)
+_NULL = 1  # the varint -1: no value
+
+
+class RawRecord(NamedTuple):
+    """Where a record lies in its batch's uncompressed records, and what compaction asks of it."""
+
+    start: int
+    end: int
+    offset: int
+    timestamp_delta: int
+    key: bytes | None
+    is_tombstone: bool
+
+
+def raw_records(batch: RecordBatch, data: bytes) -> Iterator[RawRecord]:
+    """The records in `data`, the uncompressed records of the batch; INVALID_RECORD where they do not fill it."""
+    position = 0
+    try:
+        for _ in range(batch.records_count):
+            start = position
+            length, position = read_varint(data, position)
+            end = position + length
+            timestamp_delta, position = read_varint(data, position + 1)  # 1: the attributes
+            offset_delta, position = read_varint(data, position)
+            size, position = read_varint(data, position)
+            key = None if size < 0 else data[position : (position := position + size)]
+            yield RawRecord(start, end, batch.base_offset + offset_delta, timestamp_delta, key, data[position] == _NULL)
+            position = end
+    except (IndexError, VarintError) as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"a record of the batch cannot be read: {error}") from error
+    if position != len(data):
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"the records end at {position} of {len(data)} bytes")
+
+
+def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, bytes | None]]:
+    """Offset and key of each record."""
+    if isinstance(batch, RecordBatch):
+        return ((raw.offset, raw.key) for raw in raw_records(batch, batch.uncompressed(limit)))
+    return ((record.offset, record.key) for record in batch.records(limit))
+
+
+def filter_batch(
+    batch: Batch, keep: Keep, *, delete_horizon: int | None = None, limit: int = DEFAULT_LIMIT
+) -> bytes | memoryview | None:
+    """The batch with those records that are to be kept, its very bytes if these are all; None if there are none.
+
+    A batch v2 whose tombstones are kept and that has no delete horizon (ms) yet gets the one that is given.
+    """
+    if isinstance(batch, Message):
+        return _filter_message(batch, keep, limit)
+    data = batch.uncompressed(limit)
+    kept = [raw for raw in raw_records(batch, data) if keep(raw.offset, raw.key, raw.is_tombstone)]
+    if not kept:
+        return None
+    if batch.delete_horizon is None and delete_horizon is not None and any(raw.is_tombstone for raw in kept):
+        return _with_delete_horizon(batch, {raw.offset for raw in kept}, delete_horizon, limit)
+    if len(kept) == batch.records_count:
+        return batch.view
+    content = b"".join([data[raw.start : raw.end] for raw in kept])
+    return batch.with_records(content, len(kept), _max_timestamp(batch, [raw.timestamp_delta for raw in kept]))
+
+
+def empty_batch(batch: RecordBatch) -> bytes:
+    """The batch without a record: it still tells its producer's last sequence number, and where the log ends."""
+    return batch.with_records(b"", 0, batch.max_timestamp)
+
+
+def _max_timestamp(batch: RecordBatch, deltas: list[int]) -> int:
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return batch.max_timestamp  # it is that of all records
+    return batch.base_timestamp + max(deltas)
+
+
+def _with_delete_horizon(batch: RecordBatch, offsets: set[int], delete_horizon: int, limit: int) -> bytes:
+    records = [record for record in batch.records(limit) if record.offset in offsets]
+    content = encode_records(records, batch.base_offset, delete_horizon)
+    max_timestamp = max(record.timestamp for record in records)  # all the same with log append time
+    return batch.with_records(content, len(records), max_timestamp, base_timestamp=delete_horizon)
+
+
+def _filter_message(message: Message, keep: Keep, limit: int) -> bytes | memoryview | None:
+    records = list(message.records(limit))
+    kept = [record for record in records if keep(record.offset, record.key, record.value is None)]
+    if len(kept) == len(records):
+        return message.view
+    return encode_message_set(kept, message.magic, message.codec, keep_offsets=True) if kept else None

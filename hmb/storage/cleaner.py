@@ -1,0 +1,227 @@
+"""Compaction, the work: which logs and segments, reading, writing, swapping.
+
+A compacted log has a clean head and a dirty tail::
+
+    [ clean ][ clean ][ dirty ][ dirty ][ active ]
+                      ^ first dirty offset, in cleaner-offset-checkpoint
+
+A round reads the keys of the dirty segments into a map, and then writes all segments up to there again without what the
+rule (compaction.py) drops.  Neighbours that fit into one segment become one.  The active segment is never compacted,
+nor is what is younger than `min.compaction.lag.ms`, nor anything from the first open transaction on.
+
+A log is worth a round when its dirty part is at least `min.cleanable.dirty.ratio` of what could be compacted, or holds
+records older than `max.compaction.lag.ms`.
+
+Source: Kafka's `LogCleaner`, `LogCleanerManager`.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import Batch, parse_batch
+from hmb.storage import checkpoints, swap
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.compaction import Compaction, OffsetMap, Transactions
+from hmb.storage.config import NEVER
+from hmb.storage.log import Log, now_ms
+from hmb.storage.log_manager import LogManager
+from hmb.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from hmb.storage.time_index import TimestampOffset
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """The broker stops: the round is given up, the log is as it was."""
+
+
+class Throttle:
+    """Lets at most `rate` bytes a second through, on average, until the stop."""
+
+    def __init__(self, rate: float, stop: threading.Event) -> None:
+        self._rate = rate
+        self._stop = stop
+        self._started, self._spent = time.monotonic(), 0
+
+    def spend(self, size: int) -> None:
+        """Wait as long as `size` more bytes take.  Raises Stopped."""
+        self._spent += size
+        ahead = self._spent / self._rate - (time.monotonic() - self._started)
+        if self._stop.is_set() or (ahead > 0 and self._stop.wait(ahead)):
+            raise Stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanable:
+    """What of a log could be compacted: its segments up to the active one, and where dirt begins and ends (offsets)."""
+
+    segments: Sequence[Segment]
+    first_dirty: int
+    end: int
+
+    @property
+    def dirty(self) -> list[Segment]:
+        bounds = [*(segment.base_offset for segment in self.segments), self.end]
+        return [segment for segment, end in zip(self.segments, bounds[1:], strict=True) if end > self.first_dirty]
+
+    @property
+    def dirty_ratio(self) -> float:
+        total = sum(segment.size for segment in self.segments)
+        return sum(segment.size for segment in self.dirty) / total if total else 0.0
+
+
+def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
+    """What a round would work on now; None where it is not worth one."""
+    config = log.config
+    first_dirty = max(first_dirty, log.log_start_offset)
+    segments = log.segments
+    count = len(segments) - 1
+    if config.min_compaction_lag_ms:
+        young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
+        count = min(count, next(young, count))
+    found = Cleanable(segments[:count], first_dirty, segments[count].base_offset)
+    if not found.dirty:
+        return None
+    too_old = any(0 <= s.max_timestamp < now - config.max_compaction_lag_ms for s in found.dirty)
+    return found if too_old or found.dirty_ratio >= config.min_cleanable_dirty_ratio else None
+
+
+def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
+    """One round; returns the new first dirty offset.  Raises OSError, KafkaError; the log then holds what it held."""
+    with log.cleanup_lock:
+        return _clean(log, work, max_memory, now, throttle)
+
+
+def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
+    transactions = Transactions()
+    end = _find_transactions(work, transactions)
+    map = OffsetMap(max_memory)
+    for batch in _batches(work.dirty, throttle):
+        if batch.last_offset < work.first_dirty:
+            continue
+        if batch.last_offset >= end or not map.add(
+            batch, counts=not (batch.is_control or transactions.is_aborted(batch))
+        ):
+            break
+    if not map.end_offset:
+        return work.first_dirty
+    rule = Compaction(map, transactions, log.last_offsets_of_producers(), now, log.config.delete_retention_ms)
+    for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
+        _compact(group, log, rule, throttle)
+    return map.end_offset
+
+
+def _find_transactions(work: Cleanable, transactions: Transactions) -> int:
+    """Look at all headers; returns the offset of the first record of a transaction that is still open."""
+    for segment in work.segments:
+        for position, batch in segment.batches(0, segment.size):
+            if batch.is_transactional:
+                transactions.note(segment.whole(position, batch) if batch.is_control else batch)
+    return min(transactions.open.values(), default=NEVER)
+
+
+def _batches(segments: Iterable[Segment], throttle: Throttle) -> Iterator[Batch]:
+    """Every batch of the segments, through memory maps."""
+    for segment in segments:
+        if not segment.size:
+            continue
+        log = memoryview(mmap.mmap(segment.file.fileno(), segment.size, access=mmap.ACCESS_READ))
+        position = 0
+        while position < segment.size:
+            batch = parse_batch(log, position)
+            batch.check()
+            yield batch
+            throttle.spend(batch.size)
+            position += batch.size
+
+
+def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
+    """Neighbours that fit into one segment together, by the sizes that they have now."""
+    config, groups = log.config, [[segments[0]]]
+    for segment in segments[1:]:
+        group = [*groups[-1], segment]
+        size, index_size = sum(s.size for s in group), sum(s.offset_index.size for s in group)
+        following = log.segments[log.segments.index(segment) + 1]  # there is one: the active segment is never compacted
+        fits = size <= config.segment_bytes and index_size <= config.segment_index_bytes
+        if fits and following.base_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET:
+            groups[-1] = group
+        else:
+            groups.append([segment])
+    return groups
+
+
+def _compact(group: Sequence[Segment], log: Log, rule: Compaction, throttle: Throttle) -> None:
+    """Write a group of segments again as one, and put that in their place."""
+    cleaned = Segment(log.directory, group[0].base_offset, log.config, suffix=swap.CLEANED)
+    try:
+        _write(cleaned, group, rule, throttle)
+        before = sum(segment.size for segment in group)
+        if len(group) == 1 and cleaned.size == before:
+            cleaned.delete()  # nothing was dropped, so there is nothing to swap
+            return
+        swap.make_ready(cleaned)
+    except BaseException:
+        cleaned.delete()
+        raise
+    log.replace(group, cleaned)
+    swap.put_in_place(cleaned)
+    LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
+
+
+def _write(cleaned: Segment, group: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
+    for segment in group:
+        is_old = segment.path.stat().st_mtime * 1000 < rule.now - rule.delete_retention_ms
+        for batch in _batches([segment], throttle):
+            kept = rule.apply(batch, drop_old_tombstones=is_old)
+            if kept is not None:
+                left = parse_batch(kept)
+                cleaned.append([kept], left.last_offset, TimestampOffset(left.max_timestamp, left.last_offset))
+                throttle.spend(left.size)
+    last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps must not start again
+    os.utime(cleaned.file.fileno(), ns=(last_write, last_write))
+
+
+class Cleaner:
+    """Compacts the logs of a data directory, one round a call, the dirtiest log first."""
+
+    def __init__(self, logs: LogManager, *, max_memory: int, rate: float, stop: threading.Event) -> None:
+        """Raises DamagedStateFile."""
+        self._logs = logs
+        self._max_memory = max_memory
+        self._rate = rate
+        self._stop = stop
+        self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
+        self._first_dirty = checkpoints.read_offsets(self._checkpoint)
+        self._given_up: set[TopicPartition] = set()  # logs that could not be compacted: said once, not every 15 s
+
+    def run(self) -> None:
+        """Compact every log that is worth it."""
+        now = now_ms()
+        work = []
+        for name, log in self._logs.items():
+            if log.config.compacts and name not in self._given_up:
+                found = cleanable(log, self._first_dirty.get(name, 0), now)
+                if found is not None:
+                    work.append((found.dirty_ratio, name, log, found))
+        for _, name, log, found in sorted(work, key=lambda entry: entry[0], reverse=True):
+            self._clean(name, log, found, now)
+
+    def _clean(self, name: TopicPartition, log: Log, work: Cleanable, now: int) -> None:
+        throttle = Throttle(self._rate, self._stop)
+        try:
+            self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
+            offsets = {known: self._first_dirty[known] for known, _ in self._logs.items() if known in self._first_dirty}
+            checkpoints.write_offsets(self._checkpoint, offsets)
+        except Stopped:
+            LOGGER.info("%s: compaction given up, the broker stops", name)
+        except (OSError, KafkaError) as error:
+            self._given_up.add(name)
+            LOGGER.error("%s cannot be compacted until the next start: %s", name, error)

@@ -1,0 +1,55 @@
+"""Putting compacted segments in the place of the old ones, so that a crash at any step loses and doubles nothing.
+
+1. The new segment is written under `<base>.log.cleaned`, with its indexes, and synced.
+2. All three become `.swap`, the log last.  *From this rename on the new segment counts.*
+3. The old segments' files become `.deleted`.
+4. The new ones get their names, the log last.
+
+A start after a crash finds: `.cleaned` (and indexes in `.swap` without their log): step 2 was not reached, they go; a
+`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done.  The old segments that it
+covers are those that begin at or after its base offset and before its end.
+
+Source: Kafka's `LogSegments`, `LogLoader`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from hmb.storage.config import LogConfig
+from hmb.storage.files import sync_directory
+from hmb.storage.segment import DELETED, Segment
+
+LOGGER = logging.getLogger(__name__)
+CLEANED, SWAP = ".cleaned", ".swap"
+
+
+def make_ready(segment: Segment) -> None:
+    """Step 2, for a segment that was written with the suffix `.cleaned`.  Raises OSError."""
+    segment.seal()
+    segment.flush()
+    segment.rename(CLEANED, SWAP)
+    sync_directory(segment.path.parent)
+
+
+def put_in_place(segment: Segment) -> None:
+    """Step 4.  Raises OSError."""
+    segment.rename(SWAP, "")
+    sync_directory(segment.path.parent)
+
+
+def finish_swaps(directory: Path, config: LogConfig) -> None:
+    """What a start has to do about a compaction that a crash has interrupted.  Raises OSError, KafkaError."""
+    for path in sorted(directory.glob(f"*.log{SWAP}")):
+        swap = Segment(directory, int(path.name.split(".")[0]), config, suffix=SWAP)
+        swap.rebuild_indexes()
+        end_offset = swap.end_offset()
+        for old in directory.glob("*.log"):
+            if swap.base_offset <= int(old.stem) < max(end_offset, swap.base_offset + 1):
+                LOGGER.info("%s: replaced by its compacted form", old)
+                Segment(directory, int(old.stem), config).mark_deleted()
+        put_in_place(swap)
+    for suffix in (CLEANED, SWAP, DELETED):
+        for leftover in directory.glob(f"*{suffix}"):
+            leftover.unlink()
