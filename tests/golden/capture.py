@@ -207,6 +207,7 @@ WITH_KAFKA_43 = [
             ApiKey.INIT_PRODUCER_ID: 4,
             ApiKey.PRODUCE: 10,
             ApiKey.FETCH: 16,
+            ApiKey.FIND_COORDINATOR: 2,
             ApiKey.CREATE_TOPICS: 4,
             ApiKey.DELETE_TOPICS: 4,
         },
