@@ -33,7 +33,8 @@ from hmb.storage.compaction import Compaction, OffsetMap, Transactions
 from hmb.storage.config import NEVER
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager
-from hmb.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from hmb.storage.recovery import MAX_RELATIVE_OFFSET
+from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)

@@ -89,15 +89,15 @@ class Log:
         directory: Path,
         config: LogConfig,
         *,
-        recovery_point: int = 0,
+        recovery_point: int | None = 0,
         start_offset: int = 0,
         clean: bool = False,
         clock: Callable[[], int] = now_ms,
     ) -> None:
         """Open or make the log.
 
-        `clean`: it was closed properly; else all from `recovery_point` on is checked.  Records before `start_offset`
-        were deleted, even where their segment is still there.
+        `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all).  Records before
+        `start_offset` were deleted, even where their segment is still there.
         """
         self.directory = directory
         self.config = config
@@ -118,7 +118,7 @@ class Log:
         self._failure: OSError | None = None
         # Held during a sync: whoever waits for it finds that the next sync, or even the last one, was for him too.
         self._flush_lock = threading.Lock()
-        self.recovery_point = loaded.end_offset if clean else min(recovery_point, loaded.end_offset)
+        self.recovery_point = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._flushed_at = clock()
         self._directory_synced = False
 

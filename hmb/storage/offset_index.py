@@ -28,6 +28,13 @@ from typing import ClassVar, NamedTuple
 from hmb.storage.files import open_file
 
 
+class FoundIndex(NamedTuple):
+    """An index file as it was found: its size in bytes, the fields of its last entry."""
+
+    size: int
+    last: tuple[int, ...] | None
+
+
 class IndexFile:
     """A file of fixed-width entries: appended one by one, read by number through a memory map.
 
@@ -40,29 +47,41 @@ class IndexFile:
     def __init__(self, path: Path, base_offset: int) -> None:
         self.path = path
         self.base_offset = base_offset
-        self.entries = path.stat().st_size // self.ENTRY.size if path.exists() else 0
         self._file: FileIO | None = None  # opened at the first append: a log that nobody writes to holds no descriptor
         self._map: mmap.mmap | None = None
+        self._found = self._read_end()
+        self.entries = self._found.size // self.ENTRY.size if self._found else 0
+
+    def _read_end(self) -> FoundIndex | None:
+        """What there is on disk; None where the file is missing."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            size = os.fstat(descriptor).st_size
+            entries = size // self.ENTRY.size
+            last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else None
+        finally:
+            os.close(descriptor)
+        return FoundIndex(size, self.ENTRY.unpack(last) if last else None)
 
     def is_sane(self) -> bool:
-        """Whether the file may be trusted: it exists, holds whole entries, and is not padded with zeros at its end."""
-        if not self.path.exists() or self.path.stat().st_size % self.ENTRY.size:
+        """Whether the file that was found may be trusted: it holds whole entries, no zeros pad it at its end."""
+        if self._found is None or self._found.size % self.ENTRY.size:
             return False
-        return self.entries == 0 or self._is_sane_entry(self._fields(self.entries - 1))
+        return self._found.last is None or self._is_sane_entry(self._found.last)
 
     def clear(self) -> None:
         """Forget all entries, before they are made again from the log."""
         self._map = None
         self.entries = 0
         self._open().truncate(0)
+        self._found = FoundIndex(0, None)
 
     @property
     def size(self) -> int:
         return self.entries * self.ENTRY.size
-
-    def flush(self) -> None:
-        if self._file is not None:
-            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Let go of the file; it opens again by itself when it is needed."""
@@ -70,6 +89,11 @@ class IndexFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def make(self) -> None:
+        """Make the file if there is none: a missing one would count as lost."""
+        if self._found is None and self._file is None:
+            self._open()
 
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
         raise AssertionError("each index says what its entries look like")
@@ -104,10 +128,13 @@ class OffsetIndex(IndexFile):
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
-        self._last = self[self.entries - 1] if self.entries else OffsetPosition(base_offset, 0)
+        found = self._found.last if self._found else None
+        self._last = self._entry(*found) if found else OffsetPosition(base_offset, 0)
 
     def __getitem__(self, number: int) -> OffsetPosition:
-        relative_offset, position = self._fields(number)
+        return self._entry(*self._fields(number))
+
+    def _entry(self, relative_offset: int, position: int) -> OffsetPosition:
         return OffsetPosition(self.base_offset + relative_offset, position)
 
     @property

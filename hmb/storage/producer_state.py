@@ -148,7 +148,7 @@ def snapshot_path(directory: Path, offset: int) -> Path:
 def snapshots(directory: Path) -> list[tuple[int, Path]]:
     """The snapshots of a partition's directory with the offset up to which each tells, oldest first."""
     found: Iterable[Path] = directory.glob("*.snapshot")
-    return sorted((int(path.stem), path) for path in found if path.stem.isdigit())
+    return sorted((int(path.stem), path) for path in found if path.stem.isdecimal() and path.stem.isascii())
 
 
 def _snapshot_entry(producer_id: int, producer: Producer) -> bytes:

@@ -15,23 +15,37 @@ Source: thesis ch. 9.5.2 and 9.5.3; Kafka's `LogSegment`.
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.storage.config import LogConfig
-from hmb.storage.files import FileRegion, open_file, pread_fully
+from hmb.storage.files import FileRegion, open_file, pread_fully, sync_directory
 from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Damage, checked_batches, end_of_whole_batches
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 
+LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
 HEADER_PEEK = 61  # bytes that show any batch's header, whatever its magic
 DELETED = ".deleted"
-MAX_RELATIVE_OFFSET = 2**31 - 1
+CUT = ".cut"
+COPY_CHUNK = 1 << 20
+MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
+
+
+class Recovered(NamedTuple):
+    """What `Segment.recover` found: the offset after the last whole batch, and what is wrong behind it."""
+
+    end_offset: int
+    damage: str | None
 
 
 class Segment:
@@ -115,10 +129,32 @@ class Segment:
         At most `max_bytes`, which may cut the last batch, but always the first batch whole: a reader whose limit is
         smaller than one batch would never get on.
         """
-        for position, batch in self.batches(self.offset_index.lookup(offset).position, end):
+        for position, batch in self.batches_from(offset, end):
             if batch.last_offset >= offset:
                 return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
         return None
+
+    def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
+        """The batches from one at or before `offset` on: from an index entry, or from the start if that is wrong.
+
+        An entry names the last offset of the batch at its position (Kafka: or of a later one).  Where the batch says
+        more, records would be skipped, so the entry is damaged.
+        """
+        entry = self.offset_index.lookup(offset)
+        batches = self.batches(entry.position, end)
+        try:
+            first = next(batches, None)
+            if first is not None and entry.position and first[1].last_offset > entry.offset:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {entry.offset} is before this position")
+        except KafkaError as error:
+            if not entry.position:
+                raise
+            LOGGER.warning("%s: position %d: %s; reading on without it", self.offset_index.path, *entry[1:], error)
+            yield from self.batches(0, end)
+            return
+        if first is not None:
+            yield first
+            yield from batches
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
         """Each whole batch from `position` up to `end`, headers only, with its position."""
@@ -138,8 +174,7 @@ class Segment:
 
     def first_at_or_after(self, timestamp: int, end: int) -> TimestampOffset | None:
         """The first record that is not older than `timestamp` (ms), with its own timestamp."""
-        start = self.offset_index.lookup(self.time_index.lookup(timestamp)).position
-        for position, batch in self.batches(start, end):
+        for position, batch in self.batches_from(self.time_index.lookup(timestamp), end):
             if batch.max_timestamp >= timestamp:
                 for record in self.whole(position, batch).records():
                     if record.timestamp >= timestamp:
@@ -147,42 +182,55 @@ class Segment:
         return None
 
     def end_offset(self) -> int:
-        """The offset after the last whole batch; drops what is not whole.  For one whose indexes can be trusted."""
-        end_offset, size = self.base_offset, self.offset_index.last.position
-        for position, batch in self.batches(size, self.size):
+        """The offset after the last whole batch, found from the last index entry on.
+
+        Raises KafkaError where the end of the log does not fit the ends of the indexes, or is not a whole batch: they
+        were not written to the end, or are not this log's.
+        """
+        for index in (self.offset_index, self.time_index):
+            if not index.is_sane():
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
+        entry, newest = self.offset_index.last, self.max_timestamp
+        end_offset, size = self.base_offset, entry.position
+        for position, batch in self.batches(entry.position, self.size):
+            if position == entry.position and position and batch.last_offset > entry.offset:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} is not this log's")
+            if position - entry.position > self._config.index_interval_bytes + MAX_UNINDEXED:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
             end_offset, size = batch.last_offset + 1, position + batch.size
+            newest = max(newest, batch.max_timestamp)
             if self.first_timestamp is None:
                 self.first_timestamp = batch.max_timestamp
-            if batch.max_timestamp > self.max_timestamp:
-                self.max_timestamp, self.offset_of_max_timestamp = batch.max_timestamp, batch.last_offset
-        self.size = size
+        if size != self.size or (entry.position and end_offset <= entry.offset):
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {self.size}: not a whole batch")
+        if newest != self.max_timestamp or self.offset_of_max_timestamp > end_offset:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.time_index.path.name} is not this log's, or ends early")
         return end_offset
 
-    def recover(self) -> KafkaError | None:
-        """Check every batch and make the indexes anew; None where all is well, else what is wrong and where.
+    def recover(self, following: int | None = None) -> Recovered:
+        """Check every batch and make the indexes anew.  `following` is the base offset of the next segment.
 
         `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it).
         """
         self._forget()
-        total, self.size = os.fstat(self.file.fileno()).st_size, 0
-        if not total:
-            return None
-        next_offset = self.base_offset
-        view = memoryview(mmap.mmap(self.file.fileno(), total, access=mmap.ACCESS_READ))
-        while self.size < total:
-            try:
-                batch = parse_batch(view, self.size)
-                batch.check()
-                if batch.last_offset < next_offset:
-                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {batch.last_offset} after {next_offset - 1}")
-            except KafkaError as error:
-                return KafkaError(error.code, f"{self.path}, position {self.size}: {error.message}")
-            self._note(
-                batch.last_offset, self.size, batch.size, TimestampOffset(batch.max_timestamp, batch.last_offset)
-            )
-            next_offset = batch.last_offset + 1
-            self.size += batch.size
-        return None
+        self.size, end_offset = 0, self.base_offset
+        try:
+            for position, batch in checked_batches(self._view(), self.base_offset, following):
+                newest = TimestampOffset(batch.max_timestamp, batch.last_offset)
+                self._note(batch.last_offset, position, batch.size, newest)
+                end_offset, self.size = batch.last_offset + 1, position + batch.size
+        except Damage as damage:
+            return Recovered(end_offset, f"{self.path}, position {damage.position}: {damage.message}")
+        return Recovered(end_offset, None)
+
+    def end_of_whole_batches(self, next_offset: int) -> int | None:
+        """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""
+        return end_of_whole_batches(self._view(), self.size, next_offset)
+
+    def _view(self) -> memoryview:
+        """All of the file, whatever `size` says."""
+        length = os.fstat(self.file.fileno()).st_size
+        return memoryview(mmap.mmap(self.file.fileno(), length, access=mmap.ACCESS_READ) if length else b"")
 
     def rebuild_indexes(self) -> None:
         """Make the indexes anew from the batches' headers."""
@@ -198,12 +246,30 @@ class Segment:
         self.first_timestamp = None
         self._bytes_since_index_entry = 0
 
-    def truncate(self) -> int:
-        """Cut the file after its last whole batch; returns the number of bytes cut."""
-        cut = self.path.stat().st_size - self.size
-        if cut:
-            os.ftruncate(self.file.fileno(), self.size)
-        return cut
+    def truncate(self) -> None:
+        """Cut the file after its last whole batch.
+
+        Synced, because what was cut off must not be there again after a power cut, behind batches that came later.
+        """
+        os.ftruncate(self.file.fileno(), self.size)
+        os.fsync(self.file.fileno())
+
+    def keep_rest(self) -> Path:
+        """Copy all from `size` on to `<base offset>.log.<position>.cut`, which no start looks at."""
+        kept = self.path.with_name(f"{self.path.name}.{self.size}{CUT}")
+        temporary = kept.with_name(kept.name + ".tmp")
+        with self.path.open("rb") as source, temporary.open("wb") as target:
+            source.seek(self.size)
+            shutil.copyfileobj(source, target, COPY_CHUNK)
+            target.flush()
+            os.fsync(target.fileno())
+        number = 1
+        while kept.exists():  # from an earlier crash
+            kept = self.path.with_name(f"{self.path.name}.{self.size}.{number}{CUT}")
+            number += 1
+        temporary.rename(kept)
+        sync_directory(kept.parent)
+        return kept
 
     def flush(self) -> None:
         """Sync the log file.  The indexes are not synced: after a power cut they are made again from the log."""
@@ -212,8 +278,9 @@ class Segment:
     def seal(self) -> None:
         """No more appends: the last time index entry tells the greatest timestamp."""
         self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
-        self.offset_index.close()
-        self.time_index.close()
+        for index in (self.offset_index, self.time_index):
+            index.make()
+            index.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Rename the files, the log last; a reader that still holds the segment reads on."""
@@ -233,4 +300,12 @@ class Segment:
 
     def close(self) -> None:
         self.seal()
-        self._file = None  # a reader may still hold it; the last one closes it
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the files; they open again when they are needed.  A reader may still hold the log; the last one
+        closes it.
+        """
+        self._file = None
+        self.offset_index.close()
+        self.time_index.close()

@@ -35,10 +35,13 @@ class TimeIndex(IndexFile):
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
-        self._last = self[self.entries - 1] if self.entries else TimestampOffset(NO_TIMESTAMP, base_offset)
+        found = self._found.last if self._found else None
+        self._last = self._entry(*found) if found else TimestampOffset(NO_TIMESTAMP, base_offset)
 
     def __getitem__(self, number: int) -> TimestampOffset:
-        timestamp, relative_offset = self._fields(number)
+        return self._entry(*self._fields(number))
+
+    def _entry(self, timestamp: int, relative_offset: int) -> TimestampOffset:
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     @property

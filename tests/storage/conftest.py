@@ -52,7 +52,7 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_log(directory: Path) -> LogMaker:
-    def open_log(*, clean: bool = True, recovery_point: int = 0, **config: object) -> Log:
+    def open_log(*, clean: bool = True, recovery_point: int | None = 0, **config: object) -> Log:
         return Log(directory, LogConfig(**config), recovery_point=recovery_point, clean=clean)  # type: ignore[arg-type]
 
     return open_log

@@ -69,7 +69,9 @@ def test_damage_in_an_older_segment_is_reported_and_kept(open_log: LogMaker, cap
     data = bytearray(path.read_bytes())
     data[len(batch(2)) + 70] ^= 1
     path.write_bytes(data)
-    recovered = open_log(clean=False)
+    recovered = open_log(clean=False, recovery_point=12)
+    assert f"{path}, position {len(batch(2))}" not in caplog.text  # not looked at
+    recovered = open_log(clean=False, recovery_point=None)
     assert f"{path}, position {len(batch(2))}" in caplog.text
     assert path.read_bytes() == data
     assert [record.offset for record in read_all(recovered)] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
@@ -85,6 +87,7 @@ def test_only_what_lies_past_the_recovery_point_is_checked(open_log: LogMaker) -
     path.write_bytes(data)
     assert open_log(clean=False, recovery_point=4).segments[0].size == len(data)
     assert open_log(clean=False, recovery_point=3).segments[0].size == 0
+    assert path.read_bytes() == data
 
 
 @pytest.mark.parametrize("damage", ["missing", "odd", "zeros"])
