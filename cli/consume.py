@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import bootstrap_option
-from .record_json import to_json
 
 if TYPE_CHECKING:
     from hmb.client import ConsumerRecord
@@ -79,6 +78,8 @@ def command(
 
 def _writer(key_delimiter: str | None, as_json: bool) -> "Callable[[list[ConsumerRecord]], None]":
     """Writes many records at once, and sees them off: whoever reads them should not wait."""
+    from .record_json import to_json
+
     delimiter = None if key_delimiter is None else key_delimiter.encode()
 
     def write(records: "list[ConsumerRecord]") -> None:

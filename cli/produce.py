@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import click
 
 from .common import CliError, bootstrap_option
-from .record_json import from_json
 
 if TYPE_CHECKING:
     from hmb.client import RecordMetadata
@@ -104,6 +103,8 @@ def _plain_lines(stdin: BinaryIO, delimiter: bytes) -> Iterator[Line]:
 
 
 def _json_lines(stdin: BinaryIO, _delimiter: bytes) -> Iterator[Line]:
+    from .record_json import from_json
+
     for number, line in enumerate(stdin, 1):
         if line.strip():
             try:

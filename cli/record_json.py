@@ -13,12 +13,14 @@ this; where a record came from does not matter to where it goes.
 import base64
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hmb.records import TimestampType
+from hmb.storage.dump_entries import text_or_base64
 
 if TYPE_CHECKING:
     from hmb.client.consumer import ConsumerRecord
 
-TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -29,13 +31,10 @@ def to_json(record: "ConsumerRecord") -> str:
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "timestamp_type": TIMESTAMP_TYPES[record.timestamp_type],
+        "timestamp_type": TimestampType(record.timestamp_type).label,
     }
-    _put(fields, "key", record.key)
-    _put(fields, "value", record.value)
-    headers = fields["headers"] = [{"key": name} for name, _ in record.headers]
-    for header, (_, value) in zip(headers, record.headers, strict=True):
-        _put(header, "value", value)
+    fields |= text_or_base64("key", record.key) | text_or_base64("value", record.value)
+    fields["headers"] = [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -60,13 +59,6 @@ def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | N
 
 def _is_header(header: object) -> bool:
     return isinstance(header, dict) and isinstance(header.get("key"), str)
-
-
-def _put(fields: Any, name: str, value: bytes | None) -> None:
-    try:
-        fields[name] = None if value is None else value.decode()
-    except UnicodeDecodeError:
-        fields[f"{name}_base64"] = base64.b64encode(value or b"").decode()
 
 
 def _get(fields: Mapping[str, object], name: str) -> bytes | None:
