@@ -1,12 +1,16 @@
-"""`hmb dump-log`: what is in the files of a log, in the lines of Kafka's DumpLogSegments or as JSON."""
+"""`hmb dump-log`: what is in the files of a log, in the lines of Kafka's DumpLogSegments, as hex, a tree or JSON."""
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import click
 
 from .common import DAMAGE, NOT_FOUND, CliError, json_option
+
+LARGE_FILE = 64 << 20  # bytes; a larger one shows its progress
+PROGRESS_INTERVAL = 0.2  # seconds
 
 
 @click.command()
@@ -15,7 +19,9 @@ from .common import DAMAGE, NOT_FOUND, CliError, json_option
 @click.option("--deep-iteration", is_flag=True, help="Show the records inside the batches.")
 @click.option("--print-data-log", is_flag=True, help="Show their keys and values too.")
 @click.option("--index-sanity-check", is_flag=True, help="Check indexes only as a broker does at its start.")
-@click.option("--verify", is_flag=True, help="Check everything, show only what is damaged.")
+@click.option("--hex", "as_hex", is_flag=True, help="Show each byte with its field.")
+@click.option("--tree", "as_tree", is_flag=True, help="Show segments, batches and records with sizes and offsets.")
+@click.option("--verify", is_flag=True, help="Check everything, show only what is damaged, and a summary.")
 @json_option
 def command(
     files: tuple[Path, ...],
@@ -23,31 +29,66 @@ def command(
     deep_iteration: bool,
     print_data_log: bool,
     index_sanity_check: bool,
+    as_hex: bool,
+    as_tree: bool,
     verify: bool,
     as_json: bool,
 ) -> None:
-    """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files.
+    """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files, checkpoints, and the files of metadata.
 
-    A FILE may be the directory of a partition: then its files, segment by segment. Damage is named on standard
-    error with its position, and the command ends with exit code 5.
+    A FILE may be the directory of a partition: then its files, segment by segment; or a data directory: then those of
+    all partitions. Damage is named on standard error with its position, and the command ends with exit code 5.
     """
-    from hmb.storage.dump import as_json_fields, dump
-    from hmb.storage.dump_entries import DumpOptions
+    from hmb.storage.dump import dump
+    from hmb.storage.dump_entries import DumpOptions, View
 
-    options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify)
+    if as_hex + as_tree + verify > 1:
+        raise click.UsageError("--hex, --tree and --verify exclude each other")
+    view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
+    progress = _Progress()
+    options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show)
+    paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
     damages = 0
-    for entry in dump(_existing([*files, *map(Path, filter(None, listed.split(",")))]), options):
+    for entry in dump(paths, options):
         damages += entry.is_damage
+        progress.clear()
         if as_json:
-            sys.stdout.write(json.dumps(as_json_fields(entry), ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps({"type": entry.kind, **entry.fields()}, ensure_ascii=False) + "\n")
         if entry.kind in ("damage", "finding"):
             sys.stdout.flush()  # so that a terminal shows it where it belongs
             click.echo(f"hmb: {entry.line()}", err=True)
         elif not as_json:
             sys.stdout.write(entry.line() + "\n")
+    progress.clear()
     sys.stdout.flush()
     if damages:
         raise CliError(f"damage found in {damages} place{'s' * (damages > 1)}", DAMAGE)
+
+
+class _Progress:
+    """How far a large file is read: a line on a terminal, if the output goes elsewhere or is short."""
+
+    def __init__(self) -> None:
+        self._is_wanted = sys.stderr.isatty()
+        self._next = time.monotonic() + PROGRESS_INTERVAL
+        self._is_shown = False
+
+    def show(self, path: Path, position: int) -> None:
+        if not self._is_wanted or (now := time.monotonic()) < self._next:
+            return
+        self._next = now + PROGRESS_INTERVAL
+        size = path.stat().st_size
+        if size >= LARGE_FILE:
+            self._is_shown = True
+            sys.stderr.write(f"\r{path.name}: {position >> 20} of {size >> 20} MB, {100 * position // size} %\x1b[K")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Before anything else is written."""
+        if self._is_shown:
+            self._is_shown = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def _existing(paths: list[Path]) -> list[Path]:
@@ -59,5 +100,7 @@ def _existing(paths: list[Path]) -> list[Path]:
         if not path.exists():
             raise CliError(f"{path}: no such file or directory", NOT_FOUND)
         if path.is_dir() and not log_files(path):
-            raise CliError(f"{path}: no log files in this directory; name that of a partition", NOT_FOUND)
+            raise CliError(
+                f"{path}: no log files in this directory; name that of a partition, or a data directory", NOT_FOUND
+            )
     return paths

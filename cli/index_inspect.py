@@ -11,7 +11,7 @@ import click
 from .common import DAMAGE, NOT_FOUND, CliError, json_option
 
 if TYPE_CHECKING:
-    from hmb.storage.index_inspection import Search
+    from hmb.storage.index_inspection import Search, Summary
 
 INDEX, TIME_INDEX = ".index", ".timeindex"
 
@@ -34,8 +34,9 @@ def command(file: Path, wanted: int | None, as_json: bool) -> None:
             f"{file} is no index: its name is the segment's first offset and {INDEX} or {TIME_INDEX}"
         )
     for needed in (file, file.with_suffix(".log")):
-        if not needed.exists():
-            raise CliError(f"{needed}: no such file; an index is looked at beside its log", NOT_FOUND)
+        if not needed.is_file():
+            what = "a directory" if needed.is_dir() else "no such file"
+            raise CliError(f"{needed}: {what}; an index is looked at beside its log", NOT_FOUND)
     if wanted is None:
         _print_entries(file, as_json)
     else:
@@ -43,29 +44,44 @@ def command(file: Path, wanted: int | None, as_json: bool) -> None:
 
 
 def _print_entries(file: Path, as_json: bool) -> None:
-    from hmb.storage.index_inspection import inspect
+    from hmb.storage.index_inspection import Summary, inspect
+    from hmb.storage.segment_files import IndexReader
 
     is_time_index = file.suffix == TIME_INDEX
     names = ("timestamp", "offset", "offsets") if is_time_index else ("offset", "position", "bytes")
     if not as_json:
         sys.stdout.write(f"{'entry':>8} {names[0]:>20} {names[1]:>12} {'+ ' + names[2]:>12}\n")
-    count = problems = covered = 0
+    summary, covered = Summary(), 0
+    with IndexReader(file) as index:
+        tail = index.tail()
     for entry in inspect(file):
-        count, covered = count + 1, covered + entry.distance
-        problems += entry.problem is not None
+        covered += entry.distance
+        summary = summary.plus(entry, covered)
         if as_json:
             fields = {"entry": entry.number, names[0]: entry.key, names[1]: entry.value, "distance": entry.distance}
             _print_json({"type": "entry", **fields, "problem": entry.problem})
         else:
             problem = "" if entry.problem is None else f"  <- {entry.problem}"
             sys.stdout.write(f"{entry.number:>8} {entry.key:>20} {entry.value:>12} {entry.distance:>12}{problem}\n")
-    if not as_json:
-        spacing = f", one every {covered // count} {names[2]}" if count else ""
-        log_size = file.with_suffix(".log").stat().st_size
-        sys.stdout.write(f"{count} entries for {log_size} bytes of log{spacing}; {problems or 'no'} mismatches\n")
+    log_size = file.with_suffix(".log").stat().st_size
+    if as_json:
+        _print_json({"type": "summary", "log_size": log_size, **asdict(summary), "padding": tail.padding})
+    else:
+        sys.stdout.write(_summary_line(summary, log_size, names[2], tail.padding))
     sys.stdout.flush()
-    if problems:
-        raise CliError(f"{file}: {problems} of {count} entries disagree with the log", DAMAGE)
+    if summary.mismatches:
+        raise CliError(f"{file}: {summary.mismatches} of {summary.entries} entries disagree with the log", DAMAGE)
+    if tail.problem:
+        raise CliError(f"{file}: damaged at position {tail.position}: {tail.problem}", DAMAGE)
+
+
+def _summary_line(summary: "Summary", log_size: int, unit: str, padding: int) -> str:
+    text = f"{summary.entries} entries for {log_size} bytes of log"
+    if summary.entries:
+        text += f", one every {summary.average} {unit} (from {summary.smallest} to {summary.greatest})"
+    if padding:
+        text += f", {padding} bytes of padding"
+    return f"{text}; {summary.mismatches or 'no'} mismatches\n"
 
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:

@@ -64,11 +64,14 @@ def annotate_response(response: type[Response], version: int, buffer: memoryview
 def render(lines: Iterable[Line]) -> Iterator[str]:
     """Lines of text: offset, hex, `path = value`; long values take several rows."""
     for offset, data, path, value in lines:
-        rows = [data[start : start + ROW] for start in range(0, len(data), ROW)] or [data]
-        meaning = f"{path} = {_meaning(path, value)}"
-        for number, row in enumerate(rows):
-            text = f"{offset + number * ROW:06x}  {row.hex(' '):<{3 * ROW - 1}}  {meaning if number == 0 else ''}"
-            yield text.rstrip()
+        yield from rows(offset, data, f"{path} = {_meaning(path, value)}")
+
+
+def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
+    """Bytes in rows of hex, the first with their meaning."""
+    for start in range(0, len(data) or 1, ROW):
+        text = f"{offset + start:06x}  {data[start : start + ROW].hex(' '):<{3 * ROW - 1}}  "
+        yield (text + meaning if start == 0 else text).rstrip()
 
 
 def _meaning(path: str, value: Any) -> str:

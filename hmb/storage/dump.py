@@ -1,50 +1,64 @@
 """Reading the files of a log to show them: batch by batch, entry by entry, in constant memory.
 
-`dump` yields the entries of any file that belongs to a log (`dump_entries` says what they are and how they are
-written; `dump_index` reads the small files).  The lines are those of Kafka 4.3's DumpLogSegments, in its order: first
-each file, then, over all files, what does not fit together.
+`dump` yields the entries of any file of a data directory, in one of three views:
 
-Where Kafka's tool ends with a stack trace, a DamageEntry says at which position of the file what is wrong:
+- lines: those of Kafka 4.3's DumpLogSegments, in its order: first each file, then, over all files, what does not fit
+  together (`dump_segment` reads logs, `dump_index` the files beside them, `dump_state` the text files; `dump_entries`
+  says how entries are written)
+- hex: each byte with its field (`dump_hex`)
+- tree: segments, batches, records with their sizes (`dump_tree`)
 
-- a batch whose CRC is wrong is shown, with `isvalid: false`, and its records as far as they can be read; the length in
-  its header still says where the next batch starts;
-- bytes that are no batch end the dump of that file, since nothing says where the next batch might start;
-- a torn end, which a crash during an append leaves behind, as well.
+With `verify` all is read as for the lines, and only damage is shown, and a summary.
 """
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 
-from hmb.protocol.errors import KafkaError
-from hmb.records import DEFAULT_LIMIT, Batch, Codec, Message, RecordBatch, crc32, crc32c, parse_batch
 from hmb.storage.dump_entries import (
     BatchEntry,
     DamageEntry,
     DumpOptions,
     Entry,
     FileEntry,
-    InnerMessage,
     NoteEntry,
     RecordEntry,
     VerifiedEntry,
+    View,
 )
-from hmb.storage.dump_findings import GAP, Findings
+from hmb.storage.dump_findings import Findings
+from hmb.storage.dump_hex import index_fields, log_fields, snapshot_fields, state_fields, transaction_fields
 from hmb.storage.dump_index import read_index, read_snapshot, read_time_index, read_transaction_index
-from hmb.storage.segment_files import HEADER_PEEK, header_at
+from hmb.storage.dump_segment import read_log
+from hmb.storage.dump_state import STATE_FILES, read_state
+from hmb.storage.dump_tree import file_node, log_tree
 
-CHUNK = 1 << 20
+Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
+
+PARTITION = re.compile(r".+-\d+")  # of a topic: the name of its directory
+STATE = ""  # in place of a suffix, for the files of STATE_FILES
+READERS: dict[str, dict[View, Reader]] = {
+    ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
+    ".index": {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
+    ".timeindex": {View.LINES: read_time_index, View.HEX: index_fields, View.TREE: file_node},
+    ".txnindex": {View.LINES: read_transaction_index, View.HEX: transaction_fields, View.TREE: file_node},
+    ".snapshot": {View.LINES: read_snapshot, View.HEX: snapshot_fields, View.TREE: file_node},
+    STATE: {View.LINES: read_state, View.HEX: state_fields, View.TREE: file_node},
+}
 
 
 def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
     """The entries of each file; of a directory those of the log files in it. FileNotFoundError if one is missing."""
     findings = Findings()
-    for path in paths:
-        for file in log_files(path) if path.is_dir() else [path]:
-            yield from _verified(file, options, findings) if options.verify else _entries(file, options, findings)
+    files = (file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
+    if options.verify:
+        yield from _verified(files, options, findings)
+    else:
+        for file in files:
+            yield from _entries(file, options, findings)
     yield from (entry for entry in findings.entries() if entry.is_damage or not options.verify)
 
 
@@ -53,110 +67,51 @@ def as_json_fields(entry: Entry) -> dict[str, object]:
     return {"type": entry.kind, **entry.fields()}
 
 
-def log_files(directory: Path) -> list[Path]:
-    """The files of a partition's directory that can be dumped, segment by segment."""
-    files = [path for path in directory.iterdir() if path.suffix in READERS and path.stem.isdecimal()]
-    return sorted(files, key=lambda path: (path.stem, list(READERS).index(path.suffix)))
+def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
+    """What can be dumped in the directory of a partition, segment by segment; of a data directory in all of them."""
+    segments, others, partitions = [], [], list[Path]()
+    for path in directory.iterdir():
+        if path.is_dir():
+            partitions += [path] if is_data_dir and PARTITION.fullmatch(path.name) else []
+        elif path.name in STATE_FILES:
+            others.append(path)
+        elif path.suffix in READERS and path.stem.isdecimal():
+            segments.append(path)
+    files = sorted(segments, key=lambda path: (path.stem, list(READERS).index(path.suffix))) + sorted(others)
+    return files + [file for partition in sorted(partitions) for file in log_files(partition, is_data_dir=False)]
 
 
 def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    yield FileEntry(path)
+    if options.view is not View.TREE:
+        yield FileEntry(path)
+    kind = STATE if path.name in STATE_FILES else path.suffix or None
     nameless = not path.stem.isdecimal()  # an index counts from the offset that is its name
-    if path.suffix not in READERS or (nameless and path.suffix in (".index", ".timeindex")):
-        yield NoteEntry(f"Ignoring unknown file {path.name}")
+    if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
+        yield NoteEntry(f"Ignoring unknown file {path}")
         return
     with path.open("rb") as file:
-        yield from READERS[path.suffix](file, path, options, findings)
-
-
-def _verified(path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    entries = records = 0
-    damages = -findings.damages
-    for entry in _entries(path, options, findings):
-        if entry.is_damage:
-            damages += 1
-            yield entry
-        elif isinstance(entry, RecordEntry):
-            records += 1
-        elif not isinstance(entry, FileEntry | NoteEntry):
-            entries += 1
-    yield VerifiedEntry(path, entries, records, damages + findings.damages)
-
-
-def _read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    if path.stem.isdecimal():
-        yield NoteEntry(f"Log starting offset: {int(path.stem)}")
-    last_offset: int | None = None
-    position, end = 0, os.fstat(file.fileno()).st_size
-    while position < end:
         try:
-            batch = header_at(file, position)
-            torn = f"{end - position} of the batch's {batch.size} bytes are there"
-        except KafkaError as error:
-            if end - position >= HEADER_PEEK:
-                yield DamageEntry(path, position, error.message)
-                return
-            batch, torn = None, f"the file ends inside a header: {error.message}"
-        if batch is None or batch.size > end - position:
-            yield NoteEntry(f"Found {end - position} invalid bytes at the end of {path.name}")
-            yield DamageEntry(path, position, torn)
-            return
-        for entry in _read_batch(file, path, position, batch, options):
-            yield entry
-            if isinstance(entry, RecordEntry):
-                if last_offset is not None and entry.record.offset != last_offset + 1:
-                    findings.add(GAP, path, last_offset, entry.record.offset)
-                last_offset = entry.record.offset
-        position += batch.size
+            yield from READERS[kind][options.view](file, path, options, findings)
+        except FileNotFoundError as error:
+            yield DamageEntry(path, 0, f"{error.filename} is missing, beside which it makes sense")
 
 
-def _read_batch(
-    file: BufferedReader, path: Path, position: int, header: Batch, options: DumpOptions
-) -> Iterator[Entry]:
-    """The batch whose header was read, and in deep iteration its records."""
-    computed = _computed_crc(file, position, header)
-    is_valid = computed == header.crc
-    try:
-        yield BatchEntry(position, header, header.codec, is_valid)
-        if not is_valid:
-            yield DamageEntry(path, position, f"the CRC is {header.crc}, that of the bytes {computed}")
-        if options.deep and (is_valid or header.size <= DEFAULT_LIMIT):
-            file.seek(position)
-            yield from _read_records(parse_batch(file.read(header.size)), options)
-    except KafkaError as error:
-        yield DamageEntry(path, position, error.message)
-
-
-def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
-    """Chunk by chunk: a damaged length may claim the rest of the file."""
-    crc, start = (crc32c, 21) if isinstance(batch, RecordBatch) else (crc32, 16)
-    file.seek(position + start)
-    left, value = batch.size - start, 0
-    while left > 0 and (chunk := file.read(min(left, CHUNK))):
-        value = crc(chunk, value)
-        left -= len(chunk)
-    return value
-
-
-def _read_records(batch: Batch, options: DumpOptions) -> Iterator[Entry]:
-    if isinstance(batch, RecordBatch):
-        for record in batch.records():
-            yield RecordEntry(record, batch, options.print_data_log)
-        return
-    inner = [batch] if batch.codec is Codec.NONE else batch.inner_messages()
-    for record, message in zip(batch.records(), inner, strict=True):
-        yield RecordEntry(record, batch, options.print_data_log, InnerMessage(message.crc, _is_valid(message)))
-
-
-def _is_valid(message: Message) -> bool:
-    return crc32(message.view[16:]) == message.crc
-
-
-Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
-READERS: dict[str, Reader] = {
-    ".log": _read_log,
-    ".index": read_index,
-    ".timeindex": read_time_index,
-    ".txnindex": read_transaction_index,
-    ".snapshot": read_snapshot,
-}
+def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:
+    """Damage, a summary of each file, and where there are several one of all."""
+    total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
+    for path in files:
+        batches = records = entries = 0
+        damages = -findings.damages
+        for entry in _entries(path, options, findings):
+            if entry.is_damage:
+                damages += 1
+                yield entry
+            batches += isinstance(entry, BatchEntry)
+            records += isinstance(entry, RecordEntry)
+            entries += not entry.is_damage and not isinstance(entry, FileEntry | NoteEntry)
+        counts = (path.stat().st_size, batches, records, entries - batches - records, damages + findings.damages)
+        verified = VerifiedEntry(path, 1, *counts)
+        yield verified
+        total = total.plus(verified)
+    if total.files > 1:
+        yield total

@@ -8,8 +8,10 @@ replacement characters, as Kafka does it; in JSON what is not UTF-8 stands under
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -27,14 +29,24 @@ from hmb.records import (
 )
 
 
+class View(Enum):
+    """How a file is shown."""
+
+    LINES = "lines"  # Kafka's
+    HEX = "hex"  # each byte with its field
+    TREE = "tree"  # a segment's batches and records, with sizes
+
+
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """Kafka's switches, and `verify`: check everything, show only what is wrong."""
+    """Kafka's switches; `verify`: check everything, show only what is wrong; `view`."""
 
     deep_iteration: bool = False  # the records inside the batches
     print_data_log: bool = False  # with keys and values; implies deep iteration
     index_sanity_check: bool = False  # of indexes only what a broker checks at its start
     verify: bool = False
+    view: View = View.LINES
+    progress: Callable[[Path, int], None] = lambda _path, _position: None  # is called batch by batch
 
     @property
     def deep(self) -> bool:
@@ -99,17 +111,28 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """The end of a file that was checked without showing it."""
+    """What was checked without showing it: a file, or at the end all of them."""
 
     kind: ClassVar[str] = "verified"
-    file: Path
-    entries: int  # batches of a log
+    file: Path | None  # None: all files
+    files: int
+    size: int
+    batches: int
     records: int
+    entries: int  # of other files than logs
     damages: int
 
+    def plus(self, other: VerifiedEntry) -> VerifiedEntry:
+        """Both together."""
+        counts = ("files", "size", "batches", "records", "entries", "damages")
+        return VerifiedEntry(None, *[getattr(self, name) + getattr(other, name) for name in counts])
+
     def line(self) -> str:
-        found = f"{self.entries} batches, {self.records} records" if self.records else f"{self.entries} entries"
-        return f"{self.file}: {found}, {f'damage: {self.damages}' if self.damages else 'no damage'}"
+        what = self.file or f"{self.files} files"
+        counts = [(self.batches, "batches"), (self.records, "records"), (self.entries, "entries")]
+        found = [f"{number} {name}" for number, name in counts if number]
+        verdict = f"damage: {self.damages}" if self.damages else "no damage"
+        return f"{what}: {', '.join([f'{self.size} bytes', *found, verdict])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +214,7 @@ class RecordEntry(Entry):
         record = self.record
         head = (
             f"| offset: {record.offset} {record.timestamp_type.label}: {record.timestamp}"
-            f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+            f" keySize: {optional_size(record.key)} valueSize: {optional_size(record.value)}"
         )
         if self.message is not None:
             head += f" isValid: {_bool(self.message.is_valid)} crc: {self.message.crc}"
@@ -211,8 +234,8 @@ class RecordEntry(Entry):
             "offset": record.offset,
             "timestamp_type": record.timestamp_type.label,
             "timestamp": record.timestamp,
-            "key_size": _size(record.key),
-            "value_size": _size(record.value),
+            "key_size": optional_size(record.key),
+            "value_size": optional_size(record.value),
         }
         if self.message is not None:
             fields |= {"crc": self.message.crc, "is_valid": self.message.is_valid}
@@ -273,5 +296,6 @@ def _bool(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _size(data: bytes | None) -> int:
+def optional_size(data: bytes | None) -> int:
+    """As Kafka counts bytes: -1 for null."""
     return -1 if data is None else len(data)

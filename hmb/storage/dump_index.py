@@ -104,30 +104,39 @@ def read_index(file: BufferedReader, path: Path, options: DumpOptions, findings:
         yield NoteEntry(f"{path} is empty.")
     elif options.index_sanity_check:
         yield _sanity(file, path, OffsetIndex.ENTRY)
+        return
     else:
-        base_offset = int(path.stem)
-        with path.with_suffix(".log").open("rb") as log:
-            for at, (relative_offset, position) in index_entries(file, OffsetIndex.ENTRY):
-                entry = IndexEntry(base_offset + relative_offset, position)
-                yield entry
-                if relative_offset == position == 0:
-                    return  # the index of a log in use, nothing but padding
-                try:
-                    last_offset = header_at(log, position).last_offset
-                except KafkaError as error:
-                    yield DamageEntry(
-                        path, at, f"position {position} of the log is not that of a batch: {error.message}"
-                    )
-                    continue
-                if last_offset != entry.offset:
-                    findings.add(INDEX_MISMATCH, path, entry.offset, last_offset)
+        yield from _offsets_against_log(file, path, findings)
+    yield from _behind_the_entries(path)
+
+
+def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -> Iterator[Entry]:
+    base_offset = int(path.stem)
+    with path.with_suffix(".log").open("rb") as log:
+        for at, (relative_offset, position) in index_entries(file, OffsetIndex.ENTRY):
+            entry = IndexEntry(base_offset + relative_offset, position)
+            yield entry
+            if relative_offset == position == 0:
+                return  # the index of a log in use, nothing but padding
+            try:
+                last_offset = header_at(log, position).last_offset
+            except KafkaError as error:
+                yield DamageEntry(path, at, f"position {position} of the log is not that of a batch: {error.message}")
+                continue
+            if last_offset != entry.offset:
+                findings.add(INDEX_MISMATCH, path, entry.offset, last_offset)
 
 
 def read_time_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
     """The time index, each entry checked against the batch that it names."""
     if options.index_sanity_check:
         yield _sanity(file, path, TimeIndex.ENTRY)
-        return
+    else:
+        yield from _timestamps_against_log(file, path, findings)
+        yield from _behind_the_entries(path)
+
+
+def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings) -> Iterator[Entry]:
     base_offset, previous = int(path.stem), NO_TIMESTAMP
     with path.with_suffix(".log").open("rb") as log, _offset_index_beside(path) as index:
         for at, (timestamp, relative_offset) in index_entries(file, TimeIndex.ENTRY):
@@ -155,11 +164,12 @@ def read_transaction_index(
     file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings
 ) -> Iterator[Entry]:
     """The transaction index: the aborted transactions of the segment."""
-    whole = _size(file) // ABORTED_TRANSACTION.size * ABORTED_TRANSACTION.size
-    for fields in ABORTED_TRANSACTION.iter_unpack(file.read(whole)):
-        yield AbortedTransactionEntry(*fields)
-    if rest := len(file.read()):
-        yield DamageEntry(path, whole, f"{rest} bytes are too few for an entry of {ABORTED_TRANSACTION.size}")
+    position, width = 0, ABORTED_TRANSACTION.size
+    while len(data := file.read(width)) == width:
+        yield AbortedTransactionEntry(*ABORTED_TRANSACTION.unpack(data))
+        position += width
+    if data:
+        yield DamageEntry(path, position, f"{len(data)} bytes are too few for an entry of {width}")
 
 
 def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
@@ -206,6 +216,13 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
         if not is_ordered:
             return DamageEntry(path, size - entry.size, "the last entry is smaller than the first one")
     return NoteEntry(f"{path} passed sanity check.")
+
+
+def _behind_the_entries(path: Path) -> Iterator[Entry]:
+    with IndexReader(path) as index:
+        position, _, problem = index.tail()
+    if problem:
+        yield DamageEntry(path, position, problem)
 
 
 def _offset_index_beside(path: Path) -> IndexReader | nullcontext[None]:

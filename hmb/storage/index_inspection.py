@@ -16,7 +16,7 @@ an offset.  Source: thesis ch. 9.5.3.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 
@@ -34,6 +34,28 @@ class InspectedEntry:
     value: int  # position; of a time index the offset
     distance: int  # of `value`: bytes of log, or offsets
     problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How densely an index covers its log: distances as in `InspectedEntry`; what is behind the last entry."""
+
+    entries: int = 0
+    mismatches: int = 0
+    smallest: int = 0
+    average: int = 0
+    greatest: int = 0
+
+    def plus(self, entry: InspectedEntry, covered: int) -> Summary:
+        """With one entry more, up to which the index covers `covered` bytes or offsets."""
+        return replace(
+            self,
+            entries=self.entries + 1,
+            mismatches=self.mismatches + (entry.problem is not None),
+            smallest=min(self.smallest, entry.distance) if self.entries else entry.distance,
+            average=covered // (self.entries + 1),
+            greatest=max(self.greatest, entry.distance),
+        )
 
 
 def inspect(path: Path) -> Iterator[InspectedEntry]:

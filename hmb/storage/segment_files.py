@@ -50,6 +50,14 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
         position += batch.size
 
 
+class Tail(NamedTuple):
+    """What stands behind the entries of an index: zeros, or something that is wrong."""
+
+    position: int
+    padding: int  # bytes
+    problem: str | None
+
+
 class IndexReader:
     """An index file that is only read: its entries by number, without the zeros that pad the index of a log in use."""
 
@@ -81,6 +89,19 @@ class IndexReader:
         """The greatest entry whose first number is at or below `key`; None before the first one."""
         number = bisect_right(range(len(self)), key, key=lambda number: self[number][0]) - 1
         return self[number] if number >= 0 else None
+
+    def tail(self) -> Tail:
+        """What stands behind the entries."""
+        position = len(self) * self.entry_struct.size
+        self._file.seek(position)
+        size = 0
+        while data := self._file.read(1 << 16):
+            if any(data):
+                return Tail(position, 0, "the bytes behind the entries are neither entries nor zeros")
+            size += len(data)
+        if size % self.entry_struct.size:
+            return Tail(position, 0, f"{size} bytes behind the entries are no multiple of {self.entry_struct.size}")
+        return Tail(position, size, None)
 
     def _fields(self, number: int) -> tuple[int, int]:
         self._file.seek(number * self.entry_struct.size)

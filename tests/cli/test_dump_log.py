@@ -2,11 +2,16 @@
 
 import json
 import subprocess
+import sys
+from io import StringIO
 from pathlib import Path
 from struct import pack
 
 import pytest
+from click.testing import CliRunner
 
+from hmb.cli import dump_log
+from hmb.cli.main import main
 from hmb.records import Record, encode_batch
 from tests.cli.conftest import COMMAND, Hmb
 
@@ -69,15 +74,102 @@ def test_damage_is_named_and_ends_with_5(run: Hmb, log: Path) -> None:
 
 
 def test_verify(run: Hmb, log: Path) -> None:
-    assert run("dump-log", "--verify", str(log)).stdout == f"{log}: 4 batches, 12 records, no damage\n"
+    assert (
+        run("dump-log", "--verify", str(log)).stdout == f"{log}: {4 * SIZE} bytes, 4 batches, 12 records, no damage\n"
+    )
     log.write_bytes(log.read_bytes()[:-1])
     assert "damage: 1" in run("dump-log", "--verify", str(log), exit_code=5).stdout
 
 
+def test_verify_a_data_directory(run: Hmb, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\ntopic 0 0\n")
+    output = run("dump-log", "--verify", str(tmp_path)).stdout.splitlines()
+    assert len(output) == 5
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert output[-1] == f"4 files: {size} bytes, 4 batches, 12 records, 6 entries, no damage"
+    entries = [json.loads(line) for line in run("dump-log", "--verify", "--json", str(tmp_path)).stdout.splitlines()]
+    assert [entry["type"] for entry in entries] == ["verified"] * 5
+    assert (entries[-1]["file"], entries[-1]["damages"]) == (None, 0)
+    log.with_suffix(".index").write_bytes(pack(">iiii", 5, SIZE, 12, 3 * SIZE))
+    damaged = run("dump-log", "--verify", str(tmp_path), exit_code=5)
+    assert damaged.stdout.splitlines()[-1].endswith("damage: 1")
+    assert "Index offset: 12, log offset: 11" in damaged.stderr
+
+
+def test_hex_and_tree(run: Hmb, log: Path) -> None:
+    index = log.with_suffix(".index")
+    output = run("dump-log", "--hex", str(index)).stdout.splitlines()
+    assert output[1].split() == ["000000", "00", "00", "00", "05", "entries[0].relative_offset", "=", "5", "->", "5"]
+    output = run("dump-log", "--tree", str(log.parent)).stdout.splitlines()
+    assert output[0] == f"{log}: {4 * SIZE} bytes, offsets 0..11, 4 batches, 12 records"
+    assert output[2] == "    record 0: 16 bytes, key 2, value 7"
+    fields = [json.loads(line) for line in run("dump-log", "--hex", "--json", str(log.parent)).stdout.splitlines()]
+    shown = bytes.fromhex("".join(entry["bytes"] for entry in fields if entry["type"] == "field"))
+    assert shown == b"".join(log.with_suffix(suffix).read_bytes() for suffix in (".log", ".index", ".timeindex"))
+
+
+BAD_FILES = {
+    "empty": b"",
+    "cut": encode_batch(RECORDS)[:-5],
+    "foreign": b"PK\x03\x04 a zip file, say" * 20,
+    "text": b"lorem ipsum dolor sit amet\n" * 20,
+    "zeros": bytes(1000),
+    "garbage": bytes((7 * n * n + 3) % 256 for n in range(5000)),
+}
+NAMES = [f"{0:020d}{suffix}" for suffix in (".log", ".index", ".timeindex", ".txnindex", ".snapshot")]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "leader-epoch-checkpoint", "partition.metadata", "meta.properties", "x.log"])
+@pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
+def test_bad_files_are_named_never_a_traceback(run: Hmb, tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    for options in ([], ["--print-data-log"], ["--hex"], ["--tree"], ["--verify"], ["--json"], ["--hex", "--json"]):
+        result = CliRunner().invoke(main, ["dump-log", *options, str(path)])
+        assert result.exit_code in (0, 5), result.output
+        assert isinstance(result.exception, SystemExit | None)
+        assert (result.exit_code == 5) == bool(result.stderr)
+        if "--json" in options:
+            assert all(json.loads(line) for line in result.stdout.splitlines())
+    if path.suffix in (".index", ".timeindex"):
+        path.with_suffix(".log").write_bytes(encode_batch(RECORDS))
+        for lookup in ([], ["--lookup", "1"]):
+            result = CliRunner().invoke(main, ["index-inspect", str(path), *lookup])
+            assert isinstance(result.exception, SystemExit | None), result.output
+            assert result.exit_code in (0, 3, 5)
+
+
+def test_files_with_a_wrong_suffix_are_ignored_as_kafka_does(run: Hmb, log: Path) -> None:
+    other = log.with_suffix(".dat")
+    log.rename(other)
+    assert run("dump-log", str(other)).stdout == f"Dumping {other}\nIgnoring unknown file {other}\n"
+
+
+def test_a_file_that_may_not_be_read(log: Path) -> None:
+    log.chmod(0)
+    try:
+        log.read_bytes()
+    except PermissionError:
+        result = CliRunner().invoke(main, ["dump-log", str(log)])
+        assert (result.exit_code, result.stderr) == (1, f"hmb: {log}: Permission denied\n")
+    else:
+        pytest.skip("this user may read everything")
+
+
+def test_a_segment_that_is_a_directory(run: Hmb, log: Path) -> None:
+    log.unlink()
+    log.mkdir()
+    assert "no log files in this directory" in run("dump-log", str(log), exit_code=3).stderr
+    assert "Is a directory" in run("dump-log", str(log.with_suffix(".index")), exit_code=1).stderr
+    assert "a directory" in run("index-inspect", str(log.with_suffix(".index")), exit_code=3).stderr
+
+
 def test_mistakes(run: Hmb, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
     for arguments, code, what in (
+        (["dump-log", "--hex", "--tree", str(log)], 2, "exclude each other"),
         (["dump-log", str(tmp_path / "none.log")], 3, "no such file"),
-        (["dump-log", str(tmp_path)], 3, "no log files"),
+        (["dump-log", str(tmp_path / "nothing")], 3, "no log files"),
         (["dump-log"], 2, "name a file"),
         (["index-inspect", str(log)], 2, "no index"),
         (["index-inspect", str(log.with_name("00000000000000000007.index"))], 3, "no such file"),
@@ -87,9 +179,12 @@ def test_mistakes(run: Hmb, log: Path, tmp_path: Path) -> None:
         assert what in run(*arguments, exit_code=code).stderr
 
 
-def test_a_closed_pipe(log: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--hex"], ["--tree"], ["--print-data-log", "--json"]])
+def test_a_closed_pipe(log: Path, options: list[str]) -> None:
     log.write_bytes(b"".join([encode_batch(RECORDS, base_offset=3 * n) for n in range(5000)]))
-    with subprocess.Popen([COMMAND, "dump-log", log], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [COMMAND, "dump-log", log, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
@@ -100,7 +195,9 @@ def test_a_closed_pipe(log: Path) -> None:
 def test_inspect(run: Hmb, log: Path) -> None:
     output = run("index-inspect", str(log.with_suffix(".index"))).stdout.splitlines()
     assert output[1].split() == ["0", "5", str(SIZE), str(SIZE)]
-    assert output[-1] == f"2 entries for {4 * SIZE} bytes of log, one every {3 * SIZE // 2} bytes; no mismatches"
+    assert output[-1] == f"2 entries for {4 * SIZE} bytes of log, one every {3 * SIZE // 2} bytes" + (
+        f" (from {SIZE} to {2 * SIZE}); no mismatches"
+    )
     log.with_suffix(".index").write_bytes(pack(">ii", 4, SIZE))
     wrong = run("index-inspect", str(log.with_suffix(".index")), exit_code=5)
     assert f"<- the batch at position {SIZE} ends at offset 5" in wrong.stdout
@@ -117,3 +214,38 @@ def test_inspect_a_look_up(run: Hmb, log: Path) -> None:
     assert [step["type"] for step in steps] == ["search", "search", "search_result", "scan", "scan"]
     by_time = run("index-inspect", str(log.with_suffix(".timeindex")), "--lookup", "1001").stdout
     assert "binary search for timestamp 1001" in by_time and "offsets 0..2, timestamp 1002: here it is" in by_time
+
+
+def test_inspect_sums_up_in_json_and_names_what_is_behind_the_entries(run: Hmb, log: Path) -> None:
+    index = log.with_suffix(".index")
+    *_, summary = run("index-inspect", str(index), "--json").stdout.splitlines()
+    assert json.loads(summary) == {
+        "type": "summary",
+        "log_size": 4 * SIZE,
+        "entries": 2,
+        "mismatches": 0,
+        "smallest": SIZE,
+        "average": 3 * SIZE // 2,
+        "greatest": 2 * SIZE,
+        "padding": 0,
+    }
+    entries = index.read_bytes()
+    index.write_bytes(entries + bytes(800))
+    assert "800 bytes of padding; no mismatches" in run("index-inspect", str(index)).stdout
+    index.write_bytes(entries + b"abc")
+    assert "damaged at position 16" in run("index-inspect", str(index), exit_code=5).stderr
+
+
+def test_progress_on_a_terminal_only(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dump_log, "LARGE_FILE", 1)
+    monkeypatch.setattr(dump_log, "PROGRESS_INTERVAL", 0)
+    for is_terminal in (True, False):
+        stderr = StringIO()
+        monkeypatch.setattr(stderr, "isatty", lambda is_terminal=is_terminal: is_terminal)
+        monkeypatch.setattr(sys, "stderr", stderr)
+        progress = dump_log._Progress()
+        progress.show(log, 2 * SIZE)
+        progress.clear()
+        progress.clear()
+        shown = f"\r{log.name}: 0 of 0 MB, 50 %\x1b[K\r\x1b[K"
+        assert stderr.getvalue() == (shown if is_terminal else "")

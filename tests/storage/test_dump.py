@@ -219,9 +219,9 @@ def test_insane_indexes(log: tuple[Path, int]) -> None:
 
 
 def test_what_is_no_file_of_a_log(write: Write) -> None:
-    for name in ("leader-epoch-checkpoint", "00000000000000000000.log.deleted", "copy.index"):
+    for name in ("checkpoint", "00000000000000000000.log.deleted", "copy.index", ".timeindex"):
         path = write(b"anything", name=name)
-        assert lines(path) == [f"Dumping {path}", f"Ignoring unknown file {name}"]
+        assert lines(path) == [f"Dumping {path}", f"Ignoring unknown file {path}"]
     assert kinds(write(batch(0), name="copy.log"), DumpOptions()) == ["file", "batch"]
 
 
@@ -250,9 +250,20 @@ def test_damaged_transactions_and_producers(write: Write) -> None:
 def test_a_directory_segment_by_segment(write: Write, tmp_path: Path) -> None:
     for name in ("00000000000000000009.log", "00000000000000000009.index", "00000000000000000000.timeindex"):
         write(name=name)
-    for name in ("00000000000000000000.log", "leader-epoch-checkpoint", "00000000000000000000.log.deleted"):
+    for name in ("partition.metadata", "00000000000000000000.log", "leader-epoch-checkpoint", "0.log.deleted"):
         write(name=name)
-    assert [path.name[18:] for path in log_files(tmp_path)] == ["00.log", "00.timeindex", "09.log", "09.index"]
+    files = ["00.log", "00.timeindex", "09.log", "09.index", "leader-epoch-checkpoint", "partition.metadata"]
+    assert [path.name.removeprefix(18 * "0") for path in log_files(tmp_path)] == files
+
+
+def test_a_data_directory_partition_by_partition(write: Write, tmp_path: Path) -> None:
+    for name in ("b-0", "a-1", "a-1/deeper-0", "no_partition"):
+        (tmp_path / name).mkdir()
+        write(name=f"{name}/00000000000000000000.log")
+    write(name="meta.properties")
+    (tmp_path / "a-1" / "00000000000000000001.log").mkdir()
+    found = [str(path.relative_to(tmp_path).parent) for path in log_files(tmp_path)]
+    assert found == [".", "a-1", "b-0"]
 
 
 def verified(path: Path) -> list[Entry]:
@@ -260,11 +271,51 @@ def verified(path: Path) -> list[Entry]:
 
 
 def test_verify_shows_damage_only(write: Write) -> None:
-    (summary,) = verified(write(batch(0), batch(7)))
-    assert summary.line().endswith("00000000000000000000.log: 2 batches, 6 records, no damage")
+    path = write(batch(0), batch(7))
+    (summary,) = verified(path)
+    assert summary.line() == f"{path}: {2 * len(batch(0))} bytes, 2 batches, 6 records, no damage"
     damage, summary = verified(write(batch(0), bytes(80)))
     assert damage.kind == "damage"
     assert summary.line().endswith("1 batches, 3 records, damage: 1")
+
+
+def test_verify_sums_up_several_files(write: Write, tmp_path: Path) -> None:
+    log = write(batch(0), batch(3))
+    index_of(log, (5, len(batch(0))))
+    *files, total = verified(tmp_path)
+    assert len(files) == 2
+    assert total.line() == f"2 files: {2 * len(batch(0)) + 8} bytes, 2 batches, 6 records, 1 entries, no damage"
+    index_of(log, (4, len(batch(0))))
+    assert [entry.line() for entry in verified(tmp_path) if entry.kind == "verified"][-1].endswith("damage: 1")
+
+
+def test_offsets_that_do_not_grow(write: Write) -> None:
+    name = "00000000000000000400.log"
+    assert damages(write(batch(400), batch(402), batch(405), name=name), DumpOptions()) == [
+        (len(batch(0)), "offset 402 does not follow 402")
+    ]
+    assert damages(write(batch(399), name=name)) == [(0, "offset 399 does not follow 399")]
+    shuffled = encode_batch([Record(400), Record(403), Record(402), Record(404)], keep_offsets=True)
+    assert damages(write(shuffled, name=name)) == [(0, "offset 402 does not follow 403 in the batch")]
+    assert damages(write(batch(400), name="copy.log")) == []
+
+
+def test_an_index_whose_log_is_missing(write: Write) -> None:
+    for name in ("00000000000000000000.index", "00000000000000000000.timeindex"):
+        (damage,) = damages(write(pack(">iii", 1, 2, 3), name=name), DumpOptions())
+        assert "00000000000000000000.log is missing" in damage[1]
+
+
+@pytest.mark.parametrize("form", [">ii", ">qi"])
+def test_what_stands_behind_the_entries_of_an_index(log: tuple[Path, int], form: str) -> None:
+    path, size = log
+    entry = (5, size) if form == ">ii" else (1010, 5)
+    good = index_of(path, entry, padding=48, form=form)
+    assert damages(good) == []
+    width = good.stat().st_size - 48
+    for tail in (b"ab", bytes(3), bytes(240) + b"x" + bytes(239)):
+        good.write_bytes(pack(form, *entry) + tail)
+        assert [position for position, _ in damages(good)] == [width]
 
 
 @given(st.binary(max_size=300), st.sampled_from([".log", ".index", ".timeindex", ".txnindex", ".snapshot"]))

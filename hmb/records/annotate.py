@@ -1,0 +1,221 @@
+"""Any batch or message, byte by byte: which bytes are which field.
+
+    000000  00 00 00 00 00 00 00 07                          base_offset = 7
+    000008  00 00 00 3f                                      batch_length = 63
+    ...
+    00003d  14                                               records[0].length = 10
+    00003e  00                                               records[0].attributes = 0
+
+The lines are those of `protocol.annotate`, for the formats that `batch`, `record` and `message` describe.  What is
+compressed has two views: its bytes as they stand in the file, as one field, and then the lines of what they decompress
+to.  Positions there count from the beginning of the decompressed bytes; such a line is `inside`.
+
+Where bytes are malformed, the lines up to there come first and then the KafkaError.
+"""
+
+from collections.abc import Generator, Iterator
+from datetime import UTC, datetime, timedelta
+from struct import Struct
+from typing import NamedTuple
+
+from hmb.protocol.annotate import Line
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import _HEADER as BATCH_HEADER
+from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.compression import Codec, decompress
+from hmb.records.control import ControlType
+from hmb.records.message import KEY_START, Message
+from hmb.records.reading import Batch
+from hmb.records.record import NO_TIMESTAMP
+from hmb.records.varint import VarintError, read_varint
+
+Walk = Generator[Line, None, int]  # yields lines, returns the position after them
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MESSAGE_FIELDS = ("offset", "message_size", "crc", "magic", "attributes", "timestamp")
+_MESSAGE_HEADERS = (Struct(">qiIbb"), Struct(">qiIbbq"))  # by magic
+_INT32 = Struct(">i")
+_CONTROL_KEY, _CONTROL_VALUE = Struct(">hh"), Struct(">hi")
+
+
+class Note(NamedTuple):
+    """A number, and what it means."""
+
+    number: int
+    meaning: str
+
+    def __repr__(self) -> str:
+        return f"{self.number}  {self.meaning}" if self.meaning else str(self.number)
+
+
+def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
+    """The lines of a whole batch that stands at `position` of its file, each with whether it is inside."""
+    if isinstance(batch, RecordBatch):
+        return _record_batch(batch, position)
+    return _message(batch, position)
+
+
+def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
+    """The lines of its fields of fixed width, for which the first 61 bytes of a batch are enough."""
+    if isinstance(batch, RecordBatch):
+        names: tuple[str, ...] = RecordBatch._fields[:-1]
+        header = BATCH_HEADER
+    else:
+        header = _MESSAGE_HEADERS[batch.magic]
+        names = _MESSAGE_FIELDS[: 5 + batch.magic]
+    for line in fixed_fields(header, names, batch.view, 0):
+        yield line._replace(offset=position + line.offset, value=_header_note(batch, line.path, line.value))
+
+
+def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
+    """A line for each field of a struct without padding."""
+    for name, code in zip(names, form.format.lstrip(">"), strict=True):
+        field = Struct(f">{code}")
+        end = position + field.size
+        yield Line(position, buffer[position:end], name, field.unpack_from(buffer, position)[0])
+        position = end
+
+
+def timestamp_note(timestamp: int) -> Note:
+    """Milliseconds since 1970 with the date that they are."""
+    if timestamp == NO_TIMESTAMP:
+        return Note(timestamp, "none")
+    try:
+        moment = EPOCH + timedelta(milliseconds=timestamp)
+    except OverflowError:
+        return Note(timestamp, "not a date")
+    return Note(timestamp, moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+
+
+def _header_note(batch: Batch, name: str, value: int) -> int | Note:
+    if name == "attributes":
+        names = [_codec_name(batch), batch.timestamp_type.label]
+        if isinstance(batch, RecordBatch):
+            names += ["transactional"] * batch.is_transactional + ["control"] * batch.is_control
+            names += ["delete horizon"] * bool(batch.attributes & DELETE_HORIZON_BIT)
+        return Note(value, ", ".join(names))
+    if name == "crc":
+        return Note(value, f"{value:#010x}")
+    return timestamp_note(value) if name.endswith("timestamp") else value
+
+
+def _codec_name(batch: Batch) -> str:
+    number = batch.attributes & CODEC_MASK
+    return Codec(number).name.lower() if number in set(Codec) else f"unknown codec {number}"
+
+
+def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, bool]]:
+    yield from ((line, False) for line in annotate_header(batch, position))
+    content, start = batch.view[RECORD_BATCH_OVERHEAD:], position + RECORD_BATCH_OVERHEAD
+    is_inside = batch.codec is not Codec.NONE
+    if is_inside:
+        yield Line(start, content, "records", content), False
+        start = 0
+    data = decompress(batch.codec, content)
+    end = 0
+    for index in range(batch.records_count):
+        for line in _record(data, end, batch):
+            end = line.offset + len(line.data)
+            yield line._replace(offset=start + line.offset, path=f"records[{index}].{line.path}"), is_inside
+    if end < len(data):
+        raise _invalid(f"{len(data) - end} bytes are left behind the records")
+
+
+def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
+    """One record; its offset and timestamp are told besides the deltas."""
+    try:
+        length, position = yield from _varint(data, position, "length")
+        end = position + length
+        yield _line(data, position, position + 1, "attributes", data[position])
+        delta, after = read_varint(data, position + 1)
+        timestamp = timestamp_note(batch.base_timestamp + delta)
+        yield _line(data, position + 1, after, "timestamp_delta", Note(delta, f"-> {timestamp!r}"))
+        delta, position = read_varint(data, after)
+        yield _line(data, after, position, "offset_delta", Note(delta, f"-> {batch.base_offset + delta}"))
+        if batch.is_control:
+            position = yield from _control(data, position)
+        else:
+            position = yield from _bytes(data, position, "key")
+            position = yield from _bytes(data, position, "value")
+        count, position = yield from _varint(data, position, "headers.count")
+        for index in range(count):
+            position = yield from _bytes(data, position, f"headers[{index}].key")
+            position = yield from _bytes(data, position, f"headers[{index}].value")
+    except (IndexError, VarintError) as error:
+        raise _invalid(f"a record cannot be read: {error}") from error
+    if position != end:
+        raise _invalid(f"a record claims {length} bytes and does not fill them")
+
+
+def _line(data: bytes, start: int, end: int, path: str, value: object) -> Line:
+    return Line(start, memoryview(data)[start:end], path, value)
+
+
+def _varint(data: bytes, position: int, path: str) -> Generator[Line, None, tuple[int, int]]:
+    value, end = read_varint(data, position)
+    yield _line(data, position, end, path, value)
+    return value, end
+
+
+def _bytes(data: bytes, position: int, path: str) -> Walk:
+    size, position = yield from _varint(data, position, f"{path}.size")
+    return (yield from _content(data, position, size, path))
+
+
+def _content(data: bytes, position: int, size: int, path: str) -> Walk:
+    """Bytes whose size was read: none where it is 0, or -1 for null."""
+    if size <= 0:
+        return position
+    end = position + size
+    if end > len(data):
+        raise _invalid(f"{path} claims {size} bytes of {len(data) - position} left")
+    yield _line(data, position, end, path, data[position:end])
+    return end
+
+
+def _control(data: bytes, position: int) -> Walk:
+    """Key and value of a control record."""
+    for path, form, names in (
+        ("key", _CONTROL_KEY, ("version", "type")),
+        ("value", _CONTROL_VALUE, ("version", "coordinator_epoch")),
+    ):
+        size, position = yield from _varint(data, position, f"{path}.size")
+        if size != form.size or position + size > len(data):  # a marker that is none of a transaction
+            position = yield from _content(data, position, size, path)
+            continue
+        for line in fixed_fields(form, names, memoryview(data), position):
+            is_known = line.path == "type" and line.value in set(ControlType)
+            value = Note(line.value, ControlType(line.value).name) if is_known else line.value
+            yield line._replace(path=f"{path}.{line.path}", value=value)
+        position += size
+    return position
+
+
+def _message(message: Message, position: int) -> Iterator[tuple[Line, bool]]:
+    for line in _plain_message(message, position):
+        yield line, False
+    if message.codec is Codec.NONE:
+        return
+    at = 0
+    for index, inner in enumerate(message.inner_messages()):
+        for line in _plain_message(inner, at):
+            yield line._replace(path=f"messages[{index}].{line.path}"), True
+        at += inner.size
+
+
+def _plain_message(message: Message, position: int) -> Iterator[Line]:
+    """Header, key and value; the value of a wrapper is not looked into."""
+    yield from annotate_header(message, position)
+    at = KEY_START[message.magic]
+    for path, content in zip(("key", "value"), message.key_and_value(), strict=True):
+        size = -1 if content is None else len(content)
+        yield Line(position + at, message.view[at : at + 4], f"{path}.size", _INT32.unpack_from(message.view, at)[0])
+        at += 4
+        if content:
+            is_compressed = path == "value" and message.codec is not Codec.NONE
+            yield Line(position + at, content, path, content if is_compressed else bytes(content))
+        at += max(size, 0)
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, why)
