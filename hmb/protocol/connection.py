@@ -9,10 +9,9 @@ request, and the one exception to both, ApiVersions, which is sent before the tw
 """
 
 import itertools
+import struct
 from collections import deque
-from typing import cast
 
-from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import frame
 from hmb.protocol.headers import RequestHeader, ResponseHeader
@@ -22,6 +21,12 @@ from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
 
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # how a version 0 answer would begin
+
+
+_KEY_AND_VERSION = struct.Struct(">hh")
+
+
+_KEY_AND_VERSION = struct.Struct(">hh")
 
 
 class UnsupportedVersion(ProtocolError):
@@ -44,12 +49,13 @@ class ServerConnection:
 
     def receive(self, frame: memoryview) -> tuple[RequestHeader, Request]:
         """Take a request apart; ProtocolError, or UnsupportedVersion if at least its header could be read."""
-        header, _ = RequestHeader.decode_prefix(frame, 1)  # all header versions begin like this
-        known = REQUESTS.get(cast(ApiKey, header.api_key))  # a member of an IntEnum is equal to its number
-        if known is None or header.api_version not in known.versions:
-            raise UnsupportedVersion(header)
-        header, position = RequestHeader.decode_prefix(frame, known.header_version(header.api_version))
-        return header, known.decode(frame, header.api_version, position)
+        start = bytes(frame[: _KEY_AND_VERSION.size])  # they say which header version it is
+        api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
+        known = REQUESTS.get(api_key)
+        if known is None or version not in known.versions:
+            raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0])
+        header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
+        return header, known.decode(frame, version, position)
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:
         """The answer's frame, in the request's version, or in the given one after an UnsupportedVersion."""

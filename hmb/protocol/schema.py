@@ -2,14 +2,13 @@
 
 A message class says for all its versions at once which fields it has, one line a field:
 
-    transactional_id: str | None = t.string("3+", nullable="3+", default=None)
-                                          in versions 3 and later; may be null there; null where it is not said
+    transactional_id: str | None = t.string("3+", nullable="3+", default=None)      # from v3 on, where it may be null
 
 `compile(version)` picks the fields of one version, once, and keeps them as a flat plan: a list of (name, codec).
 Encoding and decoding are short loops over that list.  Kafka's rules about versions live here and nowhere else:
 
 - A field that a version lacks decodes to its default.  Encoding it there is fine at its default or when it is
-  `ignorable` (the peer can do without), else it is an error: what was asked for would be lost without a word.
+  `ignorable` (the peer can do without), else an error: what was asked for would be lost without a word.
 - From its `flexible` version on, a message writes lengths compactly and every struct ends with *tagged fields*
   (KIP-482): a count, then (tag, size, bytes) in the order of tags.  A field at its default is not written.  A reader
   keeps the tags it does not know (`unknown_tagged_fields`) and writes them back.
@@ -180,8 +179,10 @@ class Plan:
                 encode(out, values[name])
         except p.UNWRITABLE as error:
             raise ValueError(f"{self._place(name)} cannot be {values[name]!r}: {error}") from error
-        if self.flexible:
+        if self.flexible and (self.tagged or "unknown_tagged_fields" in values):
             self._encode_tags(out, values)
+        elif self.flexible:
+            out.append(0)  # no tagged field, as in nearly every struct
 
     def _encode_tags(self, out: p.Output, values: dict[str, Any]) -> None:
         tags = dict(values.get("unknown_tagged_fields", ()))

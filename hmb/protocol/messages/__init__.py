@@ -3,7 +3,6 @@
 `REQUESTS` and `RESPONSES` find the class by the api key, as a header gives it.
 """
 
-from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -27,5 +26,5 @@ MESSAGES: list[tuple[type[Request], type[Response]]] = [
     (InitProducerIdRequest, InitProducerIdResponse),
 ]
 
-REQUESTS: dict[ApiKey, type[Request]] = {request.api_key: request for request, _ in MESSAGES}
-RESPONSES: dict[ApiKey, type[Response]] = {response.api_key: response for _, response in MESSAGES}
+REQUESTS: dict[int, type[Request]] = {request.api_key: request for request, _ in MESSAGES}
+RESPONSES: dict[int, type[Response]] = {response.api_key: response for _, response in MESSAGES}
