@@ -112,8 +112,8 @@ class Topics:
             try:
                 if configs:
                     self._write_configs({**self._topic_configs(), name: configs})
-                for number in range(partitions):
-                    topic.partitions[number] = self._logs.create(TopicPartition(name, number), settings, topic.id)
+                names = [TopicPartition(name, number) for number in range(partitions)]
+                topic.partitions.update(enumerate(self._logs.create_all(names, settings, topic.id)))
             except OSError as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make topic {name!r}: {error}") from error
             self._by_name[name] = self._by_id[topic.id] = topic
@@ -155,10 +155,13 @@ class Topics:
         if not self._configs_path.exists():
             return {}
         try:
-            configs: dict[str, dict[str, str]] = json.loads(self._configs_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataDirectoryError(f"cannot read {self._configs_path}: {error}") from error
-        return configs
+            configs = json.loads(self._configs_path.read_text(encoding="utf-8"))
+            return {topic: {name: str(value) for name, value in values.items()} for topic, values in configs.items()}
+        except (OSError, ValueError, AttributeError) as error:
+            raise DataDirectoryError(
+                f"cannot read {self._configs_path}: {error}; with other settings logs might be deleted: put the file "
+                "back from a copy, or write {} into it to have the broker's defaults for all topics"
+            ) from error
 
     def _write_configs(self, configs: Mapping[str, Mapping[str, str]]) -> None:
         replace_file(self._configs_path, json.dumps(configs, indent=2, sort_keys=True) + "\n")

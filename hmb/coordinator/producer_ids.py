@@ -9,12 +9,15 @@ Source: KIP-98; Kafka's `ProducerIdManager`.
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.files import replace_file
 
+LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000
 
 
@@ -36,10 +39,22 @@ class ProducerIds:
 
     def _reserve(self) -> None:
         try:
-            start = int(self._path.read_text(encoding="utf-8")) if self._path.exists() else 0
+            start = self._read() if self._path.exists() else 0
             replace_file(self._path, str(start + BLOCK_SIZE))
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot reserve producer ids in {self._path}: {error}"
             ) from error
         self._next, self._reserved = start, start + BLOCK_SIZE
+
+    def _read(self) -> int:
+        """The first id that is not reserved; where the file is damaged, one that counting cannot have come to."""
+        try:
+            start = int(self._path.read_text(encoding="utf-8"))
+            if 0 <= start < 2**62:
+                return start
+        except ValueError:
+            pass
+        start = time.time_ns() // 1_000_000
+        LOGGER.warning("%s holds no number; producer ids go on at the present time in ms, %d", self._path, start)
+        return start

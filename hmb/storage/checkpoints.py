@@ -39,7 +39,7 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
     for line in _checkpoint_lines(path):
         try:
             topic, partition, offset = line.split(" ")
-            offsets[TopicPartition(topic, int(partition))] = int(offset)
+            offsets[TopicPartition(topic, int(partition))] = _natural(offset)
         except ValueError:
             raise DamagedStateFile(f"{path}: {line!r} is not 'topic partition offset'") from None
     return offsets
@@ -53,7 +53,7 @@ def read_leader_epoch(directory: Path) -> int:
     """The newest leader epoch of a partition, 0 where none was written."""
     lines = _checkpoint_lines(directory / "leader-epoch-checkpoint")
     try:
-        return max((int(line.split(" ")[0]) for line in lines), default=0)
+        return max((_natural(line.split(" ")[0]) for line in lines), default=0)
     except ValueError:
         raise DamagedStateFile(f"{directory / 'leader-epoch-checkpoint'}: lines are not 'epoch offset'") from None
 
@@ -65,21 +65,33 @@ def write_leader_epoch(directory: Path, epoch: int, start_offset: int) -> None:
 def read_properties(path: Path) -> dict[str, str]:
     """A Java properties file of `name=value` lines; `#` and `!` start a comment."""
     properties = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in _read_lines(path):
         name, separator, value = line.strip().partition("=")
         if separator and not name.startswith(("#", "!")):
             properties[name.strip()] = value.strip()
     return properties
 
 
+def read_cluster_id(path: Path) -> str:
+    """Whose directory this is; "" where a broker before 0.10 has written meta.properties.  Raises DamagedStateFile."""
+    properties = read_properties(path)
+    version, cluster_id = properties.get("version"), properties.get("cluster.id", "")
+    if version not in ("0", "1") or (version == "1" and not cluster_id):
+        raise DamagedStateFile(f"{path}: no 'version=0' or 'version=1' with a 'cluster.id'")
+    return cluster_id
+
+
 def read_topic_id(directory: Path) -> uuid.UUID | None:
     path = directory / "partition.metadata"
     if not path.exists():
         return None
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in _read_lines(path):
         name, _, value = line.partition(":")
         if name == "topic_id":
-            return decode_uuid(value.strip())
+            try:
+                return decode_uuid(value.strip())
+            except DamagedStateFile as error:
+                raise DamagedStateFile(f"{path}: {error}") from None
     raise DamagedStateFile(f"{path}: no line 'topic_id: ...'")
 
 
@@ -102,11 +114,25 @@ def decode_uuid(text: str) -> uuid.UUID:
 def _checkpoint_lines(path: Path) -> list[str]:
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8").splitlines()
+    text = _read_lines(path)
     head, lines = text[:2], text[2:]
     if head != [VERSION_LINE, str(len(lines))]:
         raise DamagedStateFile(f"{path}: expected '{VERSION_LINE}' and the number of lines that follow, found {head}")
     return lines
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise DamagedStateFile(f"{path}: not text") from None
 
 
 def _write_checkpoint(path: Path, lines: list[str]) -> None:

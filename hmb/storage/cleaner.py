@@ -194,14 +194,20 @@ class Cleaner:
     """Compacts the logs of a data directory, one round a call, the dirtiest log first."""
 
     def __init__(self, logs: LogManager, *, max_memory: int, rate: float, stop: threading.Event) -> None:
-        """Raises DamagedStateFile."""
         self._logs = logs
         self._max_memory = max_memory
         self._rate = rate
         self._stop = stop
         self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
-        self._first_dirty = checkpoints.read_offsets(self._checkpoint)
+        self._first_dirty = self._read_checkpoint()
         self._given_up: set[TopicPartition] = set()  # logs that could not be compacted: said once, not every 15 s
+
+    def _read_checkpoint(self) -> dict[TopicPartition, int]:
+        try:
+            return checkpoints.read_offsets(self._checkpoint)
+        except checkpoints.DamagedStateFile as error:
+            LOGGER.warning("%s; all logs are compacted again from their start", error)
+            return {}
 
     def run(self) -> None:
         """Compact every log that is worth it."""

@@ -325,7 +325,7 @@ class Log:
         with self._lock:
             count = count_expired(self._segments, self.config, now=now, log_start_offset=self._start_offset)
             if count == len(self._segments):
-                self._roll()
+                self._roll().make()
             expired, self._segments = self._segments[:count], self._segments[count:]
             self._start_offset = max(self._start_offset, self._segments[0].base_offset)
         for segment in expired:

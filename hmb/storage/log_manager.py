@@ -2,7 +2,12 @@
 
 The directory is a Kafka data directory: `<topic>-<partition>/` for each log, and beside them the state files of
 checkpoints.py.  A file `.lock` keeps a second broker out.  `.kafka_cleanshutdown` is there only after a proper stop and
-is removed at start; where it is missing, each log is checked from its recovery point on.
+is removed at start; where it is missing, each log is checked from its recovery point on.  A log that the checkpoint
+does not name is none that was made here, and nothing is known of what was synced.
+
+What of the state files is damaged is made again, with a warning, where it can be: recovery points and log start offsets
+(all is checked, records that were deleted may be there again), leader epochs (the log's batches tell), topic ids (the
+other partitions tell, or the topic gets a new one).  The identity, `meta.properties`, cannot.
 
 A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step whatever happens;
 the files are removed after that, at the latest at the next start.
@@ -15,10 +20,11 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import shutil
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
@@ -27,12 +33,14 @@ from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.files import replace_file, sync_directory
 from hmb.storage.log import Log
+from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
+PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
 
 
@@ -48,6 +56,7 @@ class LogManager:
         self.directory = directory
         # Guards the table of logs while one is made or deleted; look-ups take no lock.
         self._lock = threading.Lock()
+        self._checkpoint_lock = threading.Lock()  # one at a time writes the checkpoints; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}
         self._loaded = False
         try:
@@ -67,57 +76,108 @@ class LogManager:
         try:
             self.cluster_id = self._identity(node_id)
         except OSError as error:
+            os.close(self._lock_file)
             raise DataDirectoryError(f"cannot write into the data directory {directory}: {error.strerror}") from error
+        except checkpoints.DamagedStateFile as error:
+            os.close(self._lock_file)
+            raise DataDirectoryError(
+                f"{error}; put the file back from a copy, or remove it to give the directory a new identity"
+            ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
         """Open all logs, each with its topic's configuration.  Raises DataDirectoryError."""
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
+        recovery_points = self._read_checkpoint(RECOVERY_POINTS, "all logs are checked after an unclean stop")
+        start_offsets = self._read_checkpoint(START_OFFSETS, "records that were deleted may be there again")
         try:
-            recovery_points = checkpoints.read_offsets(self.directory / RECOVERY_POINTS)
-            start_offsets = checkpoints.read_offsets(self.directory / START_OFFSETS)
             for path in sorted(self.directory.iterdir()):
-                if path.name.endswith(DELETED):
+                if path.name.endswith(DELETED) and path.is_dir():
                     shutil.rmtree(path)
                 elif (name := _topic_partition(path)) is not None:
                     config = configs.get(name.topic, default)
-                    self._logs[name] = Log(
-                        path,
-                        config,
-                        recovery_point=recovery_points.get(name, 0),
-                        start_offset=start_offsets.get(name, 0),
-                        clean=clean,
-                    )
-                    self._logs[name].leader_epoch = checkpoints.read_leader_epoch(path)
-            marker.unlink(missing_ok=True)
+                    points = recovery_points.get(name), start_offsets.get(name, 0)
+                    self._logs[name] = self._open(path, config, *points, clean=clean)
+            if clean:
+                marker.unlink()
+                sync_directory(self.directory)  # or it might be there again after a power cut
             self._loaded = True
-        except (OSError, KafkaError, checkpoints.DamagedStateFile) as error:
-            raise DataDirectoryError(f"cannot read the data directory {self.directory}: {error}") from error
+        except OSError as error:
+            raise DataDirectoryError(
+                f"cannot open the logs in {self.directory}: {error}; nothing was thrown away: mend the disk or change "
+                "the permissions, and start again"
+            ) from error
         LOGGER.info("%d logs in %s, %s", len(self._logs), self.directory, "clean" if clean else "checked")
+
+    def _read_checkpoint(self, name: str, consequence: str) -> dict[TopicPartition, int]:
+        try:
+            return checkpoints.read_offsets(self.directory / name)
+        except checkpoints.DamagedStateFile as error:
+            LOGGER.warning("%s; going on without it: %s", error, consequence)
+            return {}
+        except OSError as error:
+            raise DataDirectoryError(f"cannot read {self.directory / name}: {error.strerror}") from error
+
+    def _open(
+        self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
+    ) -> Log:
+        log = Log(path, config, recovery_point=recovery_point, start_offset=start_offset, clean=clean)
+        try:
+            log.leader_epoch = checkpoints.read_leader_epoch(path)
+        except checkpoints.DamagedStateFile as error:
+            log.leader_epoch = newest_leader_epoch(log.segments)
+            LOGGER.warning("%s; the log's batches say %d, which is written down again", error, log.leader_epoch)
+            checkpoints.write_leader_epoch(path, log.leader_epoch, log.log_start_offset)
+        return log
 
     def items(self) -> list[tuple[TopicPartition, Log]]:
         return sorted(self._logs.copy().items(), key=lambda item: item[0])
 
     def topic_ids(self) -> dict[str, uuid.UUID]:
-        """The id of each topic; a new one, written down, for logs that come from a broker without topic ids."""
+        """The id of each topic; a new one, written down, for logs that come from a broker without topic ids.
+
+        Raises DataDirectoryError.
+        """
         ids: dict[str, uuid.UUID] = {}
-        for name, _ in self.items():
-            found = checkpoints.read_topic_id(self._path(name))
-            if found is None:
-                found = ids.get(name.topic) or uuid.uuid4()
-                checkpoints.write_topic_id(self._path(name), found)
-            ids.setdefault(name.topic, found)
+        without = []
+        try:
+            for name, _ in self.items():
+                found = self._read_topic_id(name)
+                if found is None:
+                    without.append(name)
+                elif ids.setdefault(name.topic, found) != found:
+                    LOGGER.warning("%s has another topic id than other partitions: ignored", self._path(name))
+            for name in without:
+                checkpoints.write_topic_id(self._path(name), ids.setdefault(name.topic, uuid.uuid4()))
+        except OSError as error:
+            raise DataDirectoryError(f"cannot read or write topic ids in {self.directory}: {error}") from error
         return ids
+
+    def _read_topic_id(self, name: TopicPartition) -> uuid.UUID | None:
+        try:
+            return checkpoints.read_topic_id(self._path(name))
+        except checkpoints.DamagedStateFile as error:
+            LOGGER.warning("%s; it gets the topic's id from another partition, or a new one", error)
+            return None
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
         """Make an empty log.  Raises OSError."""
+        return self.create_all([name], config, topic_id)[0]
+
+    def create_all(self, names: Sequence[TopicPartition], config: LogConfig, topic_id: uuid.UUID) -> list[Log]:
+        """Make the empty logs of a topic; they outlast a power cut from now on.  Raises OSError."""
         with self._lock:
-            path = self._path(name)
-            path.mkdir(mode=0o700)
-            checkpoints.write_topic_id(path, topic_id)
-            checkpoints.write_leader_epoch(path, 0, 0)
-            log = self._logs[name] = Log(path, config, clean=True)
-            return log
+            # What the checkpoints say of an older topic with that name must not hold for this one.
+            self.write_checkpoints({**self._logs, **dict.fromkeys(names)})
+            for name in names:
+                path = self._path(name)
+                path.mkdir(mode=0o700)
+                checkpoints.write_topic_id(path, topic_id)
+                checkpoints.write_leader_epoch(path, 0, 0)
+            sync_directory(self.directory)
+            made = {name: Log(self._path(name), config, clean=True) for name in names}
+            self._logs.update(made)
+            return list(made.values())
 
     def delete(self, name: TopicPartition) -> None:
         """Forget a log and remove its files.  Raises OSError."""
@@ -147,11 +207,14 @@ class LogManager:
             except (KafkaError, OSError) as error:  # one log's trouble is not the others'
                 LOGGER.error("%s: %s", name, error)
 
-    def write_checkpoints(self) -> None:
-        """Write down from where each log must be checked, and where it starts.  Raises OSError."""
-        logs = dict(self._logs)
-        checkpoints.write_offsets(self.directory / RECOVERY_POINTS, {n: log.recovery_point for n, log in logs.items()})
-        checkpoints.write_offsets(self.directory / START_OFFSETS, {n: log.log_start_offset for n, log in logs.items()})
+    def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
+        """Write down from where each log must be checked, and where it starts; None: at 0.  Raises OSError."""
+        with self._checkpoint_lock:
+            logs = self._logs.copy() if logs is None else logs
+            points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
+            starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
+            checkpoints.write_offsets(self.directory / RECOVERY_POINTS, points)
+            checkpoints.write_offsets(self.directory / START_OFFSETS, starts)
 
     def close(self) -> None:
         """Sync and close all logs, and say so on disk: the next start then checks nothing."""
@@ -183,14 +246,27 @@ class LogManager:
         """The cluster id of meta.properties; a new file where there is none."""
         path = self.directory / "meta.properties"
         if path.exists():
-            return checkpoints.read_properties(path).get("cluster.id", "")
+            return checkpoints.read_cluster_id(path)
         cluster_id, directory_id = (checkpoints.encode_uuid(uuid.uuid4()) for _ in range(2))
         replace_file(path, f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n")
         return cluster_id
 
 
+def newest_leader_epoch(segments: Sequence[Segment]) -> int:
+    """The greatest leader epoch that the end of a log shows."""
+    for segment in reversed(segments):
+        if segment.size:
+            last = segment.offset_index.last.position
+            return max(0, *(batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size)), 0)
+    return 0
+
+
 def _topic_partition(path: Path) -> TopicPartition | None:
-    topic, separator, partition = path.name.rpartition("-")
-    if not (separator and topic and partition.isdigit() and path.is_dir()) or topic == KAFKA_METADATA_TOPIC:
+    """What a directory is the log of; None for everything else that may be in a data directory."""
+    match = PARTITION_NAME.fullmatch(path.name)
+    if match is None or match[1] == KAFKA_METADATA_TOPIC:
         return None
-    return TopicPartition(topic, int(partition))
+    if not path.is_dir():
+        LOGGER.warning("%s is no directory, though it has the name of a partition: ignored", path)
+        return None
+    return TopicPartition(match[1], int(match[2]))

@@ -71,6 +71,11 @@ class Segment:
             self._file = open_file(self.path)
         return self._file
 
+    def make(self) -> None:
+        """Make the file now, not at the first append: its name alone tells where the log goes on.  Raises OSError."""
+        os.fsync(self.file.fileno())
+        sync_directory(self.path.parent)
+
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
         """Whether `size` more bytes, up to `last_offset`, belong into a new segment."""
         if not self.size:
