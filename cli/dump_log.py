@@ -45,7 +45,7 @@ def command(
     if as_hex + as_tree + verify > 1:
         raise click.UsageError("--hex, --tree and --verify exclude each other")
     view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
-    progress = _Progress()
+    progress = _Progress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
     options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show)
     paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
     damages = 0
@@ -66,10 +66,10 @@ def command(
 
 
 class _Progress:
-    """How far a large file is read: a line on a terminal, if the output goes elsewhere or is short."""
+    """How far a large file is read: a line on a terminal, wanted where the output goes elsewhere or is short."""
 
-    def __init__(self) -> None:
-        self._is_wanted = sys.stderr.isatty()
+    def __init__(self, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted
         self._next = time.monotonic() + PROGRESS_INTERVAL
         self._is_shown = False
 

@@ -23,7 +23,10 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import _HEADER as BATCH_HEADER
 from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.compression import Codec, decompress
+from hmb.records.control import _KEY as CONTROL_KEY
+from hmb.records.control import _VALUE as CONTROL_VALUE
 from hmb.records.control import ControlType
+from hmb.records.message import _HEADER as MESSAGE_HEADER
 from hmb.records.message import KEY_START, Message
 from hmb.records.reading import Batch
 from hmb.records.record import NO_TIMESTAMP
@@ -32,10 +35,7 @@ from hmb.records.varint import VarintError, read_varint
 Walk = Generator[Line, None, int]  # yields lines, returns the position after them
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MESSAGE_FIELDS = ("offset", "message_size", "crc", "magic", "attributes", "timestamp")
-_MESSAGE_HEADERS = (Struct(">qiIbb"), Struct(">qiIbbq"))  # by magic
 _INT32 = Struct(">i")
-_CONTROL_KEY, _CONTROL_VALUE = Struct(">hh"), Struct(">hi")
 
 
 class Note(NamedTuple):
@@ -61,8 +61,8 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
         names: tuple[str, ...] = RecordBatch._fields[:-1]
         header = BATCH_HEADER
     else:
-        header = _MESSAGE_HEADERS[batch.magic]
-        names = _MESSAGE_FIELDS[: 5 + batch.magic]
+        names = Message._fields[: 5 + batch.magic]  # magic 1: and the timestamp
+        header = Struct(MESSAGE_HEADER.format + "q" * batch.magic)
     for line in fixed_fields(header, names, batch.view, 0):
         yield line._replace(offset=position + line.offset, value=_header_note(batch, line.path, line.value))
 
@@ -176,8 +176,8 @@ def _content(data: bytes, position: int, size: int, path: str) -> Walk:
 def _control(data: bytes, position: int) -> Walk:
     """Key and value of a control record."""
     for path, form, names in (
-        ("key", _CONTROL_KEY, ("version", "type")),
-        ("value", _CONTROL_VALUE, ("version", "coordinator_epoch")),
+        ("key", CONTROL_KEY, ("version", "type")),
+        ("value", CONTROL_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
         if size != form.size or position + size > len(data):  # a marker that is none of a transaction

@@ -11,7 +11,8 @@ it should becomes a damage with its position.  What the files mean is told in `c
 
     partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
 
-A damaged line does not spoil those behind it, but bytes that are no text at all end the dump of the file.
+An empty checkpoint is one without entries, as Kafka makes it.  A damaged line does not spoil those behind it, but bytes
+that are no text at all end the dump of the file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, NoteEntry
 from hmb.storage.dump_findings import Findings
 
 MAX_LINE = 4096  # bytes; a topic's name has 249 at most
-NEEDED_PROPERTIES = {"version", "cluster.id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,9 @@ def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
             except (_Malformed, ValueError) as error:
                 entry = DamageEntry(path, position, f"{text!r}: {error}")
             yield StateLine(position, data, entry)
-        if number < 2:
-            raise _Malformed("the version and the number of entries are missing")
-        if count not in (-1, number - 2):
+        if number == 1:
+            raise _Malformed("the number of entries is missing")
+        if number and count not in (-1, number - 2):
             yield StateLine(end, b"", DamageEntry(path, end, f"{count} entries should be here, but {number - 2} are"))
 
     return read
@@ -167,7 +167,7 @@ def _partition_metadata(lines: Lines, path: Path) -> Iterator[StateLine]:
 
 
 def _properties(lines: Lines, path: Path) -> Iterator[StateLine]:
-    found = set()
+    found: dict[str, str] = {}
     for position, data, text in lines:
         name, equals, value = map(str.strip, text.partition("="))
         entry: Entry = PropertyEntry(name, value)
@@ -175,10 +175,11 @@ def _properties(lines: Lines, path: Path) -> Iterator[StateLine]:
             entry = NoteEntry(text)
         elif not equals or not name:
             entry = DamageEntry(path, position, f"{text!r} is not name=value")
-        found.add(name)
+        found[name] = value
         yield StateLine(position, data, entry)
-    needed = NEEDED_PROPERTIES | ({"node.id"} if "broker.id" not in found else set())  # before KRaft: broker.id
-    yield from _missing(needed - found, path)
+    is_old = found.get("version") == "0"  # before KRaft
+    needed = {"version", "broker.id"} if is_old else {"version", "node.id", "cluster.id"}
+    yield from _missing(needed - found.keys(), path)
 
 
 def _missing(names: set[str], path: Path) -> Iterator[StateLine]:

@@ -236,14 +236,13 @@ def test_inspect_sums_up_in_json_and_names_what_is_behind_the_entries(run: Hmb, 
     assert "damaged at position 16" in run("index-inspect", str(index), exit_code=5).stderr
 
 
-def test_progress_on_a_terminal_only(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_where_it_is_wanted(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_log, "LARGE_FILE", 1)
     monkeypatch.setattr(dump_log, "PROGRESS_INTERVAL", 0)
     for is_terminal in (True, False):
         stderr = StringIO()
-        monkeypatch.setattr(stderr, "isatty", lambda is_terminal=is_terminal: is_terminal)
         monkeypatch.setattr(sys, "stderr", stderr)
-        progress = dump_log._Progress()
+        progress = dump_log._Progress(is_terminal)
         progress.show(log, 2 * SIZE)
         progress.clear()
         progress.clear()

@@ -44,11 +44,18 @@ def test_what_the_log_writes(tmp_path: Path) -> None:
     assert not any(entry.is_damage for entry in dump([tmp_path], DumpOptions(verify=True)))
 
 
+def test_an_empty_checkpoint_is_in_order(tmp_path: Path) -> None:
+    for name in (OFFSETS, EPOCHS):
+        assert damages(tmp_path, name, b"") == []
+        assert damages(tmp_path, name, b"0\n0\n") == []
+
+
 def test_properties_keep_their_comments(tmp_path: Path) -> None:
     path = tmp_path / "meta.properties"
     path.write_text("#\n#Sat Nov 21\nnode.id=1\nversion=1\ncluster.id=a=b\n")
     assert lines(path) == ["#", "#Sat Nov 21", "node.id: 1", "version: 1", "cluster.id: a=b"]
     assert not any(entry.is_damage for entry in dump([path], DumpOptions()))
+    assert damages(tmp_path, "meta.properties", b"version=0\nbroker.id=0\n") == []  # before 0.10
 
 
 def test_json(tmp_path: Path) -> None:
@@ -60,8 +67,7 @@ def test_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "position", "what"),
     [
-        (OFFSETS, b"", 0, "the version and the number of entries are missing"),
-        (OFFSETS, b"0\n", 2, "the version and the number of entries are missing"),
+        (OFFSETS, b"0\n", 2, "the number of entries is missing"),
         (OFFSETS, b"1\n0\n", 0, "the version should be 0"),
         (OFFSETS, b"0\n2\nt 0 1\n", 10, "2 entries should be here, but 1 are"),
         (OFFSETS, b"0\n1\nt 0 1\nt 1 1\n", 16, "1 entries should be here, but 2 are"),
@@ -76,7 +82,7 @@ def test_json(tmp_path: Path) -> None:
         ("partition.metadata", b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", 0, "the version should be 0"),
         ("partition.metadata", b"version: 0\ntopic_id: short", 11, "is not a topic id"),
         ("meta.properties", b"version=1\ncluster.id=x\n", 0, "no node.id in it"),
-        ("meta.properties", b"version=1\ncluster.id=x\nbroker.id=0\nrubbish\n", 35, "is not name=value"),
+        ("meta.properties", b"version=1\ncluster.id=x\nnode.id=0\nrubbish\n", 33, "is not name=value"),
     ],
 )
 def test_damage(tmp_path: Path, name: str, content: bytes, position: int, what: str) -> None:
