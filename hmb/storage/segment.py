@@ -149,8 +149,10 @@ class Segment:
         batches = self.batches(entry.position, end)
         try:
             first = next(batches, None)
-            if first is not None and entry.position and first[1].last_offset > entry.offset:
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {entry.offset} is before this position")
+            if entry.position and not (
+                self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end
+            ):
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"not the batch with offset {entry.offset}")
         except KafkaError as error:
             if not entry.position:
                 raise

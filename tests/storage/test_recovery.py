@@ -1,50 +1,15 @@
-"""After a kill: a log keeps exactly its whole batches, wherever it was cut, and finds its indexes again."""
+"""After a kill: a log keeps its whole batches, and finds its indexes and its producers again.
+
+Damage in every place: test_recovery_damage.py; files that do not fit: test_recovery_files.py, _state_files.py.
+"""
 
 from __future__ import annotations
-
-import shutil
-from pathlib import Path
 
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import Codec, iter_batches
-from hmb.storage.config import LogConfig
-from hmb.storage.log import Log
 from hmb.storage.producer_state import snapshot_path
-from tests.storage.conftest import LogMaker, batch, messages, read_all
-
-FORMATS = {
-    "v2": lambda: batch(3),
-    "v2 zstd": lambda: batch(3, codec=Codec.ZSTD),
-    "v1": lambda: messages(3, 1),
-    "v0 gzip": lambda: messages(3, 0, Codec.GZIP),
-}
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_log_cut_at_any_byte_keeps_its_whole_batches(tmp_path: Path, name: str) -> None:
-    original = tmp_path / "t-0"
-    original.mkdir()
-    log = Log(original, LogConfig(index_interval_bytes=60), clean=True)
-    for _ in range(3):
-        log.append(FORMATS[name]())
-    data = log.segments[0].path.read_bytes()
-    ends = [0]
-    for whole in iter_batches(data):
-        ends.append(ends[-1] + whole.size)
-    offsets = dict(zip(ends, [0, *(b.last_offset + 1 for b in iter_batches(data))], strict=True))
-    for cut in range(len(data) + 1):
-        directory = tmp_path / "cut-0"
-        shutil.copytree(original, directory)
-        path = directory / log.segments[0].path.name
-        path.write_bytes(data[:cut])
-        kept = max(end for end in ends if end <= cut)
-        for _ in range(2):  # the second recovery finds what the first has left
-            recovered = Log(directory, LogConfig(index_interval_bytes=60))
-            assert recovered.log_end_offset == offsets[kept]
-            assert path.read_bytes() == data[:kept]
-        shutil.rmtree(directory)
+from tests.storage.conftest import LogMaker, batch, read_all
 
 
 def test_a_flipped_bit_in_the_last_segment_ends_the_log_there(open_log: LogMaker) -> None:
