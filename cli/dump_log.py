@@ -14,7 +14,7 @@ PROGRESS_INTERVAL = 0.2  # seconds
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="FILE...")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="FILE...")
 @click.option("--files", "listed", metavar="FILE,FILE", default="", help="The same, as Kafka's tool takes it.")
 @click.option("--deep-iteration", is_flag=True, help="Show the records inside the batches.")
 @click.option("--print-data-log", is_flag=True, help="Show their keys and values too.")

@@ -17,7 +17,7 @@ INDEX, TIME_INDEX = ".index", ".timeindex"
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path, readable=False))
 @click.option(
     "--lookup", "wanted", type=int, metavar="OFFSET", help="Find this offset; in a .timeindex this timestamp."
 )

@@ -89,11 +89,16 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
         yield NoteEntry(f"Ignoring unknown file {path}")
         return
-    with path.open("rb") as file:
-        try:
+    try:
+        with path.open("rb") as file:
             yield from READERS[kind][options.view](file, path, options, findings)
-        except FileNotFoundError as error:
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename != str(path):
             yield DamageEntry(path, 0, f"{error.filename} is missing, beside which it makes sense")
+        elif options.verify:  # of many files; the others are checked all the same
+            yield DamageEntry(path, 0, f"cannot be read: {error.strerror}")
+        else:
+            raise
 
 
 def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:

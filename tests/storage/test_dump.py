@@ -1,5 +1,6 @@
 """The dump of a log's files: Kafka's lines, and damage named with its position."""
 
+import errno
 import json
 from collections.abc import Callable
 from itertools import accumulate
@@ -298,6 +299,27 @@ def test_offsets_that_do_not_grow(write: Write) -> None:
     shuffled = encode_batch([Record(400), Record(403), Record(402), Record(404)], keep_offsets=True)
     assert damages(write(shuffled, name=name)) == [(0, "offset 402 does not follow 403 in the batch")]
     assert damages(write(batch(400), name="copy.log")) == []
+
+
+def test_a_file_that_cannot_be_read_does_not_hide_the_others(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = write(batch(0))
+    write(batch(3), name="00000000000000000003.log")
+    open_file = Path.open
+
+    def fail(path: Path, *arguments: str) -> object:
+        if path == broken:
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return open_file(path, *arguments)
+
+    monkeypatch.setattr(Path, "open", fail)
+    damage, first, second, total = verified(tmp_path)
+    assert damage.line() == f"{broken}: damaged at position 0: cannot be read: Input/output error"
+    assert first.line().endswith("damage: 1") and second.line().endswith("no damage")
+    assert total.line().endswith("1 batches, 3 records, damage: 1")
+    with pytest.raises(OSError, match="Input/output"):
+        lines(broken)
 
 
 def test_an_index_whose_log_is_missing(write: Write) -> None:
