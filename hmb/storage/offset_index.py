@@ -21,6 +21,7 @@ import mmap
 import os
 import struct
 from bisect import bisect_right
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -43,6 +44,7 @@ class IndexFile:
     """
 
     ENTRY: ClassVar[struct.Struct]
+    FIRST_FIELD: ClassVar[struct.Struct]  # by which the entries grow
 
     def __init__(self, path: Path, base_offset: int) -> None:
         self.path = path
@@ -108,12 +110,20 @@ class IndexFile:
         return self._file
 
     def _fields(self, number: int) -> tuple[int, ...]:
-        end = (number + 1) * self.ENTRY.size
+        return self.ENTRY.unpack_from(self._mapped(number + 1), number * self.ENTRY.size)
+
+    def _mapped(self, entries: int) -> mmap.mmap:
+        """The file with at least so many entries."""
         view = self._map
-        if view is None or len(view) < end:
-            with open_file(self.path) as file:
+        if view is None or len(view) < entries * self.ENTRY.size:
+            with NAMES, self.path.open("rb") as file:
                 view = self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return self.ENTRY.unpack_from(view, end - self.ENTRY.size)
+        return view
+
+    def _key(self, entries: int) -> Callable[[int], int]:
+        """The first field of an entry by its number, for a binary search: nothing else is unpacked."""
+        view, unpack, size = self._mapped(entries), self.FIRST_FIELD.unpack_from, self.ENTRY.size
+        return lambda number: unpack(view, number * size)[0]
 
 
 class OffsetPosition(NamedTuple):
@@ -125,6 +135,7 @@ class OffsetIndex(IndexFile):
     """`.index`: entries of 8 bytes, `relative offset: int32, position: int32`."""
 
     ENTRY = struct.Struct(">ii")
+    FIRST_FIELD = struct.Struct(">i")
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
@@ -151,7 +162,8 @@ class OffsetIndex(IndexFile):
         last = self._last
         if offset >= last.offset:  # consumers that keep up read here
             return last
-        number = bisect_right(range(self.entries), offset, key=lambda i: self[i].offset) - 1
+        entries = self.entries
+        number = bisect_right(range(entries), offset - self.base_offset, key=self._key(entries)) - 1 if entries else -1
         return self[number] if number >= 0 else OffsetPosition(self.base_offset, 0)
 
     def clear(self) -> None:

@@ -32,6 +32,7 @@ class TimeIndex(IndexFile):
     """`.timeindex`: entries of 12 bytes, `timestamp: int64, relative offset: int32`; timestamps and offsets grow."""
 
     ENTRY = struct.Struct(">qi")
+    FIRST_FIELD = struct.Struct(">q")
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
@@ -57,7 +58,8 @@ class TimeIndex(IndexFile):
 
     def lookup(self, timestamp: int) -> int:
         """An offset at or before the first record that is not older than `timestamp`.  O(log entries)."""
-        number = bisect_left(range(self.entries), timestamp, key=lambda i: self[i].timestamp) - 1
+        entries = self.entries
+        number = bisect_left(range(entries), timestamp, key=self._key(entries)) - 1 if entries else -1
         return self[number].offset if number >= 0 else self.base_offset
 
     def clear(self) -> None:

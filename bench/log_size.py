@@ -1,0 +1,96 @@
+"""What an append and a read cost when the log is small and when it is large.
+
+    python -m hmb.bench.log_size                # a log of 10 MB and one of 10 GB (sparse: it takes little disk)
+
+Each log has ten segments of batches of 64 KB, of which only the headers were written: a broker looks at nothing else
+to look up, to read and to append.  The reads go to offsets by chance; the fastest of several rounds counts.  Goal: the
+large log is no slower, but for some ten more steps of a binary search, and for headers and indexes that leave the
+processor's caches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hmb.records import Record, TimestampType, encode_batch
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+from hmb.storage.segment import Segment
+
+SEGMENTS = 10
+ROUNDS = 7
+CALLS = 2_000  # in a round
+RECORDS = 10  # in a batch
+BATCH_BYTES = 65_536
+CONFIG = LogConfig()
+NOW = 1_700_000_000_000  # ms
+
+
+def batch_at(offset: int) -> bytes:
+    records = [Record(i, NOW, None, bytes(100), (), TimestampType.CREATE_TIME) for i in range(RECORDS)]
+    return encode_batch(records, base_offset=offset)
+
+
+def make(directory: Path, size: int) -> Log:
+    """A log of `size` bytes."""
+    base_offset = 0
+    for _ in range(SEGMENTS):
+        base_offset = _fill(Segment(directory, base_offset, CONFIG), size // SEGMENTS // BATCH_BYTES)
+    return Log(directory, CONFIG, clean=True, recovery_point=base_offset)
+
+
+def _fill(segment: Segment, batches: int) -> int:
+    """Headers of batches, holes for their records, and an index entry each; returns the next offset."""
+    offset, rest_of_header = segment.base_offset, batch_at(0)[12:61]
+    segment.file.truncate(batches * BATCH_BYTES)
+    for number in range(batches):
+        header = struct.pack(">qi", offset, BATCH_BYTES - 12) + rest_of_header
+        os.pwrite(segment.file.fileno(), header, number * BATCH_BYTES)
+        if number:
+            segment.offset_index.append(offset + RECORDS - 1, number * BATCH_BYTES)
+        offset += RECORDS
+    segment.max_timestamp, segment.offset_of_max_timestamp = NOW, segment.base_offset
+    segment.close()
+    return offset
+
+
+def fastest(call: Callable[[], object]) -> float:
+    """us a call."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        best = min(best, time.perf_counter() - start)
+    return best / CALLS * 1e6
+
+
+def measure(size: int) -> str:
+    with tempfile.TemporaryDirectory(prefix="hmb-log-size-") as temporary:
+        directory = Path(temporary) / "events-0"
+        directory.mkdir()
+        log = make(directory, size)
+        choose, end = random.Random(0), log.log_end_offset
+        batch = memoryview(batch_at(0))
+        read = fastest(lambda: log.read(choose.randrange(end), 100_000))
+        tail = fastest(lambda: log.read(log.log_end_offset - 1, 100_000))
+        append = fastest(lambda: log.append(batch))
+        return f"{size / 1e6:>8.0f} MB: read {read:5.1f} us, read at the end {tail:5.1f} us, append {append:5.1f} us"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Append to and read from a small and a large log.")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[10**7, 10**10], help="bytes")
+    for size in parser.parse_args(arguments).sizes:
+        print(measure(size), flush=True)
+
+
+if __name__ == "__main__":
+    main()
