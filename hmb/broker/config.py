@@ -73,14 +73,15 @@ class BrokerConfig:
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
         """Settings from name=value pairs; unknown names are left out (see `unknown_names`).  Raises ConfigError."""
         values: dict[str, object] = {}
-        topic_values: dict[str, str] = {}
-        for name, text in properties.items():
-            name = ALIASES.get(name, name)
+        log_values: dict[str, Any] = {}
+        for given, text in properties.items():  # what is wrong is told under the name that was given
+            name = ALIASES.get(given, given)
             if name in LOG_DEFAULTS:
-                topic_values[LOG_DEFAULTS[name]] = text
+                key = TOPIC_KEYS[LOG_DEFAULTS[name]]
+                log_values[key.name] = parse_value(given, text, key)
             elif name in BROKER_KEYS:
-                values[BROKER_KEYS[name].name] = parse_value(name, text, BROKER_KEYS[name])
-        return cls(**values, log=log_config(topic_values, LogConfig()))  # type: ignore[arg-type]
+                values[BROKER_KEYS[name].name] = parse_value(given, text, BROKER_KEYS[name])
+        return cls(**values, log=LogConfig(**log_values))  # type: ignore[arg-type]
 
 
 BROKER_KEYS = {f.metadata["name"]: f for f in dataclasses.fields(BrokerConfig) if f.metadata}

@@ -31,7 +31,9 @@ def test_says_its_address_and_ends_cleanly(run: Hmb, tmp_path: Path, sent: signa
 
 def test_settings_and_who_wins(run: Hmb, tmp_path: Path) -> None:
     properties = tmp_path / "server.properties"
-    properties.write_text(f"num.partitions=2\nlog.dirs={tmp_path}/data\nlisteners=PLAINTEXT://127.0.0.1:1\nnum.partitoins=9\n")
+    properties.write_text(
+        f"num.partitions=2\nlog.dirs={tmp_path}/data\nlisteners=PLAINTEXT://127.0.0.1:1\nnum.partitoins=9\n"
+    )
     environment = os.environ | {"HMB_NUM_PARTITIONS": "3", "HMB_LOG_SEGMENT_BYTES": "5000"}
     process = start(
         *("broker", "--config", str(properties), "-X", "num.partitions=4", "--port", "0", "--json"), env=environment
@@ -44,6 +46,22 @@ def test_settings_and_who_wins(run: Hmb, tmp_path: Path) -> None:
     process.terminate()
     warning = process.communicate(timeout=5)[1]
     assert warning == b"hmb: unknown setting 'num.partitoins', did you mean 'num.partitions'?\n"
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [
+        ("HMB_LOG_SEGMENT_BYTES", "log.segment.bytes"),
+        ("HMB_NUM_PARTITIONS", "num.partitions"),
+        ("HMB_NODE_ID", "node.id"),
+    ],
+)
+def test_a_bad_value_is_told_under_the_name_that_was_given(
+    run: Hmb, monkeypatch: pytest.MonkeyPatch, variable: str, name: str
+) -> None:
+    monkeypatch.setenv(variable, "abc")
+    result = run("broker", "--port", "0", exit_code=1)
+    assert result.stderr == f"hmb: {name}=abc: must be a whole number\n"
 
 
 def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
