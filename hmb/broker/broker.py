@@ -85,7 +85,7 @@ class Broker:
             config=self._config,
             cluster_id=self._logs.cluster_id,
             topics=Topics(self._logs, self._config),
-            producer_ids=ProducerIds(directory / "producer-ids"),
+            producer_ids=ProducerIds(directory / "producer-ids", self._logs.highest_producer_id()),
             stop=self._stop,
         )
         self._start_housekeeping(self._logs)

@@ -1,27 +1,28 @@
 """The topics of a broker: names, ids, partitions, settings.
 
-A topic is what its partitions' directories say (storage/log_manager.py); only its settings need a file of their own,
-`topic-configs.json` in the data directory: `{"topic": {"segment.bytes": "1048576"}}`, with what differs from the
-broker's defaults.  It is written before the first directory, so that no log is ever opened with other settings than its
-topic's.
+A topic is a name, an id and its partitions' logs.  The logs are found by their directories (storage/log_manager.py),
+the settings in `topics.json` (topic_store.py), which also makes creation and deletion happen whole or not at all.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
+import logging
 import re
 import threading
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hmb.broker.config import BrokerConfig, ConfigError, log_config
+from hmb.broker.topic_store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.checkpoints import TopicPartition, encode_uuid
-from hmb.storage.files import replace_file
+from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import DataDirectoryError, LogManager
+from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, LogManager
 
+LOGGER = logging.getLogger(__name__)
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NO_ID = uuid.UUID(int=0)
 MAX_PARTITIONS = 10_000  # of one topic: each is a directory, and one request could ask for 2^31
@@ -42,20 +43,47 @@ class Topics:
         """Open all logs of the directory.  Raises DataDirectoryError."""
         self._logs = logs
         self._config = config
-        self._lock = (
-            threading.Lock()
-        )  # guards the two tables and the settings file; the log manager's lock is taken under it
-        self._configs_path = logs.directory / "topic-configs.json"
-        configs = self._read_configs()
+        # Guards the two tables and the store; the log manager's lock is taken under it.
+        self._lock = threading.Lock()
+        self._store = TopicStore(logs.directory / "topics.json")
+        stored = self._store.read()
+        logs.load(self._log_configs(stored), log_config(ADOPTED, config.log))
         try:
-            log_configs = {name: log_config(values, config.log) for name, values in configs.items()}
-        except ConfigError as error:
-            raise DataDirectoryError(f"{self._configs_path}: {error}") from error
-        logs.load(log_configs, config.log)
-        self._by_name = {name: Topic(name, id, configs=configs.get(name, {})) for name, id in logs.topic_ids().items()}
+            self._finish_what_was_begun(stored)
+        except OSError as error:
+            raise DataDirectoryError(f"cannot make or delete topics in {logs.directory}: {error}") from error
+        ids = logs.topic_ids()
+        self._by_name = {name: Topic(name, ids[name], configs=stored[name].configs) for name in ids}
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
         for name, log in logs.items():
             self._by_name[name.topic].partitions[name.partition] = log
+
+    def _log_configs(self, stored: Mapping[str, StoredTopic]) -> dict[str, LogConfig]:
+        try:
+            return {name: log_config(topic.configs, self._config.log) for name, topic in stored.items()}
+        except ConfigError as error:
+            raise DataDirectoryError(f"{self._store.path}: {error}") from error
+
+    def _finish_what_was_begun(self, stored: dict[str, StoredTopic]) -> None:
+        """Delete and make what a crash has left half done; take in the topics of another broker."""
+        before = dict(stored)
+        ids = self._logs.topic_ids()
+        for name, topic in before.items():
+            present = {found for found, _ in self._logs.items() if found.topic == name}
+            wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
+            if topic.deleting:
+                for found in present:
+                    self._logs.delete(found)
+                del stored[name]
+            elif wanted - present:
+                LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
+                config = log_config(topic.configs, self._config.log)
+                self._logs.create_all(sorted(wanted - present), config, ids.get(name) or uuid.uuid4())
+        for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
+            LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until it is told", name)
+            stored[name] = StoredTopic(0, dict(ADOPTED))
+        if stored != before:
+            self._store.write(stored)
 
     def all(self) -> list[Topic]:
         """In the order of their names."""
@@ -109,33 +137,41 @@ class Topics:
             topic = Topic(name, uuid.uuid4(), configs=configs)
             if validate_only:
                 return topic
+            names = [TopicPartition(name, number) for number in range(partitions)]
             try:
-                if configs:
-                    self._write_configs({**self._topic_configs(), name: configs})
-                names = [TopicPartition(name, number) for number in range(partitions)]
+                self._store.write({**self._stored(), name: StoredTopic(partitions, configs)})
                 topic.partitions.update(enumerate(self._logs.create_all(names, settings, topic.id)))
             except OSError as error:
+                self._undo_creation(names)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make topic {name!r}: {error}") from error
             self._by_name[name] = self._by_id[topic.id] = topic
             return topic
 
+    def _undo_creation(self, names: list[TopicPartition]) -> None:
+        with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
+            for name in names:
+                self._logs.delete(name)
+            self._store.write(self._stored())
+
     def delete(self, topic: Topic) -> None:
-        """Delete a topic with all its records.  Raises KAFKA_STORAGE_ERROR."""
+        """Delete a topic with all its records.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
         with self._lock:
-            self._by_name.pop(topic.name, None)
-            self._by_id.pop(topic.id, None)
+            if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
             try:
+                stored = self._stored()
+                self._store.write({**stored, topic.name: replace(stored[topic.name], deleting=True)})
+                del self._by_name[topic.name], self._by_id[topic.id]
                 for number in topic.partitions:
                     self._logs.delete(TopicPartition(topic.name, number))
-                if topic.configs:
-                    self._write_configs(self._topic_configs())
+                self._store.write(self._stored())
             except OSError as error:
                 raise KafkaError(
                     ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}"
                 ) from error
 
     def _check_name(self, name: str) -> None:
-        if name in (".", "..") or not LEGAL_NAME.fullmatch(name):
+        if name in (".", "..", KAFKA_METADATA_TOPIC) or not LEGAL_NAME.fullmatch(name):
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
                 f"{name[:300]!r} is no topic name: 1 to 249 letters, digits, '.', '_' or '-', and not '.' or '..'",
@@ -148,20 +184,10 @@ class Topics:
             if other.replace(".", "_") == metric_name:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with {other!r}")
 
-    def _topic_configs(self) -> dict[str, dict[str, str]]:
-        return {topic.name: topic.configs for topic in self.all() if topic.configs}
+    def _stored(self) -> dict[str, StoredTopic]:
+        return {name: StoredTopic(_count(topic.partitions), topic.configs) for name, topic in self._by_name.items()}
 
-    def _read_configs(self) -> dict[str, dict[str, str]]:
-        if not self._configs_path.exists():
-            return {}
-        try:
-            configs = json.loads(self._configs_path.read_text(encoding="utf-8"))
-            return {topic: {name: str(value) for name, value in values.items()} for topic, values in configs.items()}
-        except (OSError, ValueError, AttributeError) as error:
-            raise DataDirectoryError(
-                f"cannot read {self._configs_path}: {error}; with other settings logs might be deleted: put the file "
-                "back from a copy, or write {} into it to have the broker's defaults for all topics"
-            ) from error
 
-    def _write_configs(self, configs: Mapping[str, Mapping[str, str]]) -> None:
-        replace_file(self._configs_path, json.dumps(configs, indent=2, sort_keys=True) + "\n")
+def _count(partitions: Mapping[int, Log]) -> int:
+    """How many partitions; 0 where some numbers are missing, as in a directory of one broker of several."""
+    return len(partitions) if partitions.keys() == set(range(len(partitions))) else 0

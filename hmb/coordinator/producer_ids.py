@@ -24,8 +24,10 @@ BLOCK_SIZE = 1000
 class ProducerIds:
     """Gives out producer ids; the file holds the first id that is not reserved, as decimal text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, highest_in_use: int = -1) -> None:
+        """`highest_in_use`: ids up to it stand in logs, even where the file is lost or another broker gave them out."""
         self._path = path
+        self._highest_in_use = highest_in_use
         self._lock = threading.Lock()  # guards the two numbers
         self._next = self._reserved = 0
 
@@ -40,6 +42,7 @@ class ProducerIds:
     def _reserve(self) -> None:
         try:
             start = self._read() if self._path.exists() else 0
+            start = max(start, self._highest_in_use + 1)
             replace_file(self._path, str(start + BLOCK_SIZE))
         except OSError as error:
             raise KafkaError(

@@ -102,8 +102,10 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
 
 
 def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
+    if not set(work.segments) <= set(log.segments):
+        return work.first_dirty  # some were deleted since they were looked at; the next round will look again
     transactions = Transactions()
-    end = _find_transactions(work, transactions)
+    end = _find_transactions(work, transactions, throttle)
     map = OffsetMap(max_memory)
     for batch in _batches(work.dirty, throttle):
         if batch.last_offset < work.first_dirty:
@@ -120,9 +122,10 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
     return map.end_offset
 
 
-def _find_transactions(work: Cleanable, transactions: Transactions) -> int:
+def _find_transactions(work: Cleanable, transactions: Transactions, throttle: Throttle) -> int:
     """Look at all headers; returns the offset of the first record of a transaction that is still open."""
     for segment in work.segments:
+        throttle.spend(0)
         for position, batch in segment.batches(0, segment.size):
             if batch.is_transactional:
                 transactions.note(segment.whole(position, batch) if batch.is_control else batch)
@@ -200,7 +203,8 @@ class Cleaner:
         self._stop = stop
         self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
         self._first_dirty = self._read_checkpoint()
-        self._given_up: set[TopicPartition] = set()  # logs that could not be compacted: said once, not every 15 s
+        self._uncleanable: set[Log] = set()  # damaged ones: said once, not every 15 s
+        self._seen: dict[TopicPartition, Log] = {}
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
         try:
@@ -214,8 +218,13 @@ class Cleaner:
         now = now_ms()
         work = []
         for name, log in self._logs.items():
-            if log.config.compacts and name not in self._given_up:
-                found = cleanable(log, self._first_dirty.get(name, 0), now)
+            if self._seen.setdefault(name, log) is not log:  # the topic was made again under the old name
+                self._first_dirty.pop(name, None)
+                self._uncleanable.discard(self._seen[name])
+                self._seen[name] = log
+            if log.config.compacts and log not in self._uncleanable:
+                first_dirty = self._first_dirty.get(name, 0)
+                found = cleanable(log, first_dirty if first_dirty <= log.log_end_offset else 0, now)
                 if found is not None:
                     work.append((found.dirty_ratio, name, log, found))
         for _, name, log, found in sorted(work, key=lambda entry: entry[0], reverse=True):
@@ -229,6 +238,8 @@ class Cleaner:
             checkpoints.write_offsets(self._checkpoint, offsets)
         except Stopped:
             LOGGER.info("%s: compaction given up, the broker stops", name)
-        except (OSError, KafkaError) as error:
-            self._given_up.add(name)
-            LOGGER.error("%s cannot be compacted until the next start: %s", name, error)
+        except OSError as error:  # a full disk, say: the next run may do better
+            LOGGER.error("%s could not be compacted: %s", name, error)
+        except KafkaError as error:
+            self._uncleanable.add(log)
+            LOGGER.error("%s cannot be compacted: %s; `hmb dump-log --verify` tells more", name, error)

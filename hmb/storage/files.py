@@ -9,9 +9,14 @@ in it is acked.
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+
+# Held for a moment while a file is opened by its name or gets another name, so that a reader never opens a name
+# that has just gone, nor two of them the same file twice.
+NAMES = threading.Lock()
 
 
 class SharedFile(FileIO):

@@ -20,38 +20,30 @@ Source: thesis ch. 6.2 and 9.5; Kafka's `UnifiedLog`.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, Batch, RecordBatch, assign_offsets, iter_batches, parse_batch
-from hmb.records.filtering import keys_of
+from hmb.records import NO_TIMESTAMP, RecordBatch, assign_offsets, parse_batch
 from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
 from hmb.storage.loader import LoadedLog, load
-from hmb.storage.producer_state import EXPIRATION_MS, ProducedBatch, snapshot_path
+from hmb.storage.producer_state import EXPIRATION_MS, ProducedBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
+from hmb.storage.validation import check_batch, check_messages
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
 NO_PRODUCER = -1
-
-
-class InvalidRecords(KafkaError):
-    """Some records of a batch cannot be taken, so none is; says which, by their place in the batch from 0 on."""
-
-    def __init__(self, indexes: list[int], why: str) -> None:
-        super().__init__(ErrorCode.INVALID_RECORD, why)
-        self.indexes = indexes
-        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +95,8 @@ class Log:
         self.config = config
         self.leader_epoch = 0
         self._clock = clock
-        # Guards everything below; appends write under it, reads only look up the end under it.  Taken after
-        # _flush_lock.
+        # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
+        # Taken after cleanup_lock and _flush_lock.
         self._lock = threading.Lock()
         loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean)
         self._segments = loaded.segments
@@ -115,7 +107,8 @@ class Log:
         self.cleanup_lock = threading.Lock()
         self._deleted: deque[tuple[int, Segment]] = deque()  # with the time (ms) when their files go
         self.watchers = Watchers()  # of appends
-        self._failure: OSError | None = None
+        self._failure: OSError | None = None  # of a sync
+        self._refusal: KafkaError | None = None  # why nothing more is taken
         # Held during a sync: whoever waits for it finds that the next sync, or even the last one, was for him too.
         self._flush_lock = threading.Lock()
         self.recovery_point = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
@@ -142,6 +135,12 @@ class Log:
         return sum(segment.size for segment in self._segments)
 
     @property
+    def highest_producer_id(self) -> int:
+        """Of the idempotent producers that are remembered; -1 where there are none."""
+        with self._lock:
+            return self._producers.highest_id
+
+    @property
     def segments(self) -> Sequence[Segment]:
         return tuple(self._segments)
 
@@ -163,7 +162,7 @@ class Log:
     def _append_batch(self, records: memoryview) -> AppendResult:
         batch = parse_batch(records)
         assert isinstance(batch, RecordBatch)
-        self._check_batch(batch, len(records))
+        check_batch(batch, len(records), self.config)
         append_time = self._append_time()
         if append_time != NO_TIMESTAMP:
             batch = batch.with_log_append_time(append_time)
@@ -184,11 +183,7 @@ class Log:
         return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 
     def _append_messages(self, records: memoryview) -> AppendResult:
-        if len(records) > self.config.max_message_bytes:
-            for message in iter_batches(records):
-                self._check_size(message.size)
-        if self.config.compacts:
-            _check_keys(iter_batches(records))
+        check_messages(records, self.config)
         append_time = self._append_time()
         with self._lock:
             base_offset = self._end_offset
@@ -199,22 +194,6 @@ class Log:
             newest = TimestampOffset(assigned.max_timestamp, assigned.offset_of_max_timestamp)
             self._append_parts([assigned.data], first.last_offset, assigned.last_offset, newest)
         return AppendResult(base_offset, assigned.last_offset, append_time, self.log_start_offset)
-
-    def _check_batch(self, batch: RecordBatch, length: int) -> None:
-        self._check_size(batch.size)
-        batch.check()
-        batch.validate()
-        if self.config.compacts:
-            _check_keys([batch])
-        if batch.size != length:
-            raise KafkaError(ErrorCode.INVALID_RECORD, f"one batch of {batch.size} bytes expected, {length} bytes came")
-
-    def _check_size(self, size: int) -> None:
-        if size > self.config.max_message_bytes:
-            raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"batch of {size} bytes, max.message.bytes is {self.config.max_message_bytes}",
-            )
 
     def _append_time(self) -> int:
         return self._clock() if self.config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
@@ -227,6 +206,8 @@ class Log:
         newest: TimestampOffset,
     ) -> None:
         """Write, count on, wake the fetches that wait.  Under the lock."""
+        if self._refusal is not None:
+            raise self._refusal
         self._raise_if_failed()
         try:
             active = self._segments[-1]
@@ -238,11 +219,15 @@ class Log:
         self._end_offset = last_offset + 1
         self.watchers.wake_all()
 
+    def _write_snapshot(self) -> None:
+        self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
+        delete_old_snapshots(self.directory)
+
     def _roll(self) -> Segment:
         """Close the active segment and start the next one, at the log's end."""
         self._segments[-1].seal()
         self._producers.expire(self._clock() - EXPIRATION_MS)
-        self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
+        self._write_snapshot()
         segment = Segment(self.directory, self._end_offset, self.config)
         self._segments.append(segment)
         self._directory_synced = False
@@ -352,12 +337,12 @@ class Log:
 
     # -- disk
 
-    def flush(self, end_offset: int | None = None) -> None:
-        """Return once everything before `end_offset` (default: the log's end) is on disk.
+    def flush(self) -> None:
+        """Return once everything that is in the log now is on disk.
 
         After a sync has failed nobody knows what the disk holds, so the log takes nothing more: KAFKA_STORAGE_ERROR.
         """
-        wanted = self._end_offset if end_offset is None else end_offset
+        wanted = self._end_offset
         with self._flush_lock:
             self._raise_if_failed()
             if self.recovery_point >= wanted:
@@ -366,9 +351,10 @@ class Log:
                 reached = self._end_offset
                 unsynced = self._segments[max(0, self._segment_number(self.recovery_point)) :]
                 directory_synced, self._directory_synced = self._directory_synced, True
+            files = [segment.file for segment in unsynced]  # out of descriptors is no failed sync
             try:
-                for segment in unsynced:
-                    segment.flush()
+                for file in files:
+                    os.fdatasync(file.fileno())
                 if not directory_synced:
                     sync_directory(self.directory)
                     sync_directory(self.directory.parent)
@@ -391,20 +377,24 @@ class Log:
                 f"{self.directory} could not be synced ({self._failure}); mend the disk, restart",
             )
 
+    def refuse(self, reason: KafkaError) -> None:
+        """Take nothing more, for this reason: the log is closed or deleted."""
+        with self._lock:
+            self._refusal = reason
+
+    def moved(self, directory: Path) -> None:
+        """The directory has another name, as a deleted one has; with NAMES held."""
+        self.directory = directory
+        for segment in self.segments:
+            segment.moved(directory)
+
     def close(self) -> None:
-        """Sync all, leave a snapshot of the producers, let go of the files."""
+        """Take nothing more, sync all, leave a snapshot of the producers, let go of the files."""
+        self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         self.flush()
         with self._lock:
-            self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
+            self._write_snapshot()
             for segment in self._segments:
                 segment.close()
         for _, segment in self._deleted:
             segment.delete()
-
-
-def _check_keys(batches: Iterable[Batch]) -> None:
-    """A compacted log keeps the last record of each key, so each record needs one."""
-    keys = [key for batch in batches for _, key in keys_of(batch)]
-    keyless = [index for index, key in enumerate(keys) if key is None]
-    if keyless:
-        raise InvalidRecords(keyless, "a record of a compacted topic needs a key")

@@ -27,11 +27,11 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
-from hmb.storage.files import replace_file, sync_directory
+from hmb.storage.files import NAMES, replace_file, sync_directory
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
@@ -41,6 +41,7 @@ START_OFFSETS = "log-start-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
+LONGEST_IN_TRASH = 200  # characters of its name that a deleted directory keeps: a file name has 255 at most
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
 
 
@@ -60,7 +61,7 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._loaded = False
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_directory(directory)
             self._lock_file = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise DataDirectoryError(
@@ -133,6 +134,10 @@ class LogManager:
     def items(self) -> list[tuple[TopicPartition, Log]]:
         return sorted(self._logs.copy().items(), key=lambda item: item[0])
 
+    def highest_producer_id(self) -> int:
+        """Of the idempotent producers that the logs remember; -1 where there are none."""
+        return max((log.highest_producer_id for _, log in self.items()), default=-1)
+
     def topic_ids(self) -> dict[str, uuid.UUID]:
         """The id of each topic; a new one, written down, for logs that come from a broker without topic ids.
 
@@ -180,16 +185,20 @@ class LogManager:
             return list(made.values())
 
     def delete(self, name: TopicPartition) -> None:
-        """Forget a log and remove its files.  Raises OSError."""
+        """Forget a log and remove its directory, whatever is in it.  Raises OSError."""
         with self._lock:
-            log = self._logs.pop(name, None)
-            if log is None:
-                return
-            path = self._path(name)
-            trash = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DELETED}")
-            path.rename(trash)
-            sync_directory(self.directory)
-        shutil.rmtree(trash)
+            log, path = self._logs.get(name), self._path(name)
+            if log is not None:
+                log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
+            if path.exists():
+                trash = path.with_name(f"{path.name[:LONGEST_IN_TRASH]}.{uuid.uuid4().hex}{DELETED}")
+                with NAMES:
+                    path.rename(trash)
+                    if log is not None:
+                        log.moved(trash)
+                sync_directory(self.directory)
+                shutil.rmtree(trash)
+            self._logs.pop(name, None)
 
     def expire(self) -> None:
         """Delete the segments that need not be kept."""
@@ -250,6 +259,14 @@ class LogManager:
         cluster_id, directory_id = (checkpoints.encode_uuid(uuid.uuid4()) for _ in range(2))
         replace_file(path, f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n")
         return cluster_id
+
+
+def _make_directory(path: Path) -> None:
+    """With its parents; a power cut does not take them away again."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in missing:
+        sync_directory(each.parent)
 
 
 def newest_leader_epoch(segments: Sequence[Segment]) -> int:

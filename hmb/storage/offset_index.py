@@ -17,6 +17,7 @@ Source: thesis ch. 9.5.3 (storage format); Kafka's `OffsetIndex`.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import struct
@@ -26,7 +27,7 @@ from io import FileIO
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from hmb.storage.files import open_file
+from hmb.storage.files import NAMES, open_file
 
 
 class FoundIndex(NamedTuple):
@@ -101,7 +102,9 @@ class IndexFile:
         raise AssertionError("each index says what its entries look like")
 
     def _append(self, *fields: int) -> None:
-        os.pwrite(self._open().fileno(), self.ENTRY.pack(*fields), self.size)
+        written = os.pwrite(self._open().fileno(), self.ENTRY.pack(*fields), self.size)
+        if written < self.ENTRY.size:
+            raise OSError(errno.ENOSPC, "only a part of an index entry could be written", str(self.path))
         self.entries += 1
 
     def _open(self) -> FileIO:

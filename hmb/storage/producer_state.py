@@ -101,6 +101,10 @@ class ProducerState:
             producer = self._producers[producer_id] = Producer(epoch)
         producer.batches.append(batch)
 
+    @property
+    def highest_id(self) -> int:
+        return max(self._producers, default=-1)
+
     def last_offsets(self) -> frozenset[int]:
         """The last offset of each producer's last batch."""
         return frozenset(producer.batches[-1].last_offset for producer in self._producers.values() if producer.batches)
@@ -149,6 +153,12 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
     """The snapshots of a partition's directory with the offset up to which each tells, oldest first."""
     found: Iterable[Path] = directory.glob("*.snapshot")
     return sorted((int(path.stem), path) for path in found if path.stem.isdecimal() and path.stem.isascii())
+
+
+def delete_old_snapshots(directory: Path) -> None:
+    """Keep the newest two: the state before the end, and the one before it should that be damaged."""
+    for _, path in snapshots(directory)[:-2]:
+        path.unlink(missing_ok=True)
 
 
 def _snapshot_entry(producer_id: int, producer: Producer) -> bytes:

@@ -37,9 +37,9 @@ def _too_old(segments: Sequence[Segment], retention_ms: int, now: int) -> int:
     if retention_ms < 0:
         return 0
     for number, segment in enumerate(segments):
-        if not segment.size or now - _newest(segment) <= retention_ms:
+        if segment.size and now - _newest(segment) <= retention_ms:
             return number
-    return len(segments)
+    return len(segments) - _is_empty(segments[-1])
 
 
 def _too_many(segments: Sequence[Segment], retention_bytes: int) -> int:
@@ -48,9 +48,14 @@ def _too_many(segments: Sequence[Segment], retention_bytes: int) -> int:
         return 0
     for number, segment in enumerate(segments):
         surplus -= segment.size
-        if surplus < 0 or not segment.size:
+        if surplus < 0:
             return number
-    return len(segments)
+    return len(segments) - _is_empty(segments[-1])
+
+
+def _is_empty(active: Segment) -> bool:
+    """An empty active segment stays; any other empty one, left by compaction, goes with the rest."""
+    return not active.size
 
 
 def _newest(segment: Segment) -> int:

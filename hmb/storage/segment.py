@@ -27,7 +27,7 @@ from typing import NamedTuple
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.storage.config import LogConfig
-from hmb.storage.files import FileRegion, open_file, pread_fully, sync_directory
+from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
 from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Damage, checked_batches, end_of_whole_batches
 from hmb.storage.time_index import TimeIndex, TimestampOffset
@@ -67,9 +67,11 @@ class Segment:
 
     @property
     def file(self) -> FileIO:
-        if self._file is None:
-            self._file = open_file(self.path)
-        return self._file
+        file = self._file
+        if file is None:
+            with NAMES:
+                file = self._file = self._file or open_file(self.path)
+        return file
 
     def make(self) -> None:
         """Make the file now, not at the first append: its name alone tells where the log goes on.  Raises OSError."""
@@ -122,8 +124,11 @@ class Segment:
         if newest.timestamp > self.max_timestamp:
             self.max_timestamp, self.offset_of_max_timestamp = newest
         if self._bytes_since_index_entry > self._config.index_interval_bytes:
-            self.offset_index.append(first_batch_end, position)
-            self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
+            try:
+                self.offset_index.append(first_batch_end, position)
+                self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
+            except OSError as error:  # the batch is written; an index may lack entries, look-ups scan a little longer
+                LOGGER.warning("no index entry for offset %d: %s", first_batch_end, error)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 
@@ -206,12 +211,11 @@ class Segment:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
             end_offset, size = batch.last_offset + 1, position + batch.size
             newest = max(newest, batch.max_timestamp)
-            if self.first_timestamp is None:
-                self.first_timestamp = batch.max_timestamp
         if size != self.size or (entry.position and end_offset <= entry.offset):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {self.size}: not a whole batch")
         if newest != self.max_timestamp or self.offset_of_max_timestamp > end_offset:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.time_index.path.name} is not this log's, or ends early")
+        self.first_timestamp = next((first.max_timestamp for _, first in self.batches(0, self.size)), None)
         return end_offset
 
     def recover(self, following: int | None = None) -> Recovered:
@@ -294,7 +298,13 @@ class Segment:
         for holder in (self.offset_index, self.time_index, self):
             if holder.path.exists():
                 name = holder.path.name.removesuffix(old_suffix) + new_suffix
-                holder.path = holder.path.rename(holder.path.with_name(name))
+                with NAMES:
+                    holder.path = holder.path.rename(holder.path.with_name(name))
+
+    def moved(self, directory: Path) -> None:
+        """The directory has another name; with NAMES held."""
+        for holder in (self.offset_index, self.time_index, self):
+            holder.path = directory / holder.path.name
 
     def mark_deleted(self) -> None:
         """Rename the files so that no start finds the segment again."""

@@ -66,7 +66,9 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
         config = BrokerConfig.from_properties({name.replace("_", "."): value for name, value in properties.items()})
         logs = LogManager(tmp_path / "data")
         topics = Topics(logs, config)
-        context = BrokerContext(config, logs.cluster_id, topics, ProducerIds(tmp_path / "data" / "ids"), Stop())
+        context = BrokerContext(
+            config, logs.cluster_id, topics, ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()), Stop()
+        )
         opened.append(Asker(context, Dispatcher(context, LISTENER), logs))
         return opened[-1]
 

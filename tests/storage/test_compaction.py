@@ -26,8 +26,9 @@ from hmb.records import (
 from hmb.storage import swap
 from hmb.storage.cleaner import Cleanable, Cleaner, Stopped, Throttle, clean, cleanable
 from hmb.storage.config import LogConfig
-from hmb.storage.log import InvalidRecords, Log
+from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
+from hmb.storage.validation import InvalidRecords
 from tests.storage.conftest import read_all
 
 NO_LIMIT = Throttle(float("inf"), threading.Event())
@@ -295,3 +296,44 @@ def test_the_cleaner_works_off_all_logs_and_remembers_where_it_was(tmp_path: Pat
     keys = [[record.key for record in read_all(log)] for _, log in logs.items()]
     assert [len(each) for each in keys] == [80, 20, 20]  # compacted but for the active segment
     logs.close()
+
+
+def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
+    from uuid import uuid4
+
+    from hmb.storage.checkpoints import TopicPartition
+
+    logs, name = LogManager(tmp_path), TopicPartition("t", 0)
+    logs.load({}, CONFIG)
+    cleaner = Cleaner(logs, max_memory=1_000_000, rate=float("inf"), stop=threading.Event())
+    for rounds in (40, 20):
+        log = logs.create(name, CONFIG, uuid4())
+        fill(log, rounds)
+        cleaner.run()
+        assert len(read_all(log)) == 20  # the active segment's, and one of each key
+        logs.delete(name)
+    logs.close()
+
+
+def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
+    fill(log)
+    work = cleanable(log, 0, 0)
+    assert work is not None
+    log.delete_records(log.segments[2].base_offset)
+    log.expire()
+    before = [record.offset for record in read_all(log)]
+    assert clean(log, work, max_memory=1_000_000, now=0, throttle=NO_LIMIT) == 0
+    assert [record.offset for record in read_all(log)] == before
+
+
+def test_empty_segments_do_not_stop_retention(directory: Path) -> None:
+    from dataclasses import replace
+
+    log = Log(
+        directory, replace(CONFIG, cleanup_policy="compact,delete", retention_ms=1_000), clean=True, clock=lambda: 9_000
+    )
+    fill(log)
+    compact(log)
+    assert log.segments[0].size == 0
+    assert log.expire() > 1
+    assert log.log_start_offset == log.log_end_offset

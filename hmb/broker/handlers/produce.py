@@ -18,7 +18,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.records import RecordBatch, parse_batch
 from hmb.records.compression import Codec
-from hmb.storage.log import AppendResult, InvalidRecords, Log
+from hmb.storage.log import AppendResult, Log
+from hmb.storage.validation import InvalidRecords
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse

@@ -1,0 +1,184 @@
+"""Topics: made and deleted whole or not at all, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log_manager import DataDirectoryError, LogManager
+from tests.broker.conftest import Asker
+from tests.storage.conftest import batch, read_all
+
+MakeAsker = Callable[..., Asker]
+
+
+class Crash(BaseException):
+    """kill -9: nothing after it happens."""
+
+
+def topics_of(ask: Asker) -> dict[str, list[int]]:
+    return {topic.name: sorted(topic.partitions) for topic in ask.broker.topics.all()}
+
+
+@pytest.mark.parametrize("made", [0, 1, 2])
+def test_a_topic_whose_creation_was_killed_is_complete_after_the_next_start(
+    make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch, made: int
+) -> None:
+    ask = make_asker()
+    mkdir, left = Path.mkdir, made
+
+    def crashing(path: Path, **options: int) -> None:
+        nonlocal left
+        if left == 0:
+            raise Crash
+        left -= 1
+        mkdir(path, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(Path, "mkdir", crashing)
+        ask.broker.topics.create("t", 3, {"segment.bytes": "1000"})
+    ask.close()
+    again = make_asker()
+    assert topics_of(again) == {"t": [0, 1, 2]}
+    assert again.broker.topics.log("t", again.broker.topics.all()[0].id, 2).config.segment_bytes == 1000
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+def test_a_topic_whose_deletion_was_killed_is_gone_after_the_next_start(
+    make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch, deleted: int
+) -> None:
+    ask = make_asker()
+    topic = ask.broker.topics.create("t", 3)
+    left, delete = deleted, LogManager.delete
+
+    def crashing(logs: LogManager, name: TopicPartition) -> None:
+        nonlocal left
+        if left == 0:
+            raise Crash
+        left -= 1
+        delete(logs, name)
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(LogManager, "delete", crashing)
+        ask.broker.topics.delete(topic)
+    ask.close()
+    again = make_asker()
+    assert topics_of(again) == {}
+    assert again.broker.topics.create("t", 1).partitions[0].log_end_offset == 0
+
+
+def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = make_asker()
+
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(KafkaError) as error:
+        patch.setattr("hmb.storage.checkpoints.write_leader_epoch", full_disk)
+        ask.broker.topics.create("t", 3)
+    assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert topics_of(ask) == {}
+    ask.broker.topics.create("t", 2)
+    ask.close()
+    assert topics_of(make_asker()) == {"t": [0, 1]}
+
+
+def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
+    ask = make_asker()
+    ask.broker.topics.delete(ask.broker.topics.create("t", 1, {"retention.ms": "1"}))
+    ask.broker.topics.create("t", 1)
+    ask.close()
+    assert make_asker().broker.topics.all()[0].configs == {}
+
+
+def test_deleting_what_was_deleted_does_not_hit_the_next_topic_of_that_name(ask: Asker) -> None:
+    topics = ask.broker.topics
+    old = topics.create("t", 1)
+    topics.delete(old)
+    new = topics.create("t", 1)
+    with pytest.raises(KafkaError) as error:
+        topics.delete(old)
+    assert error.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert topics.get("t") is new
+
+
+def test_a_produce_that_still_holds_a_deleted_log_writes_nothing_into_its_successor(ask: Asker) -> None:
+    topics = ask.broker.topics
+    old = topics.create("t", 1).partitions[0]
+    topics.delete(topics.all()[0])
+    new = topics.create("t", 1).partitions[0]
+    new.append(batch(2))
+    with pytest.raises(KafkaError) as error:
+        old.append(batch(1))
+    assert error.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [record.offset for record in read_all(new)] == [0, 1]
+
+
+def test_a_topic_with_the_longest_name_can_be_deleted(ask: Asker) -> None:
+    name = "x" * 249
+    ask.broker.topics.delete(ask.broker.topics.create(name, 1))
+    assert topics_of(ask) == {}
+    assert not [path for path in ask.logs.directory.iterdir() if path.is_dir()]
+
+
+def test_the_log_of_a_kraft_controller_is_no_topic(ask: Asker) -> None:
+    with pytest.raises(KafkaError) as error:
+        ask.broker.topics.create("__cluster_metadata", 1)
+    assert error.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_topics_of_another_broker_keep_all_their_records(make_asker: MakeAsker, tmp_path: Path) -> None:
+    ask = make_asker()
+    ask.broker.topics.create("theirs", 2)
+    ask.close()
+    (tmp_path / "data" / "topics.json").unlink()
+    shutil.rmtree(tmp_path / "data" / "theirs-0")  # another broker of the cluster had that one
+    for name in ("ours", "ours too"):
+        again = make_asker()
+        theirs = again.broker.topics.get("theirs")
+        assert theirs is not None and sorted(theirs.partitions) == [1]
+        config = theirs.partitions[1].config
+        assert (config.retention_ms, config.retention_bytes) == (-1, -1)
+        again.broker.topics.create(name.replace(" ", "-"), 1)
+        again.close()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"t": 1}', '{"t": {"partitions": "x", "configs": {}, "deleting": false}}'])
+def test_a_damaged_list_of_topics_is_named(make_asker: MakeAsker, tmp_path: Path, text: str) -> None:
+    make_asker().close()
+    (tmp_path / "data" / "topics.json").write_text(text)
+    with pytest.raises(DataDirectoryError, match=r"topics\.json"):
+        make_asker()
+
+
+def test_the_list_of_topics_is_json_for_people(ask: Asker) -> None:
+    ask.broker.topics.create("t", 2, {"segment.bytes": "1000"})
+    text = (ask.logs.directory / "topics.json").read_text()
+    assert json.loads(text) == {"t": {"partitions": 2, "configs": {"segment.bytes": "1000"}, "deleting": False}}
+
+
+def test_a_log_that_is_closed_takes_nothing_more(make_asker: MakeAsker) -> None:
+    ask = make_asker()
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    log.append(batch(1))
+    ask.close()
+    with pytest.raises(KafkaError) as error:
+        log.append(batch(1))
+    assert error.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert make_asker().broker.topics.all()[0].partitions[0].log_end_offset == 1
+
+
+def test_producer_ids_that_stand_in_logs_are_not_given_out_again(make_asker: MakeAsker, tmp_path: Path) -> None:
+    ask = make_asker()
+    ask.broker.topics.create("t", 1).partitions[0].append(
+        batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0)
+    )
+    ask.close()
+    assert make_asker()(InitProducerIdRequest(transactional_id=None), 4).producer_id > 4_321
