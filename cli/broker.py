@@ -6,7 +6,6 @@ and the options that have a name of their own. SIGTERM and Ctrl-C stop the broke
 
 import logging
 import os
-import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
+
 from .common import CliError, json_option, name_value, print_json
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
-
-DEFAULT_HOST, DEFAULT_PORT, DEFAULT_DATA_DIR = "127.0.0.1", 9092, "hmb-data"
 
 
 @click.command()
@@ -47,10 +46,14 @@ def command(
     Prints its address on standard output once it accepts connections.
     """
     from hmb.broker.config import environment_properties, unknown_names
+    from hmb.storage.properties import PropertiesError, read_properties
 
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    properties = read_properties(Path(config)) if config else {}
+    try:
+        properties = read_properties(Path(config)) if config else {}
+    except PropertiesError as error:
+        raise CliError(str(error)) from error
     properties |= environment_properties(os.environ)
     properties |= dict(settings)
     for warning in unknown_names(properties):
@@ -99,20 +102,3 @@ def running_broker(data_dir: Path, host: str, port: int, properties: dict[str, s
         yield broker
     finally:
         broker.stop()
-
-
-def read_properties(path: Path) -> dict[str, str]:
-    """A Java properties file: name=value or name: value, # and ! for comments, a backslash at the end to go on."""
-    properties: dict[str, str] = {}
-    text = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
-        if not line or line[0] in "#!":
-            continue
-        name, separator, value = line.partition("=")
-        if not separator:
-            name, separator, value = line.partition(":")
-        if not separator:
-            raise CliError(f"{path}, line {number}: {line!r} is not of the form name=value")
-        properties[name.strip()] = value.strip()
-    return properties

@@ -11,8 +11,9 @@ import sys
 
 import click
 
+from hmb.defaults import DEFAULT_SERVER
+
 ERROR, NOT_FOUND, UNREACHABLE, DAMAGE = 1, 3, 4, 5
-DEFAULT_SERVER = "127.0.0.1:9092"
 
 
 class CliError(Exception):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.storage.config import MIB, LogConfig
 
 LOG_DEFAULTS = {
@@ -50,9 +51,9 @@ class BrokerConfig:
 
     # fmt: off
     broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0)
-    listeners: str             = _key("listeners", "PLAINTEXT://127.0.0.1:9092", "where to listen: NAME://host:port")
+    listeners: str             = _key("listeners", f"PLAINTEXT://{DEFAULT_SERVER}", "where to listen: NAME://host:port")
     advertised_listeners: str  = _key("advertised.listeners", "", "what clients are told to connect to")
-    log_dirs: str              = _key("log.dirs", "hmb-data", "the data directory (one)")
+    log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)")
     num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1)
     auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
     request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1)

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
+from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
-
-DEFAULT_PORT = 9092
 
 
 class Node(NamedTuple):
@@ -58,7 +57,7 @@ def _parse_server(address: str) -> Node:
         host, port = address, str(DEFAULT_PORT)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ValueError(f"{address!r} is not an address: write host:port, for example 127.0.0.1:{DEFAULT_PORT}")
+        raise ValueError(f"{address!r} is not an address: write host:port, for example {DEFAULT_SERVER}")
     return Node(host, int(port))
 
 

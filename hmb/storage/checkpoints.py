@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.storage.files import replace_file
+from hmb.storage.properties import PropertiesError, read_properties
 
 VERSION_LINE = "0"
 
@@ -62,19 +63,12 @@ def write_leader_epoch(directory: Path, epoch: int, start_offset: int) -> None:
     _write_checkpoint(directory / "leader-epoch-checkpoint", [f"{epoch} {start_offset}"])
 
 
-def read_properties(path: Path) -> dict[str, str]:
-    """A Java properties file of `name=value` lines; `#` and `!` start a comment."""
-    properties = {}
-    for line in _read_lines(path):
-        name, separator, value = line.strip().partition("=")
-        if separator and not name.startswith(("#", "!")):
-            properties[name.strip()] = value.strip()
-    return properties
-
-
 def read_cluster_id(path: Path) -> str:
     """Whose directory this is; "" where a broker before 0.10 has written meta.properties.  Raises DamagedStateFile."""
-    properties = read_properties(path)
+    try:
+        properties = read_properties(path)
+    except PropertiesError as error:
+        raise DamagedStateFile(str(error)) from None
     version, cluster_id = properties.get("version"), properties.get("cluster.id", "")
     if version not in ("0", "1") or (version == "1" and not cluster_id):
         raise DamagedStateFile(f"{path}: no 'version=0' or 'version=1' with a 'cluster.id'")

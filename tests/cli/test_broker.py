@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hmb.cli.broker import read_properties
-from hmb.cli.common import CliError
-
 from .conftest import Hmb, start
 
 
@@ -90,15 +87,8 @@ def test_a_data_directory_that_is_a_file(run: Hmb, tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_properties_as_java_writes_them(tmp_path: Path) -> None:
+def test_a_file_that_is_no_properties_file(run: Hmb, tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
-    path.write_text("# comment\n! comment\n\n a = b=c \nlisteners=PLAINTEXT://:1,\\\n  SSL://:2\nd: e\nempty=\n")
-    expected = {"a": "b=c", "listeners": "PLAINTEXT://:1,SSL://:2", "d": "e", "empty": ""}
-    assert read_properties(path) == expected
-
-
-def test_a_line_that_is_no_property(tmp_path: Path) -> None:
-    path = tmp_path / "server.properties"
-    path.write_text("a=b\nnonsense\n")
-    with pytest.raises(CliError, match=r"server.properties, line 2: 'nonsense' is not of the form name=value"):
-        read_properties(path)
+    path.write_text("a=b\nnum.partitions=\\u12\n")
+    result = run("broker", "--config", str(path), exit_code=1)
+    assert result.stderr == f"hmb: {path}, line 2: \\u without four hexadecimal digits\n"

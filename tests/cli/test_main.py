@@ -23,7 +23,7 @@ import sys
 from hmb.cli.main import main
 main(["--help"], standalone_mode=False)
 names = [name for name in sys.modules if not name.startswith("hmb.cli")]
-heavy = [name for name in names if name.startswith(("hmb.", "rich", "cramjam"))]
+heavy = [name for name in names if name.startswith(("hmb.", "rich", "cramjam")) and name != "hmb.defaults"]
 sys.exit(f"imported: {heavy}" if heavy else 0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -58,9 +58,7 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
         (["produce", "t", "--json"], b'{"value": "\xff"}\n', 1, "hmb: standard input, line 1: "),
     ],
 )
-def test_with_a_broker(
-    run: Hmb, servers: str, arguments: list[str], stdin: str, exit_code: int, message: str
-) -> None:
+def test_with_a_broker(run: Hmb, servers: str, arguments: list[str], stdin: str, exit_code: int, message: str) -> None:
     result = run(*arguments, "-b", servers, stdin=stdin, exit_code=exit_code)
     assert message in result.stderr
     assert result.stdout == ""
