@@ -6,11 +6,13 @@ per partition, the id of its leader. From then on it talks to those addresses, t
 whatever it was told first.
 
 `Cluster` keeps the last answer until somebody says that it is out of date. It also holds the one connection for
-requests that any broker answers. A lock guards both, so that all threads of a producer may ask.
+requests that any broker answers. A lock guards both, so that all threads of a producer may ask; a thread that waits
+for its turn longer than a request can take gives up as if no broker had answered.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -68,7 +70,7 @@ class Cluster:
         self._bootstrap = parse_servers(bootstrap_servers)
         self._client_id = client_id
         self._timeout = timeout
-        self._lock = threading.Lock()  # guards all below; held while a request is under way; taken last
+        self._lock = threading.Lock()  # guards all below; held while a request is under way; taken last, by `_alone`
         self._connection: Connection | None = None
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
@@ -86,7 +88,7 @@ class Cluster:
 
     def topic(self, name: str, *, create: bool = False) -> Topic:
         """What is known about a topic; asks if nothing is. `create` lets a broker that does so create it."""
-        with self._lock:
+        with self._alone():
             known = self._topics.get(name)
             if known is None or name in self._old or None in known.leaders.values():
                 known = self._refresh(name, create)
@@ -94,7 +96,7 @@ class Cluster:
 
     def topics(self) -> list[Topic]:
         """All topics, by name; asks anew."""
-        with self._lock:
+        with self._alone():
             # Version 0 has no null: there, an empty list asks for everything.
             version = self._any().version_of(MetadataRequest)
             response = self._ask(MetadataRequest(topics=None if version else []), version)
@@ -102,9 +104,8 @@ class Cluster:
             return sorted(topics, key=lambda topic: topic.name)
 
     def forget(self, name: str) -> None:
-        """What was known about a topic turned out to be old."""
-        with self._lock:
-            self._old.add(name)
+        """What was known about a topic turned out to be old; takes no lock either."""
+        self._old.add(name)
 
     def connect(self, node: Node) -> Connection:
         """A new connection, the caller's own."""
@@ -112,17 +113,17 @@ class Cluster:
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """The answer of any broker to a request."""
-        with self._lock:
+        with self._alone():
             return self._any().send(request, version)
 
     def version_of(self, request: type[Request]) -> int:
         """The version in which `send` would send a request."""
-        with self._lock:
+        with self._alone():
             return self._any().version_of(request)
 
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
         """The answer of the broker that creates and deletes topics (before KRaft: that one only)."""
-        with self._lock:
+        with self._alone():
             newest = self._any().version_of(MetadataRequest)
             if newest > 0:  # version 0 names no controller, and its empty list means all topics
                 self._ask(MetadataRequest(topics=[]), newest)
@@ -133,9 +134,21 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        with self._lock:
+        with self._alone():
             if self._connection is not None:
                 self._connection.close()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; the others wait as long as it may take to ask every broker."""
+        patience = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
+        if not self._lock.acquire(timeout=patience):
+            what = f"no broker answered within {patience:g} s"
+            raise ConnectionFailed(self._bootstrap[0].host, self._bootstrap[0].port, what)
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _refresh(self, name: str, create: bool) -> Topic:
         version = self._any().version_of(MetadataRequest)

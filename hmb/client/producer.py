@@ -51,6 +51,8 @@ class Producer:
         if compression.upper() not in Codec.__members__:
             raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
         self._max_block, self._retry_backoff = max_block, retry_backoff
+        # The last try may begin right before the delivery timeout; it has to find the leader and to be answered.
+        self._patience = delivery_timeout + 2 * request_timeout
         self._cluster = Cluster(bootstrap_servers, client_id, min(request_timeout, delivery_timeout))
         self._sticky = StickyPartitioner(batch_size)
         self._accumulator = Accumulator(batch_size, linger_ms / 1000, buffer_memory)
@@ -92,13 +94,19 @@ class Producer:
         return self._accumulator.append(TopicPartition(topic, partition), record, size, self._max_block)
 
     def flush(self) -> None:
-        """Wait until all that was sent before is delivered or given up; the futures say which."""
-        wait([batch.futures[-1] for batch in self._accumulator.seal()])
+        """Wait until all that was sent before is delivered or given up; the futures say which.
+
+        TimeoutError if the sender is stuck, in a callback of a future for example.
+        """
+        if wait([batch.futures[-1] for batch in self._accumulator.seal()], self._patience).not_done:
+            raise self._stuck()
 
     def close(self) -> None:
-        """Deliver what is queued, then end."""
+        """Deliver what is queued, then end; TimeoutError as in `flush`, and then the sender is left to itself."""
         self._accumulator.close()
-        self._sender.join()
+        self._sender.join(self._patience)
+        if self._sender.is_alive():
+            raise self._stuck()
         self._cluster.close()
 
     def __enter__(self) -> Self:
@@ -106,6 +114,9 @@ class Producer:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+    def _stuck(self) -> TimeoutError:
+        return TimeoutError(f"the producer's thread is stuck: records are on their way for {self._patience:g} s")
 
     def _topic(self, name: str) -> Topic:
         """The topic's metadata; a topic that is just being created gets the time it needs."""

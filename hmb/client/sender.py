@@ -136,8 +136,7 @@ class Sender(threading.Thread):
             connection.post(self._request(sent), version, answered=self._acks != 0)
         if self._acks == 0:
             for batch in sent:
-                self._accumulator.done(batch)
-                batch.deliver(-1, -1)
+                self._deliver(batch, -1, -1)
             return []
         return sent
 
@@ -203,12 +202,10 @@ class Sender(threading.Thread):
             self._give_up(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}"))
             return
         if not answer.error_code:
-            self._accumulator.done(batch)
-            batch.deliver(answer.base_offset, answer.log_append_time_ms)
+            self._deliver(batch, answer.base_offset, answer.log_append_time_ms)
         elif answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             # Written by an earlier try, and too long ago for the broker to say where.
-            self._accumulator.done(batch)
-            batch.deliver(-1, -1)
+            self._deliver(batch, -1, -1)
         else:
             error = answered_error(batch.partition, answer.error_code, answer.error_message)
             self._retry_or_give_up([batch], error)
@@ -237,5 +234,9 @@ class Sender(threading.Thread):
             return
         if batch.numbered:
             self._identity = None  # the numbers have a gap now
-        self._accumulator.done(batch)
         batch.fail(error)
+        self._accumulator.done(batch)
+
+    def _deliver(self, batch: Batch, offset: int, log_append_time: int) -> None:
+        batch.deliver(offset, log_append_time)
+        self._accumulator.done(batch)  # afterwards: who flushes waits for what is still in the queues

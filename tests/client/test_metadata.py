@@ -43,3 +43,12 @@ def test_starts_from_any_address_that_answers(servers: str) -> None:
 def test_names_every_address_that_does_not() -> None:
     with pytest.raises(ConnectionFailed, match=r"nobody listens on 127.0.0.1:1; nobody listens on 127.0.0.1:2"):
         Cluster("127.0.0.1:1,127.0.0.1:2").topics()
+
+
+def test_a_thread_does_not_wait_for_ever_for_its_turn(servers: str) -> None:
+    cluster = Cluster(servers, timeout=0.01)
+    with cluster._lock:  # as a request of another thread that gets no answer
+        for ask in (cluster.topics, lambda: cluster.topic("t"), cluster.close):
+            with pytest.raises(ConnectionFailed, match=r"no broker answered within 0\.02 s"):
+                ask()
+        cluster.forget("t")

@@ -1,8 +1,11 @@
 """The producer: against a broker, and against one that fails as it is told."""
 
+import threading
+
 import pytest
 
 from hmb.client import ConnectionFailed, Consumer, Producer
+from hmb.client.accumulator import Accumulator, Batch
 from hmb.client.partitioner import partition_of_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -134,6 +137,38 @@ def test_after_a_batch_was_given_up_the_numbers_start_anew() -> None:
         assert isinstance(producer.send("t", b"x").exception(), KafkaError)
         producer.send("t", b"y").result()
     assert [(batch.producer_id, batch.base_sequence) for batch in batches(broker)] == [(101, 0), (102, 0)]
+
+
+@pytest.mark.parametrize(
+    ("acks", "answer"), [(0, produced()), (1, produced()), (1, produced(ErrorCode.MESSAGE_TOO_LARGE))]
+)
+def test_a_batch_leaves_its_queue_when_its_futures_are_set_so_that_flush_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch, acks: int, answer: ProduceResponse
+) -> None:
+    set_before: list[bool] = []
+    done = Accumulator.done
+
+    def watched(accumulator: Accumulator, batch: Batch) -> None:
+        set_before.extend(future.done() for future in batch.futures)
+        done(accumulator, batch)
+
+    monkeypatch.setattr(Accumulator, "done", watched)
+    with ScriptedBroker(Script(answer)) as broker, Producer(broker.address, acks=acks) as producer:
+        producer.send("t", b"x")
+    assert set_before == [True]
+
+
+def test_flush_and_close_do_not_wait_for_ever() -> None:
+    let_go = threading.Event()
+    with ScriptedBroker(Script()) as broker:
+        producer = Producer(broker.address, linger_ms=3_600_000, delivery_timeout=0.1, request_timeout=0.1)
+        producer.send("t", b"x").add_done_callback(lambda future: let_go.wait())
+        producer.send("t", b"y")
+        for end in (producer.flush, producer.close):
+            with pytest.raises(TimeoutError, match=r"the producer's thread is stuck: .* for 0\.3 s"):
+                end()
+        let_go.set()
+        producer.close()
 
 
 def test_what_the_broker_had_already_counts_as_sent() -> None:
