@@ -169,7 +169,7 @@ def _load_producers(directory: Path, segments: Sequence[Segment], end_offset: in
             break
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         next_offset = end_offset if following is None else following.base_offset
-        if next_offset > known_to:
+        if segment.has_producers and next_offset > known_to:
             _replay(state, segment, known_to)
     return state
 

@@ -61,6 +61,7 @@ class Segment:
         self.size = self.path.stat().st_size if self.path.exists() else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
+        self.has_producers = True  # batches of idempotent ones; False only where recover has looked
         self._config = config
         self._file: FileIO | None = None
         self._bytes_since_index_entry = 0
@@ -224,12 +225,13 @@ class Segment:
         `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it).
         """
         self._forget()
-        self.size, end_offset = 0, self.base_offset
+        self.size, end_offset, self.has_producers = 0, self.base_offset, False
         try:
             for position, batch in checked_batches(self._view(), self.base_offset, following):
                 newest = TimestampOffset(batch.max_timestamp, batch.last_offset)
                 self._note(batch.last_offset, position, batch.size, newest)
                 end_offset, self.size = batch.last_offset + 1, position + batch.size
+                self.has_producers |= batch.producer_id >= 0
         except Damage as damage:
             return Recovered(end_offset, f"{self.path}, position {damage.position}: {damage.message}")
         return Recovered(end_offset, None)
