@@ -51,7 +51,9 @@ class NumberProducer:
         if error is not None:
             self.failures.append(error)
         else:
-            self.acked[int(message.value())] = message.offset()
+            offset = message.offset()
+            assert offset is not None
+            self.acked[int(message.value() or b"-1")] = offset
 
     def send_until_acked(self, more: int) -> None:
         """Keep sending until `more` numbers beyond those sent so far are acked; what is in flight stays in flight."""

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hmb.bench import peers
@@ -39,6 +40,9 @@ class Row:
     @property
     def topic(self) -> str:
         return f"{self.writer.name}-{self.codec}"
+
+    def is_for(self, reader: Reader) -> bool:
+        return (self.writer.magic, self.codec) not in reader.refuses
 
 
 def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
@@ -73,10 +77,12 @@ class Matrix:
 
     def check_files(self, written: Iterable[Row]) -> dict[Row, str]:
         """Kafka's tools over the topics' files, once the broker has stopped: each row's problem, or nothing for it."""
+        problems: dict[Row, str] = {}
         folders = {row: self.broker.data_dir / f"{row.topic}-0" for row in written}
+        if not folders:
+            return problems
         dumps = dump_logs([file for folder in folders.values() for file in sorted(folder.glob("*.log"))])
         complaints = index_complaints([file for folder in folders.values() for file in folder.glob("*.*index")])
-        problems: dict[Row, str] = {}
         for row, folder in folders.items():
             of_row = [dump for file, dump in dumps.items() if file.parent == folder]
             of_indexes = [complaint for complaint in complaints if str(folder) in complaint]
@@ -128,29 +134,43 @@ class Table:
         except Exception as error:  # noqa: BLE001 - any failure of any client is a cell, and not the end of the table
             self.problems.append(f"{what}: {type(error).__name__}: {error}")
             text = "FAIL"
-        print(f"{text:>{self.width}}", end="", flush=True)
+        self.put(text)
         return text not in ("-", "FAIL")
+
+    def put(self, text: str) -> None:
+        print(f"{text:>{self.width}}", end="", flush=True)
 
 
 def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[str]:
     """The whole table, then the files; the problems found."""
     table = Table(["write", *(reader.name for reader in readers)])
-    written: list[Row] = []
     with matrix.broker:
-        for row in table_rows:
-            table.start(row.topic)
-            if not table.cell(f"write {row.topic}", lambda row=row: matrix.write(row)):  # type: ignore[misc]
-                continue
-            written.append(row)
-            for reader in readers:
-                what = f"read {row.topic} with {reader.name}"
-                table.cell(what, lambda row=row, reader=reader: matrix.read(row, reader))  # type: ignore[misc]
+        written = [row for row in table_rows if fill(table, matrix, row, readers)]
         matrix.broker.stop()
         print("\n\nDumpLogSegments of Kafka 4.3.0 over the files ...", flush=True)
-        files = matrix.check_files(written)
-    table.problems.extend(f"files of {row.topic}: {problem}" for row, problem in files.items())
-    print(f"every batch valid, every record there: {len(written) - len(files)} of {len(written)} topics")
+        try:
+            files = matrix.check_files(written)
+        except peers.PeerUnavailable as missing:
+            print(missing)
+        else:
+            table.problems.extend(f"files of {row.topic}: {problem}" for row, problem in files.items())
+            print(f"every batch valid, every record there: {len(written) - len(files)} of {len(written)} topics")
+        if table.problems:
+            table.problems.append(f"the broker's log ends:\n{matrix.broker.log_tail()}")
     return table.problems
+
+
+def fill(table: Table, matrix: Matrix, row: Row, readers: list[Reader]) -> bool:
+    """A row of the table; whether there was something to read."""
+    table.start(row.topic)
+    if not table.cell(f"write {row.topic}", partial(matrix.write, row)):
+        return False
+    for reader in readers:
+        if row.is_for(reader):
+            table.cell(f"read {row.topic} with {reader.name}", partial(matrix.read, row, reader))
+        else:
+            table.put("refuses")
+    return True
 
 
 def main() -> int:

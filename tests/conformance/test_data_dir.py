@@ -16,6 +16,7 @@ from tests.conformance.whole_log import LogRecord, read_log
 pytestmark = pytest.mark.external
 
 RECORDS = 12_000  # some 1.5 MB a topic: more than a segment of 1 MiB, the smallest that Kafka 4 allows
+HEADERS: list[tuple[str, str | bytes | None]] = [("first", b"\x00\xff"), ("empty", b""), ("null", None)]
 SMALL_SEGMENTS = {"log.segment.bytes": "1048576"}
 
 
@@ -26,8 +27,7 @@ def write_every_kind_of_record(bootstrap: str, topic: str) -> None:
     for number in range(20):
         key = None if number % 3 == 0 else b"key %d" % number
         value = None if number % 4 == 3 else b"value %d" % number
-        headers = [("first", b"\x00\xff"), ("empty", b""), ("null", None)][: number % 4]
-        producer.produce(topic, value, key, headers=headers, timestamp=an_hour_ago + number)
+        producer.produce(topic, value, key, headers=HEADERS[: number % 4], timestamp=an_hour_ago + number)
         assert producer.flush(30) == 0
 
 

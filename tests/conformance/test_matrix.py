@@ -22,7 +22,8 @@ def pairs() -> Iterator[object]:
     """All writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all readers."""
     for row in ROWS:
         for reader in READERS:
-            if row.codec == "none" or row.writer.name == "hmb" or reader.name in NEW_READERS:
+            chosen = row.codec == "none" or row.writer.name == "hmb" or reader.name in NEW_READERS
+            if chosen and row.is_for(reader):
                 yield pytest.param(row, reader, id=f"{row.topic}-read-by-{reader.name}")
 
 
@@ -31,9 +32,10 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
     folder = tmp_path_factory.mktemp("matrix")
     with peers.Hmb(folder / "hmb") as broker:
         yield Matrix(broker, write_lines(folder / "lines", RECORDS))
+        print(broker.log_tail())  # shown with a test that failed
 
 
-@pytest.mark.parametrize(("row", "reader"), pairs())
+@pytest.mark.parametrize(("row", "reader"), list(pairs()))
 def test_what_a_client_writes_a_client_reads(matrix: Matrix, row: Row, reader: Reader) -> None:
     matrix.write(row)
     matrix.read(row, reader)
