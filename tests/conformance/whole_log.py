@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import confluent_kafka
@@ -18,7 +19,7 @@ class LogRecord(NamedTuple):
     timestamp: tuple[int, int]  # its type, and ms since 1970
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: tuple[Sequence[str | bytes | None], ...]  # name and value
 
 
 def log_bounds(consumer: confluent_kafka.Consumer, partition: confluent_kafka.TopicPartition) -> tuple[int, int]:
@@ -48,9 +49,10 @@ def read_log(bootstrap: str, topic: str) -> list[LogRecord]:
             assert messages, f"{len(records)} records, and none after them, of a log that ends at {end}"
             for message in messages:
                 assert message.error() is None, message.error()
+                offset = message.offset()
+                assert offset is not None
                 headers = tuple(message.headers() or ())
-                where = (message.offset(), message.timestamp())
-                records.append(LogRecord(*where, message.key(), message.value(), headers))
+                records.append(LogRecord(offset, message.timestamp(), message.key(), message.value(), headers))
         return records
     finally:
         consumer.close()
