@@ -7,14 +7,16 @@ The order within a partition is that of the log; partitions are mixed as their r
     until     "end": stop at what was the end when the consumer was made; None: wait for more, for ever
 
 Positions are settled when the consumer is made, so what is produced after that is seen with "latest" too. The first
-contact is tried once; later failures are retried for `retry_for` seconds.
+contact is tried once; later failures are retried for `retry_for` seconds. An error of one partition is raised when the
+records that came before it, of all partitions, have been handed out.
 """
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Literal, Self
 
-from hmb.client.fetcher import ConsumerRecord, Fetcher, Position
+from hmb.client.fetcher import ConsumerRecord, Fetched, Fetcher, Position
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.client.offsets import EARLIEST, LATEST, list_offsets
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -52,23 +54,33 @@ class Consumer:
         self._fetcher = Fetcher(
             self._cluster, positions, max_wait_ms=max_wait_ms, max_bytes=max_bytes, retry_for=retry_for
         )
+        self._fetched: deque[Fetched] = deque()
+        self._damage: dict[TopicPartition, KafkaError] = {}  # where a partition cannot be read any further
+
+    @property
+    def at_end(self) -> bool:
+        """Whether every partition was read up to the end that its broker named; never without `until`."""
+        return self._fetcher.at_end and not self._fetched and not self._damage
 
     def poll(self, timeout: float = 0.0) -> list[ConsumerRecord]:
-        """The next records; an empty list at the end, or when none came in about `timeout` seconds."""
+        """The next records; an empty list at the end, or when none came in about `timeout` seconds (see `at_end`)."""
         deadline = time.monotonic() + timeout
-        while not self._fetcher.at_end:
-            records = [record for fetched in self._fetcher.fetch() for record in fetched.records()]
+        while not self.at_end:
+            self._fetch()
+            records = [record for batch in self._decoded() for record in batch]
             if records or time.monotonic() >= deadline:
                 return records
         return []
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        while not self._fetcher.at_end:
-            for fetched in self._fetcher.fetch():
-                yield from fetched.records()
+        while not self.at_end:
+            self._fetch()
+            for batch in self._decoded():
+                yield from batch
         self.close()  # nothing is left to do
 
     def close(self) -> None:
+        self._fetched.clear()
         self._fetcher.close()
         self._cluster.close()
 
@@ -77,6 +89,25 @@ class Consumer:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+    def _fetch(self) -> None:
+        if not self._fetched:
+            for error in self._damage.values():
+                raise error
+            self._fetched.extend(self._fetcher.fetch())
+
+    def _decoded(self) -> Iterator[list[ConsumerRecord]]:
+        """What was fetched, batch by batch; nothing of a partition from its damage on, for that is raised later."""
+        while self._fetched:
+            fetched = self._fetched.popleft()
+            if fetched.partition in self._damage:
+                continue
+            try:
+                records = fetched.records()
+            except KafkaError as error:
+                self._damage[fetched.partition] = error
+            else:
+                yield records
 
     def _partitions(self, name: str, wanted: list[int] | None, retry_for: float) -> list[TopicPartition]:
         """The topic's partitions, or the ones wanted; one that was created just now gets time for its leaders."""

@@ -53,37 +53,36 @@ class Position:
 
 
 class Fetched(NamedTuple):
-    """Batches of one partition, still to be decoded, and which offsets of them are wanted."""
+    """A batch, still to be decoded, and which offsets of it are wanted."""
 
     partition: TopicPartition
-    batches: list[Batch]
+    batch: Batch
     first: int
     end: int | None
 
-    def records(self) -> Iterator[ConsumerRecord]:
+    def records(self) -> list[ConsumerRecord]:
+        """KafkaError if the batch is damaged."""
         topic, partition = self.partition
-        first, end = self.first, self.end
-        for batch in self.batches:
-            try:
-                batch.check()
-                if batch.is_control:
-                    continue
-                for record in batch.records():
-                    offset = record.offset
-                    if offset >= first and (end is None or offset < end):
-                        yield ConsumerRecord(
-                            topic,
-                            partition,
-                            offset,
-                            record.timestamp,
-                            record.timestamp_type,
-                            record.key,
-                            record.value,
-                            record.headers,
-                        )
-            except KafkaError as error:
-                where = f"{self.partition}, batch that ends at offset {batch.last_offset}"
-                raise KafkaError(error.code, f"{where}: {error.message}") from error
+        batch, first, end = self.batch, self.first, self.end
+        try:
+            batch.check()
+            return [
+                ConsumerRecord(
+                    topic,
+                    partition,
+                    record.offset,
+                    record.timestamp,
+                    record.timestamp_type,
+                    record.key,
+                    record.value,
+                    record.headers,
+                )
+                for record in (() if batch.is_control else batch.records())
+                if record.offset >= first and (end is None or record.offset < end)
+            ]
+        except KafkaError as error:
+            where = f"{self.partition}, batch that ends at offset {batch.last_offset}"
+            raise KafkaError(error.code, f"{where}: {error.message}") from error
 
 
 class Fetcher:
@@ -98,24 +97,34 @@ class Fetcher:
         self._retry_for = retry_for
         self._connections: dict[Node, Connection] = {}
         self._failing_since: float | None = None
+        self._put_off: ConnectionFailed | KafkaError | None = None  # what went wrong while there were records in hand
 
     @property
     def at_end(self) -> bool:
         return all(position.at_end for position in self._positions.values())
 
     def fetch(self) -> list[Fetched]:
-        """What the leaders have to say, each asked once; waits for `max_wait_ms` if there is nothing."""
+        """What the leaders have to say, each asked once; waits for `max_wait_ms` if there is nothing.
+
+        Records that have come are handed out first: an error that comes with them is met by the next call.
+        """
+        if self._put_off is not None:
+            error, self._put_off = self._put_off, None
+            self._pause_or_raise(error)
         fetched: list[Fetched] = []
         try:
             self._post()
             for connection in self._connections.values():
                 if connection.waiting:
-                    for batches in self._read(connection.receive()):
-                        fetched.append(batches)  # one by one: they stay when a later partition has an error
+                    for batch in self._read(connection.receive()):
+                        fetched.append(batch)  # one by one: they stay when something goes wrong later
             self._failing_since = None
         except (ConnectionFailed, KafkaError) as error:
-            self._pause_or_raise(error)
-        if fetched:
+            if not fetched:
+                self._pause_or_raise(error)
+            else:
+                self._put_off = error
+        if fetched and self._put_off is None:
             self._post_ahead()
         return fetched
 
@@ -169,13 +178,22 @@ class Fetcher:
     def _read(self, response: FetchResponse) -> Iterator[Fetched]:
         if response.error_code:
             raise answered_error("fetch", response.error_code)
+        failed: KafkaError | None = None
         for topic in response.responses:
             for data in topic.partitions:
                 position = self._positions[TopicPartition(topic.topic, data.partition_index)]
-                if data.error_code:
-                    raise self._partition_error(position, data)
-                if isinstance(data.records, memoryview) and data.records:
-                    yield from self._move_on(position, data.records)
+                try:
+                    yield from self._read_partition(position, data)
+                except KafkaError as error:
+                    failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _read_partition(self, position: Position, data: PartitionData) -> Iterator[Fetched]:
+        if data.error_code:
+            raise self._partition_error(position, data)
+        if isinstance(data.records, memoryview) and data.records:
+            yield from self._move_on(position, data.records)
 
     def _move_on(self, position: Position, records: memoryview) -> Iterator[Fetched]:
         try:
@@ -185,7 +203,8 @@ class Fetcher:
             raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:
             first, position.offset = position.offset, batches[-1].last_offset + 1
-            yield Fetched(position.partition, batches, first, position.end)
+            for batch in batches:
+                yield Fetched(position.partition, batch, first, position.end)
         elif position.max_bytes < LARGEST_FETCH:
             position.max_bytes *= 2  # before Fetch 3 a broker cuts a message that is too large; ask for more of it
         else:

@@ -178,3 +178,52 @@ def test_damage_is_named_with_its_place() -> None:
         with pytest.raises(KafkaError, match=r"t-0, batch that ends at offset 3: .*CRC") as caught:
             values(broker.address, "t")
         assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+class Two:
+    """Answers as a broker with the topics a and b: what a Fetch gets of b is up to the test, once."""
+
+    def __init__(self, trouble: ErrorCode, data_of_b: bytes) -> None:
+        self.trouble, self.data_of_b = trouble, data_of_b
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, ListOffsetsRequest):
+            latest = request.topics[0].partitions[0].timestamp == -1
+            topic = ListOffsetsResponse.ListOffsetsTopicResponse
+            answers = [topic.ListOffsetsPartitionResponse(offset=4 if latest else 0)]
+            return ListOffsetsResponse(topics=[topic(name=asked.name, partitions=answers) for asked in request.topics])
+        assert isinstance(request, FetchRequest)
+        return FetchResponse(responses=[self._records(asked) for asked in request.topics])
+
+    def _records(self, asked: FetchRequest.FetchTopic) -> FetchResponse.FetchableTopicResponse:
+        is_b, read = asked.topic == "b", asked.partitions[0].fetch_offset == 4
+        data = b"" if read or (is_b and self.trouble) else self.data_of_b if is_b else encode_batch(RECORDS)
+        topic = FetchResponse.FetchableTopicResponse
+        answer = topic.PartitionData(error_code=self.trouble if is_b else 0, records=memoryview(data))
+        return topic(topic=asked.topic, partitions=[answer])
+
+
+DAMAGED = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)[:-1] + b"?"
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize(
+    ("trouble", "data_of_b", "of_b", "message"),
+    [
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, b"", [], "b-0: "),
+        (ErrorCode.NONE, DAMAGED, [b"0", b"1"], "b-0, batch that ends at offset 3: "),
+    ],
+)
+@pytest.mark.parametrize("by_poll", [True, False])
+def test_an_error_of_one_partition_loses_nothing_of_another(
+    order: tuple[str, str], trouble: ErrorCode, data_of_b: bytes, of_b: list[bytes], message: str, by_poll: bool
+) -> None:
+    with ScriptedBroker(Two(trouble, data_of_b)) as broker, Consumer(broker.address, *order, until="end") as consumer:
+        got: list[tuple[str, bytes | None]] = []
+        read = iter(lambda: consumer.poll(10), []) if by_poll else ([record] for record in consumer)
+        with pytest.raises(KafkaError, match=message):
+            for records in read:
+                got += [(record.topic, record.value) for record in records]
+        assert [value for topic, value in got if topic == "a"] == [b"0", b"1", b"2", b"3"]
+        assert [value for topic, value in got if topic == "b"] == of_b
+        assert not consumer.at_end
