@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hmb.client.consumer import Offset
 
 POLL_TIMEOUT = 1.0  # seconds
+RETRY_FOR = 30.0  # seconds that a connection may be lost
 
 
 def start(text: str) -> "Offset":
@@ -62,13 +63,12 @@ def command(
         offset = "earliest" if from_beginning or to_end else "latest"
     write = _writer(key_delimiter, as_json)
     left = count
+    until: Literal["end"] | None = "end" if to_end else None
     with Consumer(
-        servers, topic, offset=offset, until="end" if to_end else None, partitions=partitions or None
+        servers, topic, offset=offset, until=until, partitions=partitions or None, retry_for=RETRY_FOR
     ) as consumer:
-        while left is None or left > 0:
+        while not consumer.at_end and (left is None or left > 0):
             records = consumer.poll(POLL_TIMEOUT)
-            if not records and to_end:
-                break
             if left is not None:
                 records = records[:left]
                 left -= len(records)

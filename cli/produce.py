@@ -28,6 +28,7 @@ class Line(NamedTuple):
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
     timestamp: int | None
+    partition: int | None = None
 
 
 class Tally:
@@ -51,7 +52,7 @@ class Tally:
 @click.argument("topic")
 @bootstrap_option
 @click.option("-K", "--key-delimiter", metavar="TEXT", help="Each line is key, TEXT, value; without TEXT: no key.")
-@click.option("-p", "--partition", type=click.IntRange(0), help="Send to this partition.  [default: by key]")
+@click.option("-p", "--partition", type=click.IntRange(0), help="Send all to this partition.  [default: by key]")
 @click.option("-z", "--codec", type=click.Choice(CODECS), default="none", show_default=True, help="Compress with this.")
 @click.option("--acks", type=click.Choice(list(ACKS)), default="all", show_default=True, help="Who must have a record.")
 @click.option("--json", "as_json", is_flag=True, help="Lines are JSON, as `hmb consume --json` prints them.")
@@ -66,7 +67,8 @@ def command(
 ) -> None:
     """Send lines from standard input to TOPIC.
 
-    A line is a record's value, without its newline. With --json a line has key, value, headers and timestamp.
+    A line is a record's value, without its newline. With --json a line has key, value, headers, timestamp and
+    partition; all but the value may be missing.
     """
     from hmb.client import Producer
 
@@ -80,7 +82,8 @@ def command(
     )
     try:
         for line in _with_progress(read(sys.stdin.buffer, (key_delimiter or "").encode()), tally):
-            future = producer.send(topic, line.value, line.key, partition, line.headers, line.timestamp)
+            chosen = line.partition if partition is None else partition
+            future = producer.send(topic, line.value, line.key, chosen, line.headers, line.timestamp)
             future.add_done_callback(tally.settle)
             if tally.error:
                 break

@@ -7,7 +7,9 @@ confused::
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 
 A null key, value or header value is `null`. `hmb produce --json` reads the key, value, headers and timestamp of
-this; where a record came from does not matter to where it goes.
+this, and the partition, so that a copy of a topic has every record where the original has it (-p sends all to one
+partition instead; a line without a partition goes where its key leads). The topic is named on the command line, and
+offsets are the broker's to give.
 """
 
 import base64
@@ -38,8 +40,8 @@ def to_json(record: "ConsumerRecord") -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
-def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | None]:
-    """Key, value, headers and timestamp; ValueError says what is wrong with the line."""
+def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | None, int | None]:
+    """Key, value, headers, timestamp and partition; ValueError says what is wrong with the line."""
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
@@ -48,17 +50,23 @@ def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | N
     headers = fields.get("headers") or []
     if not isinstance(headers, list) or not all(map(_is_header, headers)):
         raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')
-    timestamp = fields.get("timestamp")
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int | None):
-        raise ValueError(f'"timestamp" is {timestamp!r}, not milliseconds since 1970')
+    timestamp = _get_int(fields, "timestamp", "milliseconds since 1970")
+    partition = _get_int(fields, "partition", "the number of a partition")
     if timestamp is not None and timestamp < 0:
         timestamp = None  # the record came from a format without timestamps
     pairs = [(header["key"], _get(header, "value")) for header in headers]
-    return _get(fields, "key"), _get(fields, "value"), pairs, timestamp
+    return _get(fields, "key"), _get(fields, "value"), pairs, timestamp, partition
 
 
 def _is_header(header: object) -> bool:
     return isinstance(header, dict) and isinstance(header.get("key"), str)
+
+
+def _get_int(fields: Mapping[str, object], name: str, meaning: str) -> int | None:
+    number = fields.get(name)
+    if isinstance(number, bool) or not isinstance(number, int | None):
+        raise ValueError(f'"{name}" is {json.dumps(number)}, not {meaning}')
+    return number
 
 
 def _get(fields: Mapping[str, object], name: str) -> bytes | None:

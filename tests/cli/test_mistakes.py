@@ -55,6 +55,9 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
         (["produce", "t", "--json"], '{"value": 5}\n', 1, '"value" is 5, not a string or null'),
         (["produce", "t", "--json"], '{"value": "", "headers": [1]}\n', 1, '"headers" is not a list of'),
         (["produce", "t", "--json"], '{"value": "", "timestamp": "now"}\n', 1, "not milliseconds since 1970"),
+        (["produce", "t", "--json"], '{"value": "", "partition": true}\n', 1, '"partition" is true, not the number of'),
+        (["produce", "t", "--json"], '{"value": "", "partition": 3}\n', 3, "hmb: topic 't' has no partition 3"),
+        (["produce", "t", "--json"], '{"value": "", "partition": -1}\n', 3, "hmb: topic 't' has no partition -1"),
         (["produce", "t", "--json"], b'{"value": "\xff"}\n', 1, "hmb: standard input, line 1: "),
     ],
 )

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from hmb.cli.record_json import from_json, to_json
 from hmb.client import ConsumerRecord, Producer
-from hmb.records import TimestampType
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.schema import Request, Response
+from hmb.records import Record, TimestampType, encode_batch
+from tests.client.scripted import HangUp, ScriptedBroker
 
 from .conftest import Hmb, start
 
@@ -92,11 +96,24 @@ def test_a_record_survives_json(key: bytes, value: bytes, headers: list[tuple[st
     record = ConsumerRecord("t", 0, 1, 2, TimestampType.CREATE_TIME, key, value, tuple(headers))
     line = to_json(record)
     assert "\n" not in line
-    assert from_json(line.encode()) == (key, value, headers, 2)
+    assert from_json(line.encode()) == (key, value, headers, 2, 0)
 
 
 def test_a_timestamp_that_is_none_is_left_to_the_producer() -> None:
-    assert from_json(b'{"value": "x", "timestamp": -1, "timestamp_type": "NoTimestampType"}') == (None, b"x", [], None)
+    line = b'{"value": "x", "timestamp": -1, "timestamp_type": "NoTimestampType"}'
+    assert from_json(line) == (None, b"x", [], None, None)
+
+
+def test_json_goes_back_into_the_partition_that_it_came_from(run: Hmb, servers: str, topic: str) -> None:
+    with Producer(servers) as producer:
+        for number in range(9):
+            producer.send(topic, b"%d" % number, b"one key", number % 3)
+    printed = [run("consume", topic, "-e", "-p", p, "--json", "-b", servers).stdout for p in "012"]
+    run("produce", f"{topic}-copy", "--json", "-b", servers, stdin="".join(printed))
+    copied = [run("consume", f"{topic}-copy", "-e", "-p", p, "--json", "-b", servers).stdout for p in "012"]
+    assert copied == [part.replace(topic, f"{topic}-copy") for part in printed]
+    run("produce", f"{topic}-one", "--json", "-p", "2", "-b", servers, stdin="".join(printed))
+    assert run("consume", f"{topic}-one", "-e", "-p", "2", "-b", servers).stdout == "0\n3\n6\n1\n4\n7\n2\n5\n8\n"
 
 
 def test_consume_follows_until_ctrl_c(run: Hmb, servers: str, topic: str) -> None:
@@ -133,3 +150,43 @@ def test_produce_sends_each_line_as_it_comes(servers: str, run: Hmb, topic: str)
     process.stdin = None
     process.communicate(timeout=30)
     assert process.returncode == 0
+
+
+class Interrupted:
+    """Answers as a broker with four records that hands out two, and hangs up on what is asked next."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, ListOffsetsRequest):
+            end = 4 if request.topics[0].partitions[0].timestamp == -1 else 0
+            asked = ListOffsetsResponse.ListOffsetsTopicResponse
+            answers = [asked.ListOffsetsPartitionResponse(offset=end)]
+            return ListOffsetsResponse(topics=[asked(name="t", partitions=answers)])
+        assert isinstance(request, FetchRequest)
+        first = request.topics[0].partitions[0].fetch_offset
+        if first == 2 and self.times:
+            self.times -= 1
+            raise HangUp
+        records = [Record(timestamp=1, value=b"%d" % offset) for offset in (first, first + 1)]
+        topic = FetchResponse.FetchableTopicResponse
+        answer = topic.PartitionData(records=memoryview(encode_batch(records, base_offset=first)))
+        return FetchResponse(responses=[topic(topic="t", partitions=[answer])])
+
+
+def test_the_end_is_where_the_log_ends_and_not_where_the_connection_is_lost(
+    run: Hmb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmb.cli.consume.POLL_TIMEOUT", 0.0)  # every time that nothing comes counts
+    with ScriptedBroker(Interrupted(times=3)) as broker:
+        assert run("consume", "t", "-e", "-b", broker.address).stdout == "0\n1\n2\n3\n"
+
+
+def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmb.cli.consume.RETRY_FOR", 0.0)
+    with ScriptedBroker(Interrupted(times=10**6)) as broker:
+        result = run("consume", "t", "-e", "-b", broker.address, exit_code=4)
+    assert result.stdout == "0\n1\n"
+    assert result.stderr.startswith(f"hmb: {broker.address} closed the connection; start a broker")
+    assert result.stderr.count("\n") == 1
