@@ -4,7 +4,9 @@ A Kafka connection is a pipe with two rules. Answers come in the order of the re
 requests before it reads the first answer (`post`, `post`, `receive`, `receive`); `send` is one of each. And every
 request says which version of its API it speaks, so the two sides have to agree on one first: a new client asks with
 ApiVersions, and takes the highest version that both know (KIP-35). Brokers before 0.10 do not know that question and
-close the connection; they are spoken to in versions 0, which is what 0.8.2 knows.
+close the connection; they are spoken to in versions 0, which is what 0.8.2 knows. But a broker that is being stopped
+closes connections too, and to take it for an old one would cost the records their timestamps and headers. So a broker
+counts as old only when it has never answered the question, answers an old request, and hangs up on the question again.
 
 The socket is all that lives here: bytes and messages are the business of `hmb.protocol`. Whatever goes wrong with
 the connection closes it and raises `ConnectionFailed`; the next request opens a new one. A connection belongs to one
@@ -20,6 +22,7 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
@@ -35,13 +38,29 @@ class ConnectionFailed(ConnectionError):
         self.host, self.port = host, port
 
 
-class Connection:
-    """A connection that opens at its first request, and again after a failure."""
+class HungUp(ConnectionFailed):
+    """The broker closed the connection where an answer should have come."""
 
-    def __init__(self, host: str, port: int, client_id: str = "hmb", timeout: float = 30.0) -> None:
+
+class Connection:
+    """A connection that opens at its first request, and again after a failure.
+
+    `known` are the addresses that have answered ApiVersions; connections of one client share it.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        client_id: str = "hmb",
+        timeout: float = 30.0,
+        *,
+        known: set[str] | None = None,
+    ) -> None:
         self.host, self.port = host, port
         self.timeout = timeout
         self._client_id = client_id
+        self._known = set() if known is None else known
         self._socket: socket.socket | None = None
         self._stream: BinaryIO
         self._protocol: ClientConnection
@@ -128,19 +147,30 @@ class Connection:
         self._protocol = ClientConnection(self._client_id)
 
     def _negotiate(self) -> None:
+        try:
+            self._ask_versions()
+        except HungUp:
+            if self.address in self._known:
+                raise
+            self._connect()
+            # Only a broker that answers an old request and hangs up on the new question is an old one; any other may
+            # be going down, or have as many connections as it wants.
+            self._write(self._protocol.request(ListOffsetsRequest(replica_id=-1), 0))
+            self._read()
+            try:
+                self._ask_versions()
+            except HungUp:
+                self._connect()
+                self._versions = OLD_VERSIONS
+
+    def _ask_versions(self) -> None:
         """Ask for the broker's versions; version 0 of the question is known wherever the question is."""
         self._write(self._protocol.request(ApiVersionsRequest(), 0))
-        try:
-            response: ApiVersionsResponse = self._read()
-        except ConnectionFailed as error:
-            if not isinstance(error.__cause__, (EOFError, ConnectionResetError)):
-                raise
-            self._connect()  # a broker of 0.8 or 0.9 hangs up on a question that it does not know
-            self._versions = OLD_VERSIONS
-            return
+        response: ApiVersionsResponse = self._read()
         if response.error_code:
             raise answered_error(self.address, response.error_code)
         self._versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
+        self._known.add(self.address)
 
     def _write(self, parts: list[Part]) -> None:  # none of them in a file: that is the broker's
         assert self._socket is not None
@@ -157,8 +187,8 @@ class Connection:
             if frame is None:
                 raise EOFError
             return self._protocol.receive(frame)[1]
-        except EOFError as error:
-            raise self._failed(f"{self.address} closed the connection") from error
+        except (EOFError, ConnectionResetError) as error:
+            raise self._failed(f"{self.address} closed the connection", HungUp) from error
         except TimeoutError as error:
             raise self._failed(f"{self.address} did not answer within {self.timeout:g} s") from error
         except OSError as error:
@@ -166,9 +196,9 @@ class Connection:
         except ProtocolError as error:
             raise self._failed(f"{self.address} does not speak Kafka's protocol: {error}") from error
 
-    def _failed(self, what: str) -> ConnectionFailed:
+    def _failed(self, what: str, kind: type[ConnectionFailed] = ConnectionFailed) -> ConnectionFailed:
         self.close()
-        return ConnectionFailed(self.host, self.port, what)
+        return kind(self.host, self.port, what)
 
     def _no_common_version(self, request: type[Request], theirs: range) -> str:
         name = ApiKey(request.api_key).name

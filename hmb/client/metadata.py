@@ -72,6 +72,7 @@ class Cluster:
         self._timeout = timeout
         self._lock = threading.Lock()  # guards all below; held while a request is under way; taken last, by `_alone`
         self._connection: Connection | None = None
+        self._have_api_versions: set[str] = set()  # addresses; shared by all connections
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, Topic] = {}
@@ -109,7 +110,7 @@ class Cluster:
 
     def connect(self, node: Node) -> Connection:
         """A new connection, the caller's own."""
-        return Connection(node.host, node.port, self._client_id, self._timeout)
+        return Connection(node.host, node.port, self._client_id, self._timeout, known=self._have_api_versions)
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """The answer of any broker to a request."""

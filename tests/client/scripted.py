@@ -30,6 +30,7 @@ class ScriptedBroker:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
+        self.hang_ups: float = 0  # on so many questions for versions; inf: a broker before 0.10
         self.requests: list[tuple[Request, int]] = []  # without ApiVersions and Metadata
 
     def __enter__(self) -> Self:
@@ -56,6 +57,9 @@ class ScriptedBroker:
 
     def _respond(self, request: Request, version: int) -> Response | None:
         if isinstance(request, ApiVersionsRequest):
+            if self.hang_ups:
+                self.hang_ups -= 1
+                raise HangUp
             keys = [
                 ApiVersionsResponse.ApiVersion(
                     api_key=key, min_version=0, max_version=self._versions.get(known, known.versions[-1])

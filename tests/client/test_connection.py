@@ -4,16 +4,20 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 
 import pytest
 
+import hmb
 from hmb.client.connection import Connection, ConnectionFailed
+from hmb.client.metadata import Cluster, Node
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.schema import Request
 
 from .scripted import ScriptedBroker
 
@@ -70,17 +74,68 @@ def test_several_requests_may_be_under_way() -> None:
         assert connection.waiting == 0
 
 
-def test_a_broker_that_hangs_up_on_api_versions_is_spoken_to_in_versions_0() -> None:
-    def hang_up(client: socket.socket) -> None:
-        client.recv(1024)
+def no_offsets(request: Request, version: int) -> ListOffsetsResponse:
+    assert isinstance(request, ListOffsetsRequest)
+    return ListOffsetsResponse()
 
-    with raw_server(hang_up) as port, Connection("127.0.0.1", port) as connection:
+
+def test_a_broker_that_hangs_up_on_api_versions_alone_is_spoken_to_in_versions_0() -> None:
+    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
+        broker.hang_ups = inf
         assert connection.version_of(MetadataRequest) == 0
         assert connection.version_of(ProduceRequest) == 0
         with pytest.raises(KafkaError, match="has no CREATE_TOPICS API"):
             connection.version_of(CreateTopicsRequest)
+        response: MetadataResponse = connection.send(MetadataRequest(topics=[]))
+        assert [it.port for it in response.brokers] == [broker.port]
+
+
+def test_a_broker_that_hangs_up_once_is_asked_again() -> None:
+    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
+        broker.hang_ups = 1
+        assert connection.version_of(MetadataRequest) == MetadataRequest.versions[-1]
+
+
+def test_a_broker_that_hangs_up_on_everything_is_not_an_old_one() -> None:
+    with (
+        raw_server(lambda client: (client.recv(1024), None)[1]) as port,
+        Connection("127.0.0.1", port) as connection,
+        pytest.raises(ConnectionFailed, match="closed the connection"),
+    ):
+        connection.version_of(MetadataRequest)
+
+
+def test_a_broker_with_too_many_connections_is_not_an_old_one() -> None:
+    with hmb.Broker(config={"max.connections": "1"}) as broker:
+        host, _, port = broker.bootstrap_servers.partition(":")
+        with Connection(host, int(port)) as first, Connection(host, int(port)) as second:
+            assert first.version_of(MetadataRequest) > 0
+            with pytest.raises(ConnectionFailed):
+                second.version_of(MetadataRequest)
+
+
+def test_a_broker_that_has_named_its_versions_is_never_an_old_one() -> None:
+    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
+        assert connection.version_of(MetadataRequest) > 0
+        connection.close()
+        broker.hang_ups = inf
         with pytest.raises(ConnectionFailed, match="closed the connection"):
-            connection.send(MetadataRequest(topics=[]))
+            connection.version_of(MetadataRequest)
+        broker.hang_ups = 0
+        assert connection.version_of(MetadataRequest) > 0
+
+
+def test_the_connections_of_a_client_share_what_they_know_of_a_broker() -> None:
+    with ScriptedBroker(no_offsets) as broker:
+        cluster = Cluster(broker.address)
+        assert cluster.version_of(MetadataRequest) > 0
+        broker.hang_ups = inf
+        with (
+            cluster.connect(Node("127.0.0.1", broker.port)) as connection,
+            pytest.raises(ConnectionFailed, match="closed the connection"),
+        ):
+            connection.version_of(MetadataRequest)
+        cluster.close()
 
 
 def test_nobody_listens() -> None:

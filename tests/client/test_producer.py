@@ -198,6 +198,19 @@ def test_retries_end_at_the_delivery_timeout() -> None:
     assert "1 records for t-0 not delivered in 0.05 s" in error.message
 
 
+@pytest.mark.parametrize("hang_ups", [1, 2, 5])
+def test_a_broker_that_hangs_up_for_a_while_gets_headers_and_numbers_all_the_same(hang_ups: int) -> None:
+    script = Script()
+    with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
+        producer.send("t", b"x").result()
+        broker.hang_ups = hang_ups
+        script.answers.append(True)
+        producer.send("t", b"y", headers=[("h", b"v")], timestamp=5).result()
+    (record,) = read_records(batches(broker)[-1].view)
+    assert (record.timestamp, record.headers) == (5, (("h", b"v"),))
+    assert [(batch.producer_id, batch.base_sequence) for batch in batches(broker)] == [(101, 0), (101, 1), (101, 1)]
+
+
 def test_without_init_producer_id_nothing_is_numbered() -> None:
     with (
         ScriptedBroker(Script(), {InitProducerIdRequest: -1}) as broker,
