@@ -7,11 +7,9 @@ and the options that have a name of their own. SIGTERM and Ctrl-C stop the broke
 import logging
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +21,7 @@ from .common import CliError, json_option, name_value, print_json
 if TYPE_CHECKING:
     from hmb.broker import Broker
 
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed
 
 @click.command()
 @click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
@@ -67,22 +66,16 @@ def command(
 
 def run(data_dir: str, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
     """Start, say so, wait for a signal, stop."""
-    stopped = threading.Event()
-    received: list[int] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        stopped.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything, and one that
+    # sets an Event while this thread begins to wait for it would wait for itself.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     with running_broker(Path(data_dir), host, port, properties) as broker:
         if as_json:
             print_json({"bootstrap_servers": broker.bootstrap_servers, "data_dir": str(Path(data_dir).resolve())})
         else:
             click.echo(f"listening on {broker.bootstrap_servers}, data in {data_dir}")
-        stopped.wait()
-    if received[0] == signal.SIGINT:
+        received = signal.sigwait(STOP_SIGNALS)
+    if received == signal.SIGINT:
         raise KeyboardInterrupt
 
 
