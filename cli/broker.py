@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed
 
+
 @click.command()
 @click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
 @click.option("--port", type=click.IntRange(0, 65535), help=f"The port; 0: any free one.  [default: {DEFAULT_PORT}]")
@@ -66,7 +67,7 @@ def command(
 
 def run(data_dir: str, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
     """Start, say so, wait for a signal, stop."""
-    # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything, and one that
+    # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything; one that
     # sets an Event while this thread begins to wait for it would wait for itself.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     with running_broker(Path(data_dir), host, port, properties) as broker:
