@@ -1,7 +1,7 @@
 """The broker's settings, under the names of Kafka's `server.properties`.
 
-One line declares a setting: its Kafka name, default, least value and meaning.  Settings that are defaults for topics
-belong to `LogConfig` (storage/config.py); LOG_DEFAULTS says which broker name sets which of them.
+One line declares a setting: its Kafka name, default, meaning, least and greatest value.  Settings that are defaults for
+topics belong to `LogConfig` (storage/config.py); LOG_DEFAULTS says which broker name sets which of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
-from hmb.storage.config import MIB, LogConfig
+from hmb.storage.config import INT_MAX, MIB, LogConfig
 
 LOG_DEFAULTS = {
     "log.segment.bytes": "segment.bytes",
@@ -41,8 +41,8 @@ class ConfigError(Exception):
     """A value that a setting cannot take; says which, and what it can take."""
 
 
-def _key(name: str, default: object, doc: str, minimum: int | None = None) -> Any:
-    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum})
+def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = math.inf) -> Any:
+    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,17 @@ class BrokerConfig:
     """All settings of a broker.  Sizes in bytes, times in ms."""
 
     # fmt: off
-    broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0)
+    broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0, INT_MAX)
     listeners: str             = _key("listeners", f"PLAINTEXT://{DEFAULT_SERVER}", "where to listen: NAME://host:port")
     advertised_listeners: str  = _key("advertised.listeners", "", "what clients are told to connect to")
+    listener_protocols: str    = _key("listener.security.protocol.map", "", "what listeners speak: NAME:PLAINTEXT")
     log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)")
     num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1)
     auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
-    request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1)
+    request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1, INT_MAX)
     max_connections: int       = _key("max.connections", 4096, "most connections at once", 1)
     connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)
-    fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024)
+    fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024, INT_MAX)
     flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
     retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
     flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync and checkpoint every", 1)
@@ -107,13 +108,14 @@ def parse_value(name: str, text: str, key: dataclasses.Field[Any]) -> float | st
             raise ConfigError(f"{name}={text}: must be true or false")
         return text.lower() == "true"
     if key.type in ("int", "float"):
-        minimum = key.metadata.get("minimum")
         try:
             value = int(text) if key.type == "int" else float(text)
         except ValueError:
             raise ConfigError(f"{name}={text}: must be a {'whole ' if key.type == 'int' else ''}number") from None
-        if minimum is not None and value < minimum:
-            raise ConfigError(f"{name}={text}: must be at least {minimum}")
+        if value > key.metadata["maximum"]:
+            raise ConfigError(f"{name}={text}: must be at most {key.metadata['maximum']}")
+        if not value >= key.metadata["minimum"]:  # nor is NaN
+            raise ConfigError(f"{name}={text}: must be at least {key.metadata['minimum']}")
         return value
     choices = key.metadata.get("choices")
     if choices and text not in choices:

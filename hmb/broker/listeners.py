@@ -3,6 +3,10 @@
 A client's first connection may come by any address; its next ones go to what the Metadata answer names, the advertised
 address of the listener that it came by.  A port of 0 is chosen by the system when the listener is bound, and then
 advertised.
+
+A listener's name is its protocol, unless `listener.security.protocol.map` says which one it has; a name of neither kind
+is a plain one, so that two plain listeners need no map.  Only PLAINTEXT is spoken yet: who asks for encryption must not
+get a socket without it.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from hmb.broker.config import BrokerConfig, ConfigError
 LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
 BACKLOG = 512
 WILDCARDS = ("", "0.0.0.0", "::")
+PLAINTEXT = "PLAINTEXT"
+PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,11 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
     advertised = {
         name: (host, port) for name, host, port in _parse("advertised.listeners", config.advertised_listeners)
     }
+    protocols = _parse_protocols(config.listener_protocols)
     listeners = []
     for name, host, port in _parse("listeners", config.listeners):
+        if (protocol := protocols.get(name, PLAINTEXT)) != PLAINTEXT:
+            raise ConfigError(f"listeners={config.listeners}: {name} is {protocol}, but only PLAINTEXT is spoken here")
         default_host = socket.gethostname() if host in WILDCARDS else host
         told_host, told_port = advertised.pop(name, (default_host, port))
         listeners.append(Listener(name, host, port, told_host, told_port))
@@ -85,6 +94,19 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
             raise ConfigError(f"{setting}={text}: {part!r} is not NAME://host:port")
         addresses.append((match["name"].upper(), match["host"].strip("[]"), int(match["port"])))
     return addresses
+
+
+def _parse_protocols(text: str) -> dict[str, str]:
+    """What each listener name speaks, in capitals; the protocols' own names included."""
+    protocols = {name: name for name in PROTOCOLS}
+    for part in filter(None, (part.strip().upper() for part in text.split(","))):
+        name, _, protocol = part.partition(":")
+        if protocol not in PROTOCOLS:
+            raise ConfigError(
+                f"listener.security.protocol.map={text}: {part!r} is not NAME:protocol, one of {', '.join(PROTOCOLS)}"
+            )
+        protocols[name] = protocol
+    return protocols
 
 
 def _bracketed(host: str) -> str:
