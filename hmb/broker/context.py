@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hmb.broker.config import BrokerConfig
@@ -43,6 +44,7 @@ class RequestContext:
     broker: BrokerContext
     listener: Listener
     header: RequestHeader
+    is_client_gone: Callable[[], bool]  # whoever waits asks now and then, not to wait for nobody
 
     @property
     def version(self) -> int:

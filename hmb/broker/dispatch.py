@@ -32,11 +32,16 @@ class Dispatcher:
     """The requests of one connection."""
 
     def __init__(
-        self, broker: BrokerContext, listener: Listener, handlers: Mapping[type[Request], Handler] = HANDLERS
+        self,
+        broker: BrokerContext,
+        listener: Listener,
+        handlers: Mapping[type[Request], Handler] = HANDLERS,
+        is_client_gone: Callable[[], bool] = lambda: False,
     ) -> None:
         self._broker = broker
         self._listener = listener
         self._handlers = handlers
+        self._is_client_gone = is_client_gone
         self._connection = ServerConnection()
 
     def dispatch(self, frame: memoryview) -> list[Part] | None:
@@ -49,12 +54,13 @@ class Dispatcher:
             return self._connection.respond(error.header, api_versions.for_unknown_version(), version=0)
         except ProtocolError as error:
             raise CloseConnection(f"malformed request: {error}") from error
-        response = self._handle(header, request)
-        return None if response is None else self._connection.respond(header, response)
+        return self._handle(header, request)
 
-    def _handle(self, header: RequestHeader, request: Request) -> Response | None:
+    def _handle(self, header: RequestHeader, request: Request) -> list[Part] | None:
+        context = RequestContext(self._broker, self._listener, header, self._is_client_gone)
         try:
-            return self._handlers[type(request)](request, RequestContext(self._broker, self._listener, header))
+            response = self._handlers[type(request)](request, context)
+            return None if response is None else self._connection.respond(header, response)
         except CloseConnection:
             raise
         except Exception as error:

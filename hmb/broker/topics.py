@@ -97,7 +97,7 @@ class Topics:
 
     def find(self, name: str | None, id: uuid.UUID) -> Topic:
         """A topic by its id, or by its name where there is no id.  Raises UNKNOWN_TOPIC_ID or _OR_PARTITION."""
-        if id.int or not name:
+        if id.int or name is None:
             topic = self._by_id.get(id)
             if topic is None:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {encode_uuid(id)}")

@@ -115,4 +115,5 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
 
 
 def _too_large(codec: Codec, limit: int) -> KafkaError:
-    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"the {codec.name.lower()} batch decompresses to over {limit} bytes")
+    why = f"what is compressed with {codec.name.lower()} comes to more than the {limit} bytes left for it"
+    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, why)

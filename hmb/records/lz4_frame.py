@@ -33,6 +33,7 @@ import cramjam
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 END_MARK = bytes(4)
 BLOCK_SIZE = 1 << 16  # what Kafka's clients write
+MAX_RATIO = 255  # a byte of a block lengthens a match by 255 bytes at most
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
 _DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG, BD of the frames we write
@@ -70,9 +71,12 @@ def compress(data: bytes | bytearray | memoryview, *, broken_checksum: bool = Fa
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """How much the frame decompresses to at most: the truth but for the last block, which may be shorter."""
+    """How much the frame decompresses to at most: mostly the truth but for the last block, which may be shorter."""
     frame = _parse_header(data)
-    return sum(size & ~_STORED if size & _STORED else frame.block_max_size for size, _ in _blocks(data, frame))
+    return sum(
+        size & ~_STORED if size & _STORED else min(frame.block_max_size, MAX_RATIO * size)
+        for size, _ in _blocks(data, frame)
+    )
 
 
 def decompress_into(data: memoryview, output: bytearray, *, check_header: bool) -> int:

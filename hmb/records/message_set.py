@@ -47,15 +47,25 @@ def encode_message_set(
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
     for index, record in enumerate(records):
-        offset = record.offset - first if keep_offsets else index
-        attributes = LOG_APPEND_TIME_BIT if magic and record.timestamp_type is TimestampType.LOG_APPEND_TIME else 0
-        parts.append(encode_message(offset, magic, attributes, record.timestamp, record.key, record.value))
+        parts.append(encode_record(record, record.offset - first if keep_offsets else index, magic))
     data = b"".join(parts)
     if codec is Codec.NONE:
         return data
     last_offset = records[-1].offset if keep_offsets else len(records) - 1
     max_timestamp = max([record.timestamp for record in records])
-    return encode_message(last_offset, magic, codec | attributes, max_timestamp, None, compress(codec, data, magic))
+    attributes = codec | _timestamp_attributes(records[-1], magic)
+    return encode_message(last_offset, magic, attributes, max_timestamp, None, compress(codec, data, magic))
+
+
+def encode_record(record: Record, offset: int, magic: int) -> bytes:
+    """The record as one plain message. Its headers get lost."""
+    return encode_message(
+        offset, magic, _timestamp_attributes(record, magic), record.timestamp, record.key, record.value
+    )
+
+
+def _timestamp_attributes(record: Record, magic: int) -> int:
+    return LOG_APPEND_TIME_BIT if magic and record.timestamp_type is TimestampType.LOG_APPEND_TIME else 0
 
 
 def assign_offsets(
@@ -68,7 +78,8 @@ def assign_offsets(
     """A checked copy of the message set whose records have the offsets from `first_offset` on.
 
     With `log_append_time` all messages v1 get that time (v0 has none).  CORRUPT_MESSAGE for a wrong size or CRC,
-    INVALID_RECORD for messages that no producer may send, MESSAGE_TOO_LARGE for wrappers above `limit`.
+    INVALID_RECORD for messages that no producer may send, MESSAGE_TOO_LARGE where all wrappers together decompress to
+    more than `limit`: the log waits meanwhile, and a set may have thousands of wrappers.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise _corrupt(f"{len(data)} bytes are too few for a message")
@@ -80,7 +91,9 @@ def assign_offsets(
     start = position = 0
     while (position := _assign_plain(result, position, magic)) < len(data):
         wrapper = Message.parse(result.data, position)
-        parts += [memoryview(result.data)[start:position], _assign_wrapper(result, wrapper, limit)]
+        content = _content(wrapper, limit)
+        limit -= len(content)
+        parts += [memoryview(result.data)[start:position], _assign_wrapper(result, wrapper, content)]
         start = position = position + wrapper.size
     if parts:
         result.data = bytearray(b"".join((*parts, memoryview(result.data)[start:])))
@@ -128,14 +141,18 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
     return position
 
 
-def _assign_wrapper(result: AssignedMessages, wrapper: Message, limit: int) -> bytes:
-    """The wrapper with its offsets, and everything inside it checked; its CRC has been."""
+def _content(wrapper: Message, limit: int) -> bytes:
+    """What is inside the wrapper, if a producer may send such a one."""
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
     if wrapper.codec is Codec.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd only exists in record batches")
+    return wrapper.decompressed(limit)
+
+
+def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: bytes) -> bytes:
+    """The wrapper with its offsets, and everything inside it checked; its CRC has been."""
     magic = wrapper.magic
-    content = wrapper.decompressed(limit)
     first_inside = 0 if magic == 1 else result.last_offset + 1
     inner = AssignedMessages(bytearray(content), first_inside - 1, NO_TIMESTAMP, 0, 0)
     if _assign_plain(inner, 0, magic) < len(content):

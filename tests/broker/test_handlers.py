@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
@@ -17,10 +18,11 @@ from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
-from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, Message, iter_batches, read_records
-from tests.broker.conftest import Asker
+from hmb.records.message import encode_message
+from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch, messages
 
 NO_ID = uuid.UUID(int=0)
@@ -107,21 +109,39 @@ def test_metadata_without_topics_means_all_in_version_0_and_none_later(ask: Aske
 
 def test_metadata_does_not_make_what_it_must_not(make_asker: Callable[..., Asker]) -> None:
     ask = make_asker(auto_create_topics_enable="false")
-    wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in ("no", "a/b")]
-    assert [t.error_code for t in ask(MetadataRequest(topics=wanted), 4).topics] == [3, 3]
+    wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in ("no", "a/b", "")]
+    assert [t.error_code for t in ask(MetadataRequest(topics=wanted), 4).topics] == [3, 17, 17]
     by_id = [MetadataRequest.MetadataRequestTopic(name=None, topic_id=uuid.UUID(int=5))]
     assert ask(MetadataRequest(topics=by_id), 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
     assert ask.broker.topics.all() == []
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0b", "x" * 250, "ünï"])
+@pytest.mark.parametrize("name", ["", ".", "..", "__cluster_metadata", "a/b", "a\0b", "x" * 250, "ünï"])
 def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> None:
     created = ask(CreateTopicsRequest(topics=[Creatable(name=name, num_partitions=1, replication_factor=1)]), 7)
     assert created.topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-    if name:
-        metadata = ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)]), 9)
+    for version in (0, 9, 12):
+        metadata = ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)]), version)
         assert metadata.topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert ask.broker.topics.all() == []
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
+    """The answer has no null name in these versions: it could not be encoded, and the connection died of it."""
+    by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
+    by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])
+    for request, name in ((by_null, ""), (by_id, "t")):
+        (answer,) = ask(request, version).topics
+        assert (answer.error_code, answer.name) == (ErrorCode.INVALID_REQUEST, name)
+    assert ask.broker.topics.all() == []
+
+
+def test_a_topic_without_a_name_is_unknown_by_name_not_by_id(ask: Asker) -> None:
+    assert outcome(ask(fetch(topics=[""]), 4)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert outcome(ask(produce(batch(1), topic=""), 9)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert outcome(ask(fetch(topics=[""]), 13)) == ErrorCode.UNKNOWN_TOPIC_ID
+    assert outcome(ask(produce(batch(1), topic=""), 13)) == ErrorCode.UNKNOWN_TOPIC_ID
 
 
 @pytest.mark.parametrize("version", CreateTopicsRequest.versions)
@@ -224,6 +244,10 @@ def test_produce_in_every_version(ask: Asker, version: int) -> None:
         (produce(messages(1, 1)), 3, ErrorCode.INVALID_RECORD),
         (produce(batch(1, codec=Codec.ZSTD)), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (produce(batch(1, transactional=True)), 9, ErrorCode.INVALID_TXN_STATE),
+        (produce(batch(1, transactional=True)), 2, ErrorCode.INVALID_RECORD),
+        (produce(batch(1)), 0, ErrorCode.INVALID_RECORD),
+        (produce(messages(1, 1, Codec.ZSTD)), 2, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (produce(encode_message(0, 1, 7, -1, None, b"")), 2, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (produce(bytes(batch(1))[:-1] + b"?"), 9, ErrorCode.CORRUPT_MESSAGE),
     ],
 )
@@ -314,6 +338,15 @@ def test_fetch_keeps_to_max_bytes_but_for_the_first_batch(ask: Asker) -> None:
     assert [len(topic.partitions[0].records) for topic in response.responses] == [size, 0, 0]
     response = ask(fetch(topics=["a", "b", "c"], max_bytes=2 * size), 12)
     assert [len(topic.partitions[0].records) for topic in response.responses] == [size, size, 0]
+
+
+def test_an_answer_that_cannot_be_encoded_says_whose_it_was(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
+    """It escaped from the thread, and no line of the log named api, version and client."""
+    broken = lambda request, context: MetadataResponse(cluster_id=5)  # type: ignore[arg-type]  # noqa: E731
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, {MetadataRequest: broken})
+    with pytest.raises(CloseConnection):
+        ask(MetadataRequest(topics=[]), 9)
+    assert "MetadataRequest v9 of client 'test' failed" in caplog.text
 
 
 def list_offsets(ask: Asker, timestamp: int, version: int) -> tuple[int, int, int]:

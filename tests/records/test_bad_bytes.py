@@ -31,7 +31,7 @@ def feed(data: bytes) -> None:
         lambda: list(read_records(data, limit=LIMIT)),
         lambda: [list(batch.records(LIMIT)) for batch in iter_batches(data)],
         lambda: assign_offsets(data, 5, limit=LIMIT),
-        lambda: down_convert(data, 0, 0, LIMIT),
+        lambda: down_convert(data, 0, 0, LIMIT, LIMIT),
     ]
     for read in readers:
         try:

@@ -23,11 +23,13 @@ from hmb.records import (
 )
 from tests.records.record_strategies import record_lists
 
+PLENTY = 1 << 30
+
 
 @pytest.mark.parametrize("magic", [0, 1])
 @given(records=record_lists(), codec=st.sampled_from(Codec))
 def test_batches_become_plain_messages_at_their_offsets(magic: int, records: list[Record], codec: Codec) -> None:
-    converted = down_convert(encode_batch(records, codec=codec, keep_offsets=True), magic, 0)
+    converted = down_convert(encode_batch(records, codec=codec, keep_offsets=True), magic, 0, PLENTY)
     assert {(message.magic, message.codec) for message in iter_batches(converted)} == {(magic, Codec.NONE)}
     assert [(r.offset, r.key, r.value) for r in read_records(converted)] == [
         (r.offset, r.key, r.value) for r in records
@@ -37,27 +39,53 @@ def test_batches_become_plain_messages_at_their_offsets(magic: int, records: lis
 
 
 def test_the_broker_s_time_stays_the_broker_s() -> None:
-    (record,) = read_records(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 1, 0))
+    (record,) = read_records(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 1, 0, PLENTY))
     assert (record.timestamp, record.timestamp_type) == (9, TimestampType.LOG_APPEND_TIME)
 
 
 def test_old_messages_are_passed_on_as_they_are() -> None:
     records = [Record(offset=n, value=b"x") for n in range(5)]
     v0, v1 = (encode_message_set(records, magic, Codec.GZIP) for magic in (0, 1))
-    assert down_convert(v0 + v1, 1, 3) == v0 + v1
-    v1_as_v0 = down_convert(v0 + v1, 0, 3)
+    assert down_convert(v0 + v1, 1, 3, PLENTY) == v0 + v1
+    v1_as_v0 = down_convert(v0 + v1, 0, 3, PLENTY)
     assert v1_as_v0.startswith(v0)
     assert [record.offset for record in read_records(v1_as_v0[len(v0) :])] == [3, 4]
+
+
+def test_a_bomb_for_an_old_client_is_defused() -> None:
+    """31 KB of zstd became an answer of 900 MiB: the limit held for each batch, and for nothing that was made of it."""
+    batches = [
+        encode_batch(
+            [Record(offset=3 * n + i, value=bytes(100_000)) for i in range(3)], codec=Codec.ZSTD, base_offset=3 * n
+        )
+        for n in range(3)
+    ]
+    data = b"".join(batches)
+    assert len(data) < 1_000
+    found: list[int] = []
+    while len(found) < 9:
+        start = found[-1] + 1 if found else 0
+        converted = down_convert(data, 1, start, 250_000)
+        assert len(converted) <= 250_000
+        found += [record.offset for record in read_records(converted)]
+    assert found == list(range(9))
+    assert [r.offset for r in read_records(down_convert(data, 1, 4, 1))] == [4]  # one at least
+
+
+def test_headers_count_though_they_get_lost() -> None:
+    batches = [encode_batch([Record(offset=n, headers=(("h", bytes(1_000)),))], base_offset=n) for n in range(9)]
+    converted = down_convert(b"".join(batches), 1, 0, 2_500)
+    assert [record.offset for record in read_records(converted)] == [0, 1]
 
 
 def test_markers_are_left_out() -> None:
     data = encode_batch([Record(value=b"a")], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
     marker = encode_marker(EndTransactionMarker(ControlType.ABORT, 4), 1000, 7, 0, base_offset=1)
     later = encode_batch([Record(value=b"b")], base_offset=2)
-    converted = down_convert(data + marker + later, 1, 0)
+    converted = down_convert(data + marker + later, 1, 0, PLENTY)
     assert [(r.offset, r.value) for r in read_records(converted)] == [(0, b"a"), (2, b"b")]
     assert [(r.offset, r.value) for r in read_records(data + marker + later)] == [(0, b"a"), (2, b"b")]
-    assert down_convert(marker, 0, 1) == b""
+    assert down_convert(marker, 0, 1, PLENTY) == b""
 
 
 def test_markers() -> None:

@@ -146,6 +146,17 @@ def test_what_no_producer_may_send(magic: int) -> None:
     assert refuse(bomb, limit=1 << 19) is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@both_magics
+@old_codecs
+def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
+    """120 KiB of them held the log's lock for half a minute: each alone was below the limit."""
+    wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
+    limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))
+    assert assign_offsets(wrapper * 3, 0, limit=limit).count == 3
+    if codec is not Codec.NONE:
+        assert refuse(wrapper * 4, limit=limit) is ErrorCode.MESSAGE_TOO_LARGE
+
+
 def test_a_v1_message_may_not_claim_log_append_time() -> None:
     stamped = [Record(timestamp=5, timestamp_type=TimestampType.LOG_APPEND_TIME)]
     for codec in OLD_CODECS:

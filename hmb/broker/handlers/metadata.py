@@ -5,7 +5,8 @@ Behaviour: names this broker, at the advertised address of the listener that the
     partition.  A topic that is not there is made at once where the client and `auto.create.topics.enable` allow it,
     and the same answer names its leader, so that clients need no second try.
 Version notes: in 0 an empty list of topics asks for all, from 1 on null does and an empty list asks for none; 4 lets
-    the client forbid automatic creation; topics by id from 12.
+    the client forbid automatic creation; topics by id from 12.  10 and 11 have room for an id and for no name
+    already, but a request that uses it gets INVALID_REQUEST for all its topics.
 Left out: racks, offline replicas: one broker has none.
 """
 
@@ -14,15 +15,18 @@ from __future__ import annotations
 from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics import Topic
+from hmb.broker.topics import LEGAL_NAME, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 PartitionAnswer = TopicAnswer.MetadataResponsePartition
+FIRST_VERSION_OF_IDS = 12
 
 
 def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    if context.version < FIRST_VERSION_OF_IDS and any(t.name is None or t.topic_id.int for t in request.topics or ()):
+        return _refuse(request)
     broker, listener = context.broker, context.listener
     response = MetadataResponse(
         brokers=[
@@ -49,10 +53,22 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
     return response
 
 
+def _refuse(request: MetadataRequest) -> MetadataResponse:
+    """As Kafka does; the answer cannot say null."""
+    return MetadataResponse(
+        topics=[
+            TopicAnswer(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ]
+    )
+
+
 def _find(wanted: MetadataRequest.MetadataRequestTopic, request: MetadataRequest, context: RequestContext) -> Topic:
     topics, config = context.broker.topics, context.broker.config
     may_create = request.allow_auto_topic_creation and config.auto_create_topics
-    if may_create and wanted.name and wanted.name not in topics:
+    if wanted.name is not None and not LEGAL_NAME.fullmatch(wanted.name):
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{wanted.name[:300]!r} is no topic name")
+    if may_create and wanted.name is not None and wanted.name not in topics:
         try:
             return topics.create(wanted.name, config.num_partitions)
         except KafkaError as error:

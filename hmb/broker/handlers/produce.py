@@ -6,7 +6,9 @@ Behaviour: each partition's records go to its log, which checks them and gives t
     answered after a sync (`log.flush.acks.all`). acks=0 is not answered at all; an error then closes the connection,
     the only sign there is.
 Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a
-    partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.
+    partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.  Record batches below 3 get
+    INVALID_RECORD, where a Kafka broker lets them pass: no client sends them, and they would get around what is
+    checked from 3 on.
 Left out: transactional batches, refused with INVALID_TXN_STATE.
 """
 
@@ -25,6 +27,7 @@ TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
 FIRST_VERSION_OF_BATCHES = 3
 FIRST_VERSION_OF_ZSTD = 7
+FIRST_VERSION_OF_IDS = 13
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 
 
@@ -34,12 +37,13 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
     for topic in request.topic_data:
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
+        name = topic.name if context.version < FIRST_VERSION_OF_IDS else None
         for partition in topic.partition_data:
             answer = PartitionResponse(index=partition.index, base_offset=-1)
             topic_response.partition_responses.append(answer)
             with answering(answer):
                 records = _checked(partition.records, request.acks, context.version)
-                log = context.broker.topics.log(topic.name, topic.topic_id, partition.index)
+                log = context.broker.topics.log(name, topic.topic_id, partition.index)
                 result = _append(log, records, answer)
                 answer.base_offset = result.base_offset
                 answer.log_append_time_ms = result.log_append_time
@@ -72,13 +76,11 @@ def _checked(records: memoryview | None, acks: int, version: int) -> memoryview:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be 0, 1 or -1")
     if not records:
         raise KafkaError(ErrorCode.INVALID_RECORD, "no records")
-    if version < FIRST_VERSION_OF_BATCHES:
-        return records
     batch = parse_batch(records)
-    if not isinstance(batch, RecordBatch):
-        raise KafkaError(
-            ErrorCode.INVALID_RECORD, f"Produce v{version} takes record batches v2, not magic {batch.magic}"
-        )
+    takes_batches = version >= FIRST_VERSION_OF_BATCHES
+    if takes_batches != isinstance(batch, RecordBatch):
+        wanted = "record batches v2" if takes_batches else "messages v0 and v1"
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"Produce v{version} takes {wanted}, not magic {batch.magic}")
     if batch.codec is Codec.ZSTD and version < FIRST_VERSION_OF_ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional:

@@ -1,0 +1,62 @@
+"""Fetches that wait, and fetches that are converted: neither may go on for ever."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from hmb.broker.dispatch import Dispatcher
+from hmb.records import Codec, Record, encode_batch, read_records
+from tests.broker.conftest import LISTENER, Asker
+from tests.broker.test_handlers import fetch, outcome
+from tests.storage.conftest import batch
+
+
+def test_a_fetch_of_an_old_client_keeps_to_max_bytes_after_conversion(ask: Asker) -> None:
+    """Only what was read counted: a few kilobytes of zstd were answered with hundreds of megabytes."""
+    for name in ("a", "b"):
+        log = ask.broker.topics.create(name, 1).partitions[0]
+        for _ in range(20):
+            log.append(memoryview(encode_batch([Record(value=bytes(100_000))] * 5, codec=Codec.ZSTD)))
+    request = fetch(topics=["a", "b"], max_bytes=1_000_000, partition_max_bytes=700_000)
+    sizes = [len(topic.partitions[0].records) for topic in ask(request, 3).responses]
+    assert 600_000 < sizes[0] <= 700_000
+    assert 200_000 < sizes[1] <= 400_000
+    first, *_, last = read_records(ask(request, 3).responses[0].partitions[0].records)
+    assert (first.offset, last.offset) == (0, 5)
+
+
+def test_a_client_that_leaves_ends_its_long_poll(ask: Asker) -> None:
+    ask.broker.topics.create("t", 1)
+    request = fetch()
+    request.max_wait_ms = 2**31 - 1
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=lambda: True)
+    assert outcome(ask(request, 12)) == 0
+
+
+def test_no_fetch_waits_longer_than_a_connection_may_be_idle(make_asker: Callable[..., Asker]) -> None:
+    ask = make_asker(connections_max_idle_ms="20")
+    ask.broker.topics.create("t", 1)
+    request = fetch()
+    request.max_wait_ms = 2**31 - 1
+    assert outcome(ask(request, 12)) == 0
+
+
+def test_a_long_poll_finds_the_topic_that_was_made_anew(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It watches the log that it found first; the new log's records wake it only at its next look."""
+    monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.01)
+    old = ask.broker.topics.create("t", 1)
+    looks = itertools.count()
+
+    def make_anew() -> bool:
+        if next(looks) == 1:
+            ask.broker.topics.delete(old)
+            ask.broker.topics.create("t", 1).partitions[0].append(batch(1))
+        return False
+
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=make_anew)
+    request = fetch()
+    request.max_wait_ms = 60_000
+    assert len(ask(request, 12).responses[0].partitions[0].records) == len(batch(1))

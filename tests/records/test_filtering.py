@@ -1,0 +1,75 @@
+"""Taking records out of batches that nobody has looked into since their producer made them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import Codec, Record, RecordBatch, encode_batch
+from hmb.records.filtering import filter_batch, keys_of
+from hmb.records.varint import VARINTS
+
+
+def raw_record(offset_delta: int, *, length: int | None = None, key_size: int = 1, timestamp_delta: int = 0) -> bytes:
+    """A record with key "k" and value "v" that may lie about itself."""
+    body = (
+        b"\0" + VARINTS[timestamp_delta] + VARINTS[offset_delta] + VARINTS[key_size] + b"k" + VARINTS[1] + b"v" + b"\0"
+    )
+    return VARINTS[len(body) if length is None else length] + body
+
+
+def batch_of(content: bytes, count: int, last_offset_delta: int) -> RecordBatch:
+    """A batch with a right header and CRC, whatever is inside."""
+    frame = RecordBatch.parse(encode_batch([Record(timestamp=100)] * (last_offset_delta + 1)))
+    return RecordBatch.parse(frame.with_records(content, count, 100))
+
+
+def test_honest_records_are_listed_and_kept_at_their_offsets() -> None:
+    batch = batch_of(raw_record(0) + raw_record(3), 2, 5)  # compaction has left gaps
+    assert list(keys_of(batch)) == [(0, b"k"), (3, b"k")]
+    kept = filter_batch(batch, lambda offset, key, is_tombstone: offset == 3)
+    assert kept is not None
+    assert [record.offset for record in RecordBatch.parse(kept).records()] == [3]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [raw_record(0, length=-1)] * 2,
+        [raw_record(0, length=0), raw_record(1)],
+        [raw_record(0, length=3), raw_record(1)],  # ends inside of its own key: the next one would overlap it
+        [raw_record(0), raw_record(1, key_size=5)],  # a key that lies outside of the record
+        [raw_record(0, key_size=2**31), raw_record(1)],
+        [raw_record(0), raw_record(1, length=2**40)],
+        [raw_record(0), raw_record(0)],
+        [raw_record(1), raw_record(0)],
+        [raw_record(0), raw_record(2)],  # behind the batch's last offset
+        [raw_record(-1), raw_record(0)],
+        [raw_record(0, timestamp_delta=2**63 - 1), raw_record(1)],
+        [raw_record(0)],  # fewer than claimed
+        [raw_record(0), raw_record(1), raw_record(2)],  # more
+    ],
+)
+def test_records_that_lie_about_themselves_are_refused(records: Sequence[bytes]) -> None:
+    """A lying offset delta made compaction drop other records, which were in order."""
+    batch = batch_of(b"".join(records), 2, 1)
+    for use in (lambda: list(keys_of(batch)), lambda: filter_batch(batch, lambda *_: False)):
+        with pytest.raises(KafkaError) as refused:
+            use()
+        assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+def test_a_record_of_length_minus_one_does_not_stand_still_for_two_billion_rounds() -> None:
+    batch = batch_of(raw_record(0, length=-1), 2**31 - 1, 0)
+    with pytest.raises(KafkaError, match="claims -1 bytes"):
+        list(keys_of(batch))
+
+
+def test_compressed_batches_keep_their_codec() -> None:
+    batch = RecordBatch.parse(
+        encode_batch([Record(key=b"a", value=b"1"), Record(key=b"b", value=b"2")], codec=Codec.LZ4)
+    )
+    kept = filter_batch(batch, lambda offset, key, is_tombstone: key == b"b")
+    assert kept is not None
+    rest = RecordBatch.parse(kept)
+    assert (rest.codec, [record.key for record in rest.records()]) == (Codec.LZ4, [b"b"])
