@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import resource
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config import BrokerConfig
+from hmb.broker.config import ALIASES, BrokerConfig, ConfigError
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import parse_listeners
@@ -22,14 +24,16 @@ from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
+STOP_TIMEOUT = 4.0  # seconds for connections and housekeepers to finish what they are doing
+ENOUGH_FILES = 10_240  # where the system has no limit it may have one all the same: this is that of macOS
 
 
 class Broker:
-    """A broker in this process.
+    """A broker in this process.  It is started and stopped once.
 
     `with Broker() as broker:` runs one on a free port with a temporary directory that is removed at the end; with
     `data_dir` the records stay.  `config` takes names and values of `server.properties`; `host` and `port` stand for
-    `listeners`.
+    `listeners`, `data_dir` for `log.dirs`.
     """
 
     def __init__(
@@ -43,6 +47,8 @@ class Broker:
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._config = BrokerConfig.from_properties(properties)
         self._listeners = parse_listeners(self._config)
+        if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
+            data_dir = _only_directory(self._config.log_dirs)
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._temporary: Path | None = None
         self._stop = Stop()
@@ -65,6 +71,8 @@ class Broker:
 
     def start(self) -> Self:
         """Take the addresses, open the logs, then accept connections.  Raises BindError, DataDirectoryError."""
+        if self._server is not None or self._stop.requested.is_set():
+            raise RuntimeError("a broker starts once; make a new one with the same data directory")
         _allow_many_files()
         self._server = Server(self._listeners)
         try:
@@ -107,12 +115,16 @@ class Broker:
             housekeeper.start()
 
     def stop(self) -> None:
-        """Answer what is under way, close the connections, sync and close the logs.  Within 5 s."""
+        """Answer what is under way, close the connections, sync and close the logs.
+
+        Within STOP_TIMEOUT, but for what the disk takes to sync.
+        """
         self._stop.request()
+        deadline = time.monotonic() + STOP_TIMEOUT
         if self._server is not None:
-            self._server.stop()
+            self._server.stop(deadline)
         for housekeeper in self._housekeepers:
-            housekeeper.join()
+            housekeeper.join(deadline)
         if self._logs is not None:
             self._logs.close()
             self._logs = None
@@ -131,5 +143,16 @@ class Broker:
 def _allow_many_files() -> None:
     """Each connection and each log that is written to holds descriptors; the usual limit, 1024, is soon reached."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
+    if soft == hard:
+        return
+    try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, ENOUGH_FILES), hard))
+
+
+def _only_directory(log_dirs: str) -> str:
+    if not log_dirs or "," in log_dirs:
+        raise ConfigError(f"log.dirs={log_dirs}: must be one directory")
+    return log_dirs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import socket
 import struct
 import threading
@@ -45,13 +46,15 @@ class Connection:
         self._dispatcher = dispatcher
         self._max_request = max_request
         self._on_close = on_close
+        self._stopping = False
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
         self.thread = threading.Thread(target=self._run, name=f"connection-{peer}", daemon=True)
 
-    def stop_reading(self) -> None:
-        """The request under way is answered, no further one is read."""
+    def stop(self) -> None:
+        """The request under way is answered, no further one is begun, not even one that has come already."""
+        self._stopping = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RD)
 
@@ -75,9 +78,21 @@ class Connection:
         # A file on the descriptor reads without Python code in between, unlike socket.makefile.
         with open(self._socket.fileno(), "rb", buffering=READ_BUFFER, closefd=False) as stream:
             while (frame := read_frame(stream, self._max_request)) is not None:
+                if self._stopping:
+                    return
                 parts = self._dispatcher.dispatch(frame)
                 if parts is not None:
                     send(self._socket, parts)
+
+
+def has_left(client: socket.socket) -> bool:
+    """Whether the other side has closed the connection, or it broke; who reads from it would learn that in time.
+
+    POLLRDHUP (Linux) says so even where requests come before the end; POLLHUP and POLLERR are always told.
+    """
+    poll = select.poll()
+    poll.register(client, getattr(select, "POLLRDHUP", 0))
+    return bool(poll.poll(0))
 
 
 def send(client: socket.socket, parts: Sequence[Part]) -> None:

@@ -23,14 +23,17 @@ class Housekeeper:
     def start(self) -> None:
         self._thread.start()
 
-    def join(self) -> None:
-        """After the stop was requested: let the task under way come to its end."""
-        self._thread.join()
+    def join(self, deadline: float) -> None:
+        """After the stop was requested: let the task under way come to its end, if it does so in time."""
+        if self._thread.is_alive():
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        if self._thread.is_alive():
+            LOGGER.warning("housekeeping is still at work; not waiting for it")
 
     def _run(self) -> None:
         while True:
             interval, task, due = min(self._tasks, key=lambda entry: entry[2])
-            if self._stop.requested.wait(max(0.0, due - time.monotonic())):
+            if self._stop.requested.wait(min(max(0.0, due - time.monotonic()), threading.TIMEOUT_MAX)):
                 return
             self._tasks.remove((interval, task, due))
             self._tasks.append((interval, task, time.monotonic() + interval))

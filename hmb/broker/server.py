@@ -16,15 +16,15 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 
-from hmb.broker.connection import Connection
+from hmb.broker.connection import Connection, has_left
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.listeners import Listener, bind
 
 LOGGER = logging.getLogger(__name__)
-STOP_TIMEOUT = 4.0  # seconds for the connections to finish what they are doing
-ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors
+ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors or threads
 
 
 class Server:
@@ -57,15 +57,14 @@ class Server:
             self._acceptors.append(acceptor)
             acceptor.start()
 
-    def stop(self) -> None:
-        """Accept no more, let the requests under way be answered, close all connections, within STOP_TIMEOUT."""
+    def stop(self, deadline: float) -> None:
+        """Accept no more, let the requests under way be answered, close all connections at the deadline."""
         self._stopping = True
         self._close_listeners()
-        deadline = time.monotonic() + STOP_TIMEOUT
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            connection.stop_reading()
+            connection.stop()
         for thread in [*self._acceptors, *(connection.thread for connection in connections)]:
             if thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
@@ -81,24 +80,31 @@ class Server:
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue
-            self._admit(client, f"{address[0]}:{address[1]}", listener, broker)
+            peer = f"{address[0]}:{address[1]}"
+            try:
+                self._admit(client, peer, listener, broker)
+            except (OSError, RuntimeError, MemoryError) as error:  # it has gone already, or no thread is left for it
+                LOGGER.error("cannot serve %s: %s", peer, error)
+                client.close()
+                time.sleep(ACCEPT_PAUSE)
 
     def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
         with self._lock:
             if self._stopping or len(self._connections) >= broker.config.max_connections:
-                LOGGER.warning("refused %s: max.connections reached", peer)
+                reason = "the broker stops" if self._stopping else "max.connections reached"
+                LOGGER.warning("refused %s: %s", peer, reason)
                 client.close()
                 return
             connection = Connection(
                 client,
                 peer,
-                Dispatcher(broker, listener),
+                Dispatcher(broker, listener, is_client_gone=partial(has_left, client)),
                 idle=broker.config.connections_max_idle / 1000,
                 max_request=broker.config.request_max_bytes,
                 on_close=self._forget,
             )
+            connection.thread.start()  # before it is in the set: none is there without its thread
             self._connections.add(connection)
-        connection.thread.start()
 
     def _forget(self, connection: Connection) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import threading
 import time
@@ -12,11 +13,16 @@ import pytest
 
 from hmb.broker import Broker
 from hmb.broker.config import ConfigError
+from hmb.broker.connection import has_left
+from hmb.broker.context import Stop
+from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import BindError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.schema import Request
 from hmb.records import read_records
+from hmb.storage.log import AppendResult, Log
 from hmb.storage.log_manager import DataDirectoryError
 from tests.broker.conftest import Wire, as_bytes
 from tests.broker.test_handlers import fetch, outcome, produce
@@ -92,7 +98,7 @@ def test_a_fault_of_ours_closes_one_connection_and_is_logged(
     assert other.ask(ApiVersionsRequest(), 3).error_code == 0  # type: ignore[attr-defined]
 
 
-def _framed(request: FetchRequest, version: int) -> list[object]:
+def _framed(request: Request, version: int) -> list[object]:
     from hmb.protocol.connection import ClientConnection
 
     return list(ClientConnection("test").request(request, version))
@@ -133,7 +139,7 @@ def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> No
         wire = Wire(client)
         make_topic(wire)
         client.sendall(b"".join(map(as_bytes, _framed(waiting_fetch(0), 12))))
-        while not broker.data_dir.joinpath("t-0").exists():
+        while not broker._stop.watchers._watchers:  # until it waits
             time.sleep(0.01)
         broker.stop()
         assert wire.frame() is not None  # the poll's answer
@@ -157,6 +163,81 @@ def test_connections_above_the_limit_are_refused() -> None:
             wire.socket.close()
 
 
+def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
+    broker: Broker, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One "can't start new thread" ended the acceptor for ever, and its socket stayed open."""
+    start = threading.Thread.start
+
+    def fail_once(thread: threading.Thread) -> None:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail_once)
+    assert connect().frame() is None
+    assert connect().ask(ApiVersionsRequest(), 3).error_code == 0  # type: ignore[attr-defined]
+    assert "cannot serve 127.0.0.1" in caplog.text and "can't start new thread" in caplog.text
+    assert broker._server is not None and len(broker._server._connections) == 1
+
+
+def test_requests_that_have_come_before_the_stop_are_not_begun_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They lay in the read buffer, where no shutdown of the socket reaches, and were appended to closed logs."""
+    broker = Broker(data_dir=tmp_path).start()
+    host, port = broker.bootstrap_servers.split(":")
+    appended: list[int] = []
+    append = Log.append
+
+    def stop_meanwhile(log: Log, records: memoryview) -> AppendResult:
+        appended.append(len(records))
+        server = broker._server
+        assert server is not None
+        (connection,) = server._connections
+        connection.stop()
+        return append(log, records)
+
+    with socket.create_connection((host, int(port)), timeout=30) as client:
+        wire = Wire(client)
+        make_topic(wire)
+        monkeypatch.setattr(Log, "append", stop_meanwhile)
+        wire.send(b"".join(map(as_bytes, _framed(produce(batch(1)), 9))) * 5)
+        assert wire.frame() is not None
+        assert wire.frame() is None
+    broker.stop()
+    assert len(appended) == 1
+
+
+def test_a_client_has_left_when_it_closes_even_behind_requests_that_wait() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert not has_left(ours)
+        theirs.send(b"a request")
+        assert not has_left(ours)
+        theirs.close()
+        assert has_left(ours)
+
+
+def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
+    connect: Connect, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They held their slots for as long as they had said they would wait: days."""
+    monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.05)
+    first = connect()
+    make_topic(first)
+    request = waiting_fetch(0)
+    request.max_wait_ms = 2**31 - 1
+    for _ in range(20):
+        wire = connect()
+        wire.send(b"".join(map(as_bytes, _framed(request, 12))))
+        wire.socket.shutdown(socket.SHUT_RDWR)
+    assert broker._server is not None
+    deadline = time.monotonic() + 30
+    while len(broker._server._connections) > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(broker._server._connections) == 1
+
+
 def test_a_reader_that_stays_silent_is_closed_after_the_idle_time() -> None:
     with Broker(config={"connections.max.idle.ms": "50"}) as broker:
         host, port = broker.bootstrap_servers.split(":")
@@ -175,6 +256,72 @@ def test_every_listener_tells_its_own_address() -> None:
             with socket.create_connection((listener.host, listener.port), timeout=30) as client:
                 (node,) = Wire(client).ask(MetadataRequest(topics=[]), 9).brokers  # type: ignore[attr-defined]
                 assert f"{node.host}:{node.port}" == told
+
+
+def test_names_that_the_map_calls_plaintext_are_served() -> None:
+    protocols = "A:PLAINTEXT,SSL:PLAINTEXT,SASL_SSL:SASL_SSL"
+    config = {"listeners": "A://127.0.0.1:0,SSL://127.0.0.1:0", "listener.security.protocol.map": protocols}
+    with Broker(config=config) as broker:
+        assert broker.bootstrap_servers.count(":") == 2
+
+
+@pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
+def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
+    """It was ignored, and the records went to a temporary directory that is removed at the end."""
+    with Broker(config={name: str(tmp_path / "data")}) as broker:
+        assert broker.data_dir == tmp_path / "data"
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+    with Broker(data_dir=tmp_path / "other", config={name: str(tmp_path / "data")}) as broker:
+        assert broker.data_dir == tmp_path / "other"
+
+
+def test_a_broker_starts_once(tmp_path: Path) -> None:
+    """After a stop its long polls came back at once and its housekeepers did nothing: the stop was still requested."""
+    broker = Broker(data_dir=tmp_path)
+    with broker, pytest.raises(RuntimeError, match="starts once"):
+        broker.start()
+    with pytest.raises(RuntimeError, match="starts once"):
+        broker.start()
+
+
+def test_a_system_without_a_limit_of_files_has_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS says that there is none and refuses to set none."""
+    limits: list[tuple[int, int]] = []
+
+    def setrlimit(_: int, wanted: tuple[int, int]) -> None:
+        limits.append(wanted)
+        if wanted[0] == resource.RLIM_INFINITY:
+            raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    with Broker():
+        assert limits[-1] == (10_240, resource.RLIM_INFINITY)
+
+
+def test_a_housekeeper_that_does_not_end_does_not_keep_the_broker_from_stopping(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stop, begun, end = Stop(), threading.Event(), threading.Event()
+
+    def task() -> None:
+        begun.set()
+        end.wait(30)
+
+    housekeeper = Housekeeper(stop, [(0.0, task)])
+    housekeeper.start()
+    begun.wait(30)
+    stop.request()
+    housekeeper.join(time.monotonic())
+    assert "still at work" in caplog.text
+    end.set()
+    housekeeper.join(time.monotonic() + 30)
+
+
+def test_an_interval_longer_than_any_thread_can_wait_is_for_ever() -> None:
+    longest = str(2**63 - 1)
+    with Broker(config={"log.retention.check.interval.ms": longest, "log.cleaner.backoff.ms": longest}) as broker:
+        assert all(housekeeper._thread.is_alive() for housekeeper in broker._housekeepers)
 
 
 def test_an_occupied_port_is_said_before_anything_is_touched(broker: Broker, tmp_path: Path) -> None:
@@ -208,6 +355,18 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         {"num.partitions": "two"},
         {"auto.create.topics.enable": "yes"},
         {"log.message.timestamp.type": "Now"},
+        {"log.segment.bytes": str(2**31)},
+        {"log.index.size.max.bytes": str(2**31)},
+        {"log.index.interval.bytes": str(2**31)},
+        {"message.max.bytes": str(2**31)},
+        {"log.cleaner.min.cleanable.ratio": "nan"},
+        {"log.cleaner.min.cleanable.ratio": "1.5"},
+        {"log.retention.ms": str(2**63)},
+        {"listeners": "SSL://127.0.0.1:0"},
+        {"listeners": "PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0"},
+        {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "A:SASL_PLAINTEXT"},
+        {"listener.security.protocol.map": "A:TELNET"},
+        {"log.dirs": "one,two"},
     ],
 )
 def test_settings_that_cannot_be_are_named(config: dict[str, str]) -> None:
