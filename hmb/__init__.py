@@ -9,13 +9,17 @@ The way of a Produce, one call a hop:
 1. `broker/server.py`           accepts a connection and gives it a thread
 2. `broker/connection.py`       `Connection._serve`: reads a frame, dispatches it, sends the answer
 3. `protocol/framing.py`        `read_frame`: a length, then that many bytes
-4. `protocol/connection.py`     `ServerConnection.receive`: header and body (fields by `protocol/schema.py`,
+4. `broker/dispatch.py`         `Dispatcher.dispatch`: has it decoded, finds the handler, has the answer encoded
+5. `protocol/connection.py`     `ServerConnection.receive`: header and body (fields by `protocol/schema.py`,
                                 classes in `protocol/messages/produce.py`)
-5. `broker/dispatch.py`         `Dispatcher.dispatch`: finds the handler, turns errors into answers
-6. `broker/handlers/produce.py` `handle`: message -> log -> message
+6. `broker/handlers/produce.py` `handle`: message -> log (found by `broker/topics.py`) -> message
 7. `storage/log.py`             `Log.append`: checks the batch, gives it its offsets (`records/batch.py`)
 8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
 9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again
+
+The answer goes back the same way: `ServerConnection.respond` encodes it, `framing.frame` puts the length in front, and
+`connection.send` writes it to the socket.  With acks=all the records are on disk before that: the handler calls
+`Log.flush`, in which producers that come at the same time share one sync.
 
 A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read`, `Segment.read` and
 `OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel (sendfile).  Where

@@ -21,11 +21,6 @@ from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
 
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # how a version 0 answer would begin
-
-
-_KEY_AND_VERSION = struct.Struct(">hh")
-
-
 _KEY_AND_VERSION = struct.Struct(">hh")
 
 
