@@ -20,10 +20,20 @@ from hmb.client.fetcher import ConsumerRecord, Fetched, Fetcher, Position
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.client.offsets import EARLIEST, LATEST, list_offsets
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topic_names import check_topic_name
+from hmb.records.record import MAX_INT64
 
 Offset = Literal["earliest", "latest"] | int
 
 __all__ = ["Consumer", "ConsumerRecord"]
+
+
+def check_offset(offset: object) -> None:
+    """ValueError for what is no `Offset`."""
+    if offset in ("earliest", "latest"):
+        return
+    if isinstance(offset, bool) or not isinstance(offset, int) or not -MAX_INT64 <= offset <= MAX_INT64:
+        raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
 
 
 class Consumer:
@@ -45,11 +55,16 @@ class Consumer:
     ) -> None:
         if not topics:
             raise ValueError("name at least one topic")
+        for topic in topics:
+            check_topic_name(topic)
+        check_offset(offset)
+        if until not in ("end", None):
+            raise ValueError(f'until is "end" or None, not {until!r}')
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
         wanted = None if partitions is None else list(partitions)
         chosen = [chosen for topic in topics for chosen in self._partitions(topic, wanted, retry_for)]
         starts = self._starts(chosen, offset)
-        ends = list_offsets(self._cluster, chosen, LATEST) if until == "end" else {}
+        ends = self._ends(chosen, starts) if until == "end" else {}
         positions = [Position(it, starts[it], ends.get(it), max_partition_bytes) for it in chosen]
         self._fetcher = Fetcher(
             self._cluster, positions, max_wait_ms=max_wait_ms, max_bytes=max_bytes, retry_for=retry_for
@@ -137,3 +152,10 @@ class Consumer:
         first = list_offsets(self._cluster, partitions, EARLIEST)
         latest = list_offsets(self._cluster, partitions, LATEST)
         return {partition: max(first[partition], latest[partition] + offset) for partition in partitions}
+
+    def _ends(self, partitions: list[TopicPartition], starts: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        latest = list_offsets(self._cluster, partitions, LATEST)
+        for partition, end in latest.items():
+            if starts[partition] > end:
+                latest[partition] = starts[partition] + 1  # this is no end: ask, and be told that it is not there
+        return latest

@@ -8,7 +8,8 @@ gathers batches, talks to the brokers and settles the futures (`sender`). `acks`
     -1    when all replicas in sync have it ("all"); the default, and then also written once, not twice
 
 The first contact is tried once, so that a wrong address is an error at once and not after a time-out. Later failures
-are retried until `delivery_timeout`.
+are retried until `delivery_timeout`. What can never be sent, `send` refuses at once: values that are not bytes, and
+records above `max_request_size`, which is Kafka's name and default for it.
 """
 
 import time
@@ -20,9 +21,11 @@ from hmb.client.accumulator import Accumulator, RecordMetadata
 from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import Cluster, Topic, TopicPartition
 from hmb.client.partitioner import StickyPartitioner, partition_of_key
-from hmb.client.sender import Sender
+from hmb.client.sender import MAX_REQUEST_SIZE, Sender
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import Codec, Record
+from hmb.protocol.topic_names import check_topic_name
+from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header, Record
+from hmb.records.record import MAX_INT64, NO_TIMESTAMP
 
 RECORD_OVERHEAD = 20  # bytes a record costs in a batch beside its key and value, generously
 ACKS = (0, 1, -1)
@@ -41,6 +44,7 @@ class Producer:
         client_id: str = "hmb",
         *,
         buffer_memory: int = 32 * 1024 * 1024,
+        max_request_size: int = MAX_REQUEST_SIZE,
         request_timeout: float = 30.0,
         delivery_timeout: float = 120.0,
         max_block: float = 60.0,
@@ -51,6 +55,8 @@ class Producer:
         if compression.upper() not in Codec.__members__:
             raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
         self._max_block, self._retry_backoff = max_block, retry_backoff
+        self._max_request_size = max_request_size
+        self._trouble: Exception | None = None
         # The last try may begin right before the delivery timeout; it has to find the leader and to be answered.
         self._patience = delivery_timeout + 2 * request_timeout
         self._cluster = Cluster(bootstrap_servers, client_id, min(request_timeout, delivery_timeout))
@@ -80,9 +86,7 @@ class Producer:
         if timestamp is None:
             timestamp = time.time_ns() // 1_000_000
         record = Record(-1, timestamp, key, value, tuple(headers))
-        size = RECORD_OVERHEAD + len(key or b"") + len(value or b"")
-        if record.headers:
-            size += sum(RECORD_OVERHEAD + len(name) + len(header or b"") for name, header in record.headers)
+        size = self._checked_size(record)
         if partition is None:
             partitions = len(self._topic(topic).leaders)
             if key is None:
@@ -101,13 +105,21 @@ class Producer:
         if wait([batch.futures[-1] for batch in self._accumulator.seal()], self._patience).not_done:
             raise self._stuck()
 
-    def close(self) -> None:
-        """Deliver what is queued, then end; TimeoutError as in `flush`, and then the sender is left to itself."""
+    def close(self, timeout: float | None = None) -> None:
+        """Deliver what is queued, then end; TimeoutError as in `flush`, and then the sender is left to itself.
+
+        With a timeout it waits no longer than that; a program that ends then takes what is still queued with it.
+        """
         self._accumulator.close()
-        self._sender.join(self._patience)
+        self._sender.join(self._patience if timeout is None else timeout)
         if self._sender.is_alive():
-            raise self._stuck()
+            raise self._stuck() if timeout is None else TimeoutError(f"not all was delivered within {timeout:g} s")
         self._cluster.close()
+
+    @property
+    def trouble(self) -> Exception | None:
+        """Why `send` is waiting for a topic's metadata, as far as it is known; from any thread."""
+        return self._trouble
 
     def __enter__(self) -> Self:
         return self
@@ -118,16 +130,51 @@ class Producer:
     def _stuck(self) -> TimeoutError:
         return TimeoutError(f"the producer's thread is stuck: records are on their way for {self._patience:g} s")
 
+    def _checked_size(self, record: Record) -> int:
+        """How much of a batch the record takes; TypeError, ValueError or KafkaError for what cannot be sent."""
+        key, value = record.key, record.value
+        _check_bytes("value", value)
+        _check_bytes("key", key)
+        if not NO_TIMESTAMP <= record.timestamp <= MAX_INT64:
+            raise ValueError(f"the timestamp {record.timestamp} is not milliseconds since 1970 (-1: none)")
+        size = RECORD_OVERHEAD + len(key or b"") + len(value or b"")
+        if record.headers:
+            size += sum(map(_checked_header_size, record.headers))
+        if size + RECORD_BATCH_OVERHEAD > self._max_request_size:
+            what = f"a record of {size:,} bytes is larger than max.request.size, {self._max_request_size:,} bytes: "
+            what += "split it, or raise that (max_request_size of hmb.Producer) and the topic's max.message.bytes"
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
+        return size
+
     def _topic(self, name: str) -> Topic:
         """The topic's metadata; a topic that is just being created gets the time it needs."""
         if topic := self._cluster.last_known(name):
             return topic  # the sender sees to it that leaders are right; only their number matters here
+        check_topic_name(name)
         deadline = time.monotonic() + self._max_block
         while True:
             try:
-                return self._cluster.topic(name, create=True)
+                topic = self._cluster.topic(name, create=True)
             except (KafkaError, ConnectionFailed) as error:
                 lasting = not (error.code.retriable if isinstance(error, KafkaError) else self._cluster.was_reached)
                 if lasting or time.monotonic() >= deadline:
                     raise
+                self._trouble = error
+            else:
+                self._trouble = None
+                return topic
             time.sleep(self._retry_backoff)
+
+
+def _check_bytes(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, bytes):
+        hint = "; a text has .encode()" if isinstance(value, str) else ""
+        raise TypeError(f"{name} is bytes or None, not {type(value).__name__}{hint}")
+
+
+def _checked_header_size(header: Header) -> int:
+    name, value = header
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a header is a str, not {type(name).__name__}")
+    _check_bytes(f"header {name!r}", value)
+    return RECORD_OVERHEAD + len(name.encode()) + len(value or b"")

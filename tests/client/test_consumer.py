@@ -1,6 +1,7 @@
 """The consumer: where it starts, where it ends, and what it leaves out."""
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,34 @@ def test_an_offset_that_is_not_there(servers: str) -> None:
     with pytest.raises(KafkaError, match="short-0 has no offset 9; it starts at 0 and ends before 1") as caught:
         Consumer(servers, "short", offset=9, partitions=[0]).poll(10)
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_an_offset_that_is_not_there_is_an_error_also_where_reading_ends_at_the_end(servers: str) -> None:
+    write(servers, "shorter", b"x")
+    with pytest.raises(KafkaError, match="shorter-0 has no offset 9; it starts at 0 and ends before 1") as caught:
+        values(servers, "shorter", offset=9, partitions=[0])
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"until": "bogus"}, "until is \"end\" or None, not 'bogus'"),
+        ({"offset": "middle"}, "an offset is .*, not 'middle'"),
+        ({"offset": 1.5}, "an offset is .*, not 1.5"),
+        ({"offset": True}, "an offset is .*, not True"),
+        ({"offset": 2**63}, "an offset is .*, not 9223372036854775808"),
+    ],
+)
+def test_what_the_consumer_cannot_be_told(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Consumer("127.0.0.1:1", "t", **options)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a b"])
+def test_an_illegal_name_of_a_topic_is_refused_without_asking_a_broker(name: str) -> None:
+    with pytest.raises(KafkaError, match="is no topic name"):
+        Consumer("127.0.0.1:1", name)
 
 
 class Log:

@@ -1,6 +1,7 @@
 """The producer: against a broker, and against one that fails as it is told."""
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_a_partition_that_is_not_there(servers: str) -> None:
 
 
 def test_a_record_that_is_too_large_fails_alone(servers: str) -> None:
-    with Producer(servers) as producer:
+    with Producer(servers, max_request_size=4_000_000) as producer:
         large = producer.send("large", b"x" * 2_000_000, partition=0)
         small = producer.send("large", b"x", partition=0)
     error = large.exception()
@@ -99,6 +100,53 @@ def test_a_record_that_is_too_large_fails_alone(servers: str) -> None:
     assert error.code is ErrorCode.MESSAGE_TOO_LARGE
     assert "large-0" in error.message
     assert small.result().offset == 0
+
+
+@pytest.mark.parametrize("record", [{"value": b"x" * 2**20}, {"value": None, "headers": [("h", b"x" * 2**20)]}])
+def test_a_record_above_max_request_size_is_refused_before_it_is_sent(record: dict[str, Any]) -> None:
+    with Producer("127.0.0.1:1") as producer, pytest.raises(KafkaError, match=r"max\.request\.size, 1,048,576") as caught:
+        producer.send("t", **record)
+    assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_the_largest_record_that_is_not_refused_is_taken_by_the_broker(servers: str) -> None:
+    with Producer(servers) as producer:
+        assert producer.send("largest", b"x" * (2**20 - 81), partition=0).result().offset == 0
+
+
+@pytest.mark.parametrize(
+    ("record", "error", "message"),
+    [
+        ({"value": "text"}, TypeError, r"value is bytes or None, not str; a text has \.encode\(\)"),
+        ({"value": b"", "key": 1}, TypeError, "key is bytes or None, not int"),
+        ({"value": b"", "headers": [("h", "text")]}, TypeError, "header 'h' is bytes or None, not str"),
+        ({"value": b"", "headers": [(b"h", b"")]}, TypeError, "the name of a header is a str, not bytes"),
+        ({"value": b"", "headers": [("\ud800", b"")]}, ValueError, "surrogates not allowed"),
+        ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not milliseconds"),
+        ({"value": b"", "timestamp": -5}, ValueError, "the timestamp -5 is not milliseconds"),
+    ],
+)
+def test_what_is_no_record_is_an_error_of_send(record: dict[str, Any], error: type[Exception], message: str) -> None:
+    with Producer("127.0.0.1:1") as producer, pytest.raises(error, match=message):
+        producer.send("a", **record)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "bad\udcff", "x" * 250])
+def test_an_illegal_name_of_a_topic_is_refused_without_asking_a_broker(name: str) -> None:
+    with Producer("127.0.0.1:1") as producer, pytest.raises(KafkaError, match="is no topic name") as caught:
+        producer.send(name, b"x")
+    assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_close_waits_no_longer_than_it_is_told() -> None:
+    with ScriptedBroker(Script()) as broker:
+        producer = Producer(broker.address, linger_ms=3_600_000)
+        let_go = threading.Event()
+        producer.send("t", b"x").add_done_callback(lambda future: let_go.wait())
+        with pytest.raises(TimeoutError, match="not all was delivered within"):
+            producer.close(0.01)
+        let_go.set()
+        producer.close()
 
 
 def test_a_wrong_address_is_an_error_at_once() -> None:

@@ -1,0 +1,19 @@
+"""What a topic may be called."""
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topic_names import check_topic_name
+
+
+@pytest.mark.parametrize("name", ["a", "A-z_0.9", "...", "-", "x" * 249])
+def test_legal_names(name: str) -> None:
+    check_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "a\n", "ä", "bad\udcff", "x" * 250])
+def test_illegal_names(name: str) -> None:
+    with pytest.raises(KafkaError, match="is no topic name") as caught:
+        check_topic_name(name)
+    assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    caught.value.message.encode()  # it can be printed, whatever the name was
