@@ -161,7 +161,6 @@ class RecordBatch(NamedTuple):
         _UINT32.pack_into(copy, _CRC_START - 4, crc32c(memoryview(copy)[_CRC_START:]))
         return RecordBatch.parse(copy)
 
-
     def with_records(self, content: bytes, count: int, max_timestamp: int, base_timestamp: int | None = None) -> bytes:
         """The batch with other records (uncompressed) in its place: offsets, producer, attributes, codec stay.
 
