@@ -104,7 +104,7 @@ def test_a_record_that_is_too_large_fails_alone(servers: str) -> None:
 
 @pytest.mark.parametrize("record", [{"value": b"x" * 2**20}, {"value": None, "headers": [("h", b"x" * 2**20)]}])
 def test_a_record_above_max_request_size_is_refused_before_it_is_sent(record: dict[str, Any]) -> None:
-    with Producer("127.0.0.1:1") as producer, pytest.raises(KafkaError, match=r"max\.request\.size, 1,048,576") as caught:
+    with Producer("127.0.0.1:1") as producer, pytest.raises(KafkaError, match=", 1,048,576 bytes: ") as caught:
         producer.send("t", **record)
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
