@@ -4,10 +4,14 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from .common import DAMAGE, NOT_FOUND, CliError, json_option
+from .common import DAMAGE, ERROR, NOT_FOUND, CliError, json_option
+
+if TYPE_CHECKING:
+    from hmb.storage.dump_entries import Entry
 
 LARGE_FILE = 64 << 20  # bytes; a larger one shows its progress
 PROGRESS_INTERVAL = 0.2  # seconds
@@ -37,7 +41,8 @@ def command(
     """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files, checkpoints, and the files of metadata.
 
     A FILE may be the directory of a partition: then its files, segment by segment; or a data directory: then those of
-    all partitions. Damage is named on standard error with its position, and the command ends with exit code 5.
+    all partitions. Damage is named on standard error with its position, and the command ends with exit code 5; with 1
+    where a FILE is none of a log's.
     """
     from hmb.storage.dump import dump
     from hmb.storage.dump_entries import DumpOptions, View
@@ -48,21 +53,31 @@ def command(
     progress = _Progress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
     options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show)
     paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
-    damages = 0
+    damages = unknown = 0
     for entry in dump(paths, options):
         damages += entry.is_damage
+        unknown += entry.kind == "unknown_file"
         progress.clear()
-        if as_json:
-            sys.stdout.write(json.dumps({"type": entry.kind, **entry.fields()}, ensure_ascii=False) + "\n")
-        if entry.kind in ("damage", "finding"):
-            sys.stdout.flush()  # so that a terminal shows it where it belongs
-            click.echo(f"hmb: {entry.line()}", err=True)
-        elif not as_json:
-            sys.stdout.write(entry.line() + "\n")
+        _print(entry, verify, as_json)
     progress.clear()
     sys.stdout.flush()
     if damages:
         raise CliError(f"damage found in {damages} place{'s' * (damages > 1)}", DAMAGE)
+    if unknown:
+        click.get_current_context().exit(ERROR)  # each is named
+
+
+def _print(entry: "Entry", verify: bool, as_json: bool) -> None:
+    is_unknown = entry.kind == "unknown_file"
+    is_complaint = is_unknown or entry.kind in ("damage", "finding")
+    if as_json:
+        sys.stdout.write(json.dumps({"type": entry.kind, **entry.fields()}, ensure_ascii=False) + "\n")
+    elif not is_complaint or (is_unknown and not verify):  # which Kafka's tool says on standard output
+        sys.stdout.write(entry.line() + "\n")
+    if is_complaint:
+        sys.stdout.flush()  # so that a terminal shows it where it belongs
+        text = f"{entry.fields()['file']}: not checked: no file of a log" if is_unknown else entry.line()
+        click.echo(f"hmb: {text}", err=True)
 
 
 class _Progress:

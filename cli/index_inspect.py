@@ -11,7 +11,7 @@ import click
 from .common import DAMAGE, NOT_FOUND, CliError, json_option
 
 if TYPE_CHECKING:
-    from hmb.storage.index_inspection import Search, Summary
+    from hmb.storage.index_inspection import ScanStep, Search, Summary
 
 INDEX, TIME_INDEX = ".index", ".timeindex"
 
@@ -29,6 +29,8 @@ def command(file: Path, wanted: int | None, as_json: bool) -> None:
     named, and the command ends with exit code 5. With --lookup it shows how a broker finds an offset: the steps of the
     binary search, then the batches that it reads in the log.
     """
+    if not file.exists():
+        raise CliError(f"{file}: no such file", NOT_FOUND)
     if file.suffix not in (INDEX, TIME_INDEX) or not file.stem.isdecimal():
         raise click.UsageError(
             f"{file} is no index: its name is the segment's first offset and {INDEX} or {TIME_INDEX}"
@@ -76,54 +78,75 @@ def _print_entries(file: Path, as_json: bool) -> None:
 
 
 def _summary_line(summary: "Summary", log_size: int, unit: str, padding: int) -> str:
-    text = f"{summary.entries} entries for {log_size} bytes of log"
+    from hmb.storage.dump_entries import counted
+
+    text = f"{counted(summary.entries, 'entry', 'entries')} for {counted(log_size, 'byte')} of log"
     if summary.entries:
         text += f", one every {summary.average} {unit} (from {summary.smallest} to {summary.greatest})"
     if padding:
-        text += f", {padding} bytes of padding"
-    return f"{text}; {summary.mismatches or 'no'} mismatches\n"
+        text += f", {counted(padding, 'byte')} of padding"
+    mismatches = counted(summary.mismatches, "mismatch", "mismatches") if summary.mismatches else "no mismatches"
+    return f"{text}; {mismatches}\n"
 
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
-    from hmb.storage.index_inspection import scan, search
+    from hmb.storage.dump_entries import counted
+    from hmb.storage.index_inspection import search
 
-    timestamp: int | None = None
-    offset, base_offset = wanted, int(file.stem)
+    offset, base_offset, position = wanted, int(file.stem), 0
+    promised: list[tuple[Search, int]] = []  # entries, and the offsets that must be in the log because of them
     if file.suffix == TIME_INDEX:
-        timestamp = wanted
-        found = search(file, timestamp, below=True)
+        found = search(file, wanted, below=True)
         _print_search(found, "timestamp", as_json)
         offset = base_offset if found.entry is None else found.entry[1]
+        promised.append((found, offset))
     elif offset < base_offset:
         raise CliError(f"{offset} is before this segment, which starts at offset {base_offset}", NOT_FOUND)
-    position = 0
     if file.with_suffix(INDEX).exists():
         found = search(file.with_suffix(INDEX), offset)
         _print_search(found, "offset", as_json)
-        position = 0 if found.entry is None else found.entry[1]
+        indexed, position = found.entry or (base_offset, 0)
+        promised.append((found, indexed))
+    target = {"timestamp": wanted} if file.suffix == TIME_INDEX else {"offset": wanted}
+    steps = _print_scan(file.with_suffix(".log"), position, target, as_json)
+    if steps and steps[-1].is_found:
+        return
+    for found, promise in promised:
+        if found.entry is not None and (not steps or steps[-1].last_offset < promise):
+            raise CliError(f"{found.path}: entry {found.number} points behind the end of the log", DAMAGE)
+    raise CliError(
+        f"{wanted} is behind the end of this segment ({counted(len(steps), 'batch', 'batches')} read)", NOT_FOUND
+    )
+
+
+def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool) -> "list[ScanStep]":
+    from hmb.storage.index_inspection import scan
+
     if not as_json:
-        sys.stdout.write(f"scan of {file.with_suffix('.log')} from position {position}:\n")
-    read, is_found = 0, False
-    target = {"offset": offset} if timestamp is None else {"timestamp": timestamp}
-    for step in scan(file.with_suffix(".log"), position, **target):
-        read, is_found = read + 1, step.is_found
+        sys.stdout.write(f"scan of {log} from position {position}:\n")
+    steps = []
+    for step in scan(log, position, **target):
+        steps.append(step)
         if as_json:
             _print_json({"type": "scan", **asdict(step)})
         else:
             verdict = "here it is" if step.is_found else "go on"
             offsets = f"offsets {step.base_offset}..{step.last_offset}"
             sys.stdout.write(f"  position {step.position}: {offsets}, timestamp {step.max_timestamp}: {verdict}\n")
-    if not is_found:
-        raise CliError(f"{wanted} is behind the end of this segment ({read} batches read)", NOT_FOUND)
+    return steps
 
 
 def _print_search(search: "Search", key: str, as_json: bool) -> None:
+    from hmb.storage.dump_entries import counted
+
     if as_json:
         for step in search.steps:
             _print_json({"type": "search", "file": str(search.path), **asdict(step)})
         _print_json({"type": "search_result", "file": str(search.path), "number": search.number, "entry": search.entry})
         return
-    sys.stdout.write(f"binary search for {key} {search.wanted} in {search.path}, {search.entries} entries:\n")
+    sys.stdout.write(
+        f"binary search for {key} {search.wanted} in {search.path}, {counted(search.entries, 'entry', 'entries')}:\n"
+    )
     for step in search.steps:
         side = "right" if step.goes_right else "left"
         sys.stdout.write(

@@ -8,7 +8,8 @@
 - hex: each byte with its field (`dump_hex`)
 - tree: segments, batches, records with their sizes (`dump_tree`)
 
-With `verify` all is read as for the lines, and only damage is shown, and a summary.
+With `verify` all is read as for the lines, and only damage is shown, and a summary; a file that is none of a log's is
+named as such.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from hmb.storage.dump_entries import (
     FileEntry,
     NoteEntry,
     RecordEntry,
+    UnknownFileEntry,
     VerifiedEntry,
     View,
 )
-from hmb.storage.dump_findings import Findings
+from hmb.storage.dump_findings import FEW, MAX_FINDINGS, Findings
 from hmb.storage.dump_hex import index_fields, log_fields, snapshot_fields, state_fields, transaction_fields
 from hmb.storage.dump_index import read_index, read_snapshot, read_time_index, read_transaction_index
 from hmb.storage.dump_segment import read_log
@@ -52,7 +54,7 @@ READERS: dict[str, dict[View, Reader]] = {
 
 def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
     """The entries of each file; of a directory those of the log files in it. FileNotFoundError if one is missing."""
-    findings = Findings()
+    findings = Findings(FEW if options.verify else MAX_FINDINGS)
     files = (file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
     if options.verify:
         yield from _verified(files, options, findings)
@@ -87,7 +89,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     kind = STATE if path.name in STATE_FILES else path.suffix or None
     nameless = not path.stem.isdecimal()  # an index counts from the offset that is its name
     if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
-        yield NoteEntry(f"Ignoring unknown file {path}")
+        yield UnknownFileEntry(path)
         return
     try:
         with path.open("rb") as file:
@@ -105,15 +107,20 @@ def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -
     """Damage, a summary of each file, and where there are several one of all."""
     total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
     for path in files:
-        batches = records = entries = 0
+        batches = records = entries = unknown = 0
         damages = -findings.damages
         for entry in _entries(path, options, findings):
             if entry.is_damage:
                 damages += 1
                 yield entry
+            elif isinstance(entry, UnknownFileEntry):
+                unknown += 1
+                yield entry
             batches += isinstance(entry, BatchEntry)
             records += isinstance(entry, RecordEntry)
             entries += not entry.is_damage and not isinstance(entry, FileEntry | NoteEntry)
+        if unknown:
+            continue
         counts = (path.stat().st_size, batches, records, entries - batches - records, damages + findings.damages)
         verified = VerifiedEntry(path, 1, *counts)
         yield verified

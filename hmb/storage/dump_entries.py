@@ -93,6 +93,17 @@ class NoteEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownFileEntry(Entry):
+    """A file that is none of a log's, by its name; nothing of it was read."""
+
+    kind: ClassVar[str] = "unknown_file"
+    file: Path
+
+    def line(self) -> str:
+        return f"Ignoring unknown file {self.file}"
+
+
+@dataclass(frozen=True, slots=True)
 class DamageEntry(Entry):
     """What stands at this position of a file is not what should stand there."""
 
@@ -129,10 +140,14 @@ class VerifiedEntry(Entry):
 
     def line(self) -> str:
         what = self.file or f"{self.files} files"
-        counts = [(self.batches, "batches"), (self.records, "records"), (self.entries, "entries")]
-        found = [f"{number} {name}" for number, name in counts if number]
+        found = [
+            counted(self.size, "byte"),
+            *([counted(self.batches, "batch", "batches")] if self.batches else []),
+            *([counted(self.records, "record")] if self.records else []),
+            *([counted(self.entries, "entry", "entries")] if self.entries else []),
+        ]
         verdict = f"damage: {self.damages}" if self.damages else "no damage"
-        return f"{what}: {', '.join([f'{self.size} bytes', *found, verdict])}"
+        return f"{what}: {', '.join([*found, verdict])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +300,11 @@ def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:
         return {name: None if value is None else value.decode()}
     except UnicodeDecodeError:
         return {f"{name}_base64": base64.b64encode(value or b"").decode()}
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number of things: 1 batch, 2 batches."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def optional_long(value: int | None) -> str:

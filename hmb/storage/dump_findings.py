@@ -15,6 +15,7 @@ from typing import ClassVar
 from hmb.storage.dump_entries import Entry
 
 MAX_FINDINGS = 1000  # of a kind and file are kept; in a compacted log there may be millions
+FEW = 5  # and so many where one damage, a log that was cut, has as many as the index has entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,10 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """The findings of a dump so far."""
+    """The findings of a dump so far, at most `most` of a kind and file, and how many more there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_FINDINGS) -> None:
+        self._most = most
         self._pairs: dict[tuple[Kind, Path], list[tuple[int, int]]] = {}
         self._more: Counter[tuple[Kind, Path]] = Counter()
         self.damages = 0  # how many of them are damage
@@ -81,7 +83,7 @@ class Findings:
     def add(self, kind: Kind, file: Path, one: int, other: int) -> None:
         self.damages += kind.is_damage
         pairs = self._pairs.setdefault((kind, file), [])
-        if len(pairs) < MAX_FINDINGS:
+        if len(pairs) < self._most:
             pairs.append((one, other))
         else:
             self._more[kind, file] += 1

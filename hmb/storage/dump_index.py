@@ -13,15 +13,15 @@ import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from struct import Struct
 from typing import ClassVar
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, crc32c, parse_batch
-from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, NoteEntry, optional_long
-from hmb.storage.dump_findings import INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
+from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, NoteEntry, counted, optional_long
+from hmb.storage.dump_findings import FEW, INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
 from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
 from hmb.storage.segment_files import IndexReader, header_at, walk
@@ -106,13 +106,13 @@ def read_index(file: BufferedReader, path: Path, options: DumpOptions, findings:
         yield _sanity(file, path, OffsetIndex.ENTRY)
         return
     else:
-        yield from _offsets_against_log(file, path, findings)
+        yield from _few_damages(_offsets_against_log(file, path, findings), path)
     yield from _behind_the_entries(path)
 
 
 def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -> Iterator[Entry]:
     base_offset = int(path.stem)
-    with path.with_suffix(".log").open("rb") as log:
+    with _log_beside(path) as log:
         for at, (relative_offset, position) in index_entries(file, OffsetIndex.ENTRY):
             entry = IndexEntry(base_offset + relative_offset, position)
             yield entry
@@ -132,13 +132,13 @@ def read_time_index(file: BufferedReader, path: Path, options: DumpOptions, find
     if options.index_sanity_check:
         yield _sanity(file, path, TimeIndex.ENTRY)
     else:
-        yield from _timestamps_against_log(file, path, findings)
+        yield from _few_damages(_timestamps_against_log(file, path, findings), path)
         yield from _behind_the_entries(path)
 
 
 def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings) -> Iterator[Entry]:
     base_offset, previous = int(path.stem), NO_TIMESTAMP
-    with path.with_suffix(".log").open("rb") as log, _offset_index_beside(path) as index:
+    with _log_beside(path) as log, _offset_index_beside(path) as index:
         for at, (timestamp, relative_offset) in index_entries(file, TimeIndex.ENTRY):
             entry = TimeIndexEntry(timestamp, base_offset + relative_offset)
             yield entry
@@ -216,6 +216,30 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
         if not is_ordered:
             return DamageEntry(path, size - entry.size, "the last entry is smaller than the first one")
     return NoteEntry(f"{path} passed sanity check.")
+
+
+def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
+    """All entries, but only the first few damages and a count: one cut of the log spoils all that point behind it."""
+    damages, first_hidden = 0, 0
+    for entry in entries:
+        if isinstance(entry, DamageEntry):
+            damages += 1
+            if damages == FEW + 1:
+                first_hidden = entry.position
+            if damages > FEW:
+                continue
+        yield entry
+    if damages > FEW:
+        more = counted(damages - FEW, "more entry", "more entries")
+        yield DamageEntry(path, first_hidden, f"{more} from here on that cannot be found in the log")
+
+
+def _log_beside(path: Path) -> BufferedReader:
+    """The log; to an index without entries it may be missing, when nothing was written to the partition yet."""
+    log = path.with_suffix(".log")
+    with IndexReader(path) as index:
+        is_needed = len(index) > 0
+    return log.open("rb") if is_needed or log.exists() else BufferedReader(BytesIO())
 
 
 def _behind_the_entries(path: Path) -> Iterator[Entry]:

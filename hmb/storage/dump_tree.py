@@ -22,7 +22,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import RECORD_BATCH_OVERHEAD, Batch, Codec, Message, Record, RecordBatch, decompress
 from hmb.records.batch import CODEC_MASK
 from hmb.records.varint import read_varint
-from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, optional_size
+from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, counted, optional_size
 from hmb.storage.dump_findings import Findings
 from hmb.storage.dump_segment import crc_damage, log_batches, whole_batch
 from hmb.storage.segment_files import BatchAt
@@ -42,8 +42,8 @@ class SegmentNode(Entry):
 
     def line(self) -> str:
         offsets = "no offsets" if self.last_offset is None else _offsets(self.first_offset, self.last_offset)
-        records = "" if self.records is None else f", {_count(self.records, 'record')}"
-        return f"{self.file}: {self.size} bytes, {offsets}, {_count(self.batches, 'batch', 'es')}{records}"
+        records = "" if self.records is None else f", {counted(self.records, 'record')}"
+        return f"{self.file}: {self.size} bytes, {offsets}, {counted(self.batches, 'batch', 'batches')}{records}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class BatchNode(Entry):
     def line(self) -> str:
         name = "batch" if self.magic == 2 else "message" if self.codec == "none" else "wrapper"
         text = f"  {name} at {self.position}: {self.size} bytes, {_offsets(self.first_offset, self.last_offset)}"
-        text += f", {_count(self.records, 'record')}"
+        text += f", {counted(self.records, 'record')}"
         if self.codec != "none":
             text += f" in {self.compressed_size} bytes of {self.codec}, {self.uncompressed_size} decompressed"
         return text
@@ -84,7 +84,7 @@ class RecordNode(Entry):
     def line(self) -> str:
         key = "no key" if self.key_size < 0 else f"key {self.key_size}"
         value = "no value" if self.value_size < 0 else f"value {self.value_size}"
-        headers = f", {_count(self.headers, 'header')}" if self.headers else ""
+        headers = f", {counted(self.headers, 'header')}" if self.headers else ""
         return f"    record {self.offset}: {self.size} bytes, {key}, {value}{headers}"
 
 
@@ -174,7 +174,3 @@ def _record(record: Record, size: int) -> RecordNode:
 
 def _offsets(first: int | None, last: int | None) -> str:
     return f"offset {last}" if first == last else f"offsets {first}..{last}"
-
-
-def _count(number: int, name: str, plural: str = "s") -> str:
-    return f"{number} {name}{plural if number != 1 else ''}"

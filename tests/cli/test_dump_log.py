@@ -142,7 +142,9 @@ def test_bad_files_are_named_never_a_traceback(run: Hmb, tmp_path: Path, name: s
 def test_files_with_a_wrong_suffix_are_ignored_as_kafka_does(run: Hmb, log: Path) -> None:
     other = log.with_suffix(".dat")
     log.rename(other)
-    assert run("dump-log", str(other)).stdout == f"Dumping {other}\nIgnoring unknown file {other}\n"
+    result = run("dump-log", str(other), exit_code=1)
+    assert result.stdout == f"Dumping {other}\nIgnoring unknown file {other}\n"
+    assert result.stderr == f"hmb: {other}: not checked: no file of a log\n"
 
 
 def test_a_file_that_may_not_be_read(log: Path) -> None:
@@ -248,3 +250,46 @@ def test_progress_where_it_is_wanted(log: Path, monkeypatch: pytest.MonkeyPatch)
         progress.clear()
         shown = f"\r{log.name}: 0 of 0 MB, 50 %\x1b[K\r\x1b[K"
         assert stderr.getvalue() == (shown if is_terminal else "")
+
+
+def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
+    """It said that the offset is behind the end of the segment, which the index denies."""
+    index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
+    for size in (3 * SIZE, 3 * SIZE + 20):
+        log.write_bytes(log.read_bytes()[:size])
+        result = run("index-inspect", str(index), "--lookup", "11", exit_code=5)
+        assert result.stderr == f"hmb: {index}: entry 1 points behind the end of the log\n"
+        assert "entry 0" in run("index-inspect", str(index), "--lookup", "6").stdout
+        assert "behind the end of this segment (2 batches" in (
+            run("index-inspect", str(index), "--lookup", "10", exit_code=3).stderr
+        )
+    time_index.write_bytes(pack(">qi", 1002, 11))
+    result = run("index-inspect", str(time_index), "--lookup", "2000", exit_code=5)
+    assert result.stderr == f"hmb: {time_index}: entry 0 points behind the end of the log\n"
+
+
+def test_an_index_that_is_not_there_is_not_found_whatever_its_name(run: Hmb, tmp_path: Path) -> None:
+    result = run("index-inspect", str(tmp_path / "nope.index"), exit_code=3)
+    assert result.stderr == f"hmb: {tmp_path / 'nope.index'}: no such file\n"
+
+
+def test_a_file_that_is_none_of_a_log_s_is_not_said_to_be_undamaged(run: Hmb, log: Path) -> None:
+    others = [log.with_name("garbage"), log.with_name("garbage.index")]
+    for other in others:
+        other.write_bytes(b"\x07" * 100)
+    result = run("dump-log", "--verify", *map(str, [*others, log]), exit_code=1)
+    assert result.stderr == "".join(f"hmb: {other}: not checked: no file of a log\n" for other in others)
+    assert result.stdout == f"{log}: {4 * SIZE} bytes, 4 batches, 12 records, no damage\n"
+    shown = run("dump-log", "--verify", "--json", str(others[0]), exit_code=1).stdout
+    assert json.loads(shown) == {"type": "unknown_file", "file": str(others[0])}
+    log.write_bytes(bytes(100))
+    run("dump-log", "--verify", *map(str, [*others, log]), exit_code=5)
+
+
+def test_one_is_said_in_the_singular(run: Hmb, log: Path) -> None:
+    log.write_bytes(encode_batch(RECORDS[:1]))
+    log.with_suffix(".index").write_bytes(pack(">ii", 0, 0))
+    log.with_suffix(".timeindex").write_bytes(pack(">qi", 1000, 0))
+    output = run("dump-log", "--verify", str(log.parent)).stdout
+    assert "1 batch, 1 record, no damage" in output and "1 entry, no damage" in output
+    assert run("index-inspect", str(log.with_suffix(".timeindex"))).stdout.splitlines()[-1].startswith("1 entry for ")

@@ -277,7 +277,7 @@ def test_verify_shows_damage_only(write: Write) -> None:
     assert summary.line() == f"{path}: {2 * len(batch(0))} bytes, 2 batches, 6 records, no damage"
     damage, summary = verified(write(batch(0), bytes(80)))
     assert damage.kind == "damage"
-    assert summary.line().endswith("1 batches, 3 records, damage: 1")
+    assert summary.line().endswith("1 batch, 3 records, damage: 1")
 
 
 def test_verify_sums_up_several_files(write: Write, tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_verify_sums_up_several_files(write: Write, tmp_path: Path) -> None:
     index_of(log, (5, len(batch(0))))
     *files, total = verified(tmp_path)
     assert len(files) == 2
-    assert total.line() == f"2 files: {2 * len(batch(0)) + 8} bytes, 2 batches, 6 records, 1 entries, no damage"
+    assert total.line() == f"2 files: {2 * len(batch(0)) + 8} bytes, 2 batches, 6 records, 1 entry, no damage"
     index_of(log, (4, len(batch(0))))
     assert [entry.line() for entry in verified(tmp_path) if entry.kind == "verified"][-1].endswith("damage: 1")
 
@@ -317,7 +317,7 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(
     damage, first, second, total = verified(tmp_path)
     assert damage.line() == f"{broken}: damaged at position 0: cannot be read: Input/output error"
     assert first.line().endswith("damage: 1") and second.line().endswith("no damage")
-    assert total.line().endswith("1 batches, 3 records, damage: 1")
+    assert total.line().endswith("1 batch, 3 records, damage: 1")
     with pytest.raises(OSError, match="Input/output"):
         lines(broken)
 
