@@ -1,7 +1,8 @@
 """`hmb broker`: settings from all their places, then a broker until somebody stops it.
 
 Later places win: `server.properties` (--config), the environment (HMB_LOG_SEGMENT_BYTES for log.segment.bytes), -X,
-and the options that have a name of their own. SIGTERM and Ctrl-C stop the broker cleanly.
+and the options that have a name of their own. SIGTERM, Ctrl-C and the end of the terminal (SIGHUP, unless nohup has
+the broker ignore it) stop it cleanly.
 """
 
 import logging
@@ -16,7 +17,7 @@ import click
 
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
 
-from .common import CliError, json_option, name_value, print_json
+from .common import USAGE, CliError, IntRange, NewPath, json_option, name_value, print_json
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
@@ -26,9 +27,9 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the ter
 
 @click.command()
 @click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
-@click.option("--port", type=click.IntRange(0, 65535), help=f"The port; 0: any free one.  [default: {DEFAULT_PORT}]")
-@click.option("--data-dir", type=click.Path(), help=f"Where the log is kept.  [default: {DEFAULT_DATA_DIR}]")
-@click.option("--config", type=click.Path(), help="A server.properties file as Kafka has them.")
+@click.option("--port", type=IntRange(0, 65535), help=f"The port; 0: any free one.  [default: {DEFAULT_PORT}]")
+@click.option("--data-dir", type=NewPath(), help=f"Where the log is kept.  [default: {DEFAULT_DATA_DIR}]")
+@click.option("--config", type=NewPath(), help="A server.properties file as Kafka has them.")
 @click.option("-X", "settings", type=name_value, multiple=True, metavar="NAME=VALUE", help="A setting, as in Kafka.")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the broker does on standard error.")
 @json_option
@@ -45,52 +46,81 @@ def command(
 
     Prints its address on standard output once it accepts connections.
     """
-    from hmb.broker.config import environment_properties, unknown_names
-    from hmb.storage.properties import PropertiesError, read_properties
+    from hmb.broker.config import ConfigError
 
+    if host == "":
+        raise click.BadParameter("it is empty; 0.0.0.0 stands for all addresses", param_hint="--host")
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    try:
-        properties = read_properties(Path(config)) if config else {}
-    except PropertiesError as error:
-        raise CliError(str(error)) from error
-    properties |= environment_properties(os.environ)
-    properties |= dict(settings)
-    for warning in unknown_names(properties):
-        click.echo(f"hmb: {warning}", err=True)
+    properties, origins = _all_settings(config, settings)
     if host is not None or port is not None:
         properties.pop("listeners", None)
-    if data_dir is None:
-        data_dir = properties.get("log.dirs") or properties.get("log.dir") or DEFAULT_DATA_DIR
-    run(data_dir, host or DEFAULT_HOST, DEFAULT_PORT if port is None else port, properties, as_json)
+    if data_dir is None and not properties.keys() & {"log.dirs", "log.dir"}:
+        data_dir = DEFAULT_DATA_DIR
+    host, port = DEFAULT_HOST if host is None else host, DEFAULT_PORT if port is None else port
+    try:
+        run(data_dir, host, port, properties, as_json)
+    except ConfigError as error:
+        typed = f"{origins[error.name]}={error.value}: {error.problem}" if error.name in origins else str(error)
+        raise CliError(typed, USAGE) from error
 
 
-def run(data_dir: str, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
-    """Start, say so, wait for a signal, stop."""
+def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
+    """Settings from all places, and where each of them comes from, as the user wrote it there."""
+    from hmb.broker.config import VARIABLES, environment_properties, unknown_names, unknown_variables
+    from hmb.storage.properties import PropertiesError, read_properties
+
+    try:
+        properties = {} if config is None else read_properties(Path(config))
+    except PropertiesError as error:
+        raise CliError(str(error)) from error
+    origins = {name: f"{config}: {name}" for name in properties}
+    properties |= environment_properties(os.environ)
+    origins |= {name: variable for variable, name in VARIABLES.items() if variable in os.environ}
+    properties |= dict(given)
+    origins |= {name: f"-X {name}" for name, _ in given}
+    for warning in [*unknown_names(properties), *unknown_variables(os.environ)]:
+        click.echo(f"hmb: {warning}", err=True)
+    return properties, origins
+
+
+def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
+    """Start, say so, wait for a signal, stop.  Raises ConfigError."""
     # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything; one that
     # sets an Event while this thread begins to wait for it would wait for itself.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    with running_broker(Path(data_dir), host, port, properties) as broker:
-        if as_json:
-            print_json({"bootstrap_servers": broker.bootstrap_servers, "data_dir": str(Path(data_dir).resolve())})
-        else:
-            click.echo(f"listening on {broker.bootstrap_servers}, data in {data_dir}")
-        received = signal.sigwait(STOP_SIGNALS)
+    stop_signals = STOP_SIGNALS
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: the broker outlives its terminal
+        stop_signals = STOP_SIGNALS - {signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
+    with running_broker(data_dir, host, port, properties) as broker:
+        _print_ready(broker, as_json)
+        received = signal.sigwait(stop_signals)
     if received == signal.SIGINT:
         raise KeyboardInterrupt
 
 
+def _print_ready(broker: "Broker", as_json: bool) -> None:
+    servers, listeners = broker.bootstrap_servers, [str(listener) for listener in broker.listeners]
+    if as_json:
+        directory = str(broker.data_dir.resolve())
+        print_json({"bootstrap_servers": servers, "listeners": listeners, "data_dir": directory})
+        return
+    line = f"listening on {','.join(listeners)}"
+    if servers != ",".join(listeners):
+        line += f", advertised as {servers}"
+    click.echo(f"{line}, data in {broker.data_dir}")
+
+
 @contextmanager
-def running_broker(data_dir: Path, host: str, port: int, properties: dict[str, str]) -> "Iterator[Broker]":
-    """A broker, stopped at the end; what keeps it from starting becomes one line."""
+def running_broker(data_dir: str | Path | None, host: str, port: int, properties: dict[str, str]) -> "Iterator[Broker]":
+    """A broker, stopped at the end; what keeps it from starting becomes one line.  Raises ConfigError."""
     from hmb.broker import Broker
-    from hmb.broker.config import ConfigError
     from hmb.broker.listeners import BindError
     from hmb.storage.log_manager import DataDirectoryError
 
     try:
         broker = Broker(data_dir=data_dir, host=host, port=port, config=properties).start()
-    except (ConfigError, BindError, DataDirectoryError) as error:
+    except (BindError, DataDirectoryError) as error:
         raise CliError(str(error)) from error
     try:
         yield broker

@@ -5,15 +5,18 @@ goes to standard output, all else to standard error. A mistake of the user or of
 and where; what to do`. Any other exception is a bug, and shows its traceback.
 """
 
+import contextlib
 import json
 import os
-import sys
+from typing import Any
 
 import click
 
 from hmb.defaults import DEFAULT_SERVER
 
-ERROR, NOT_FOUND, UNREACHABLE, DAMAGE = 1, 3, 4, 5
+from .streams import OutputError, mute_stdout
+
+ERROR, USAGE, NOT_FOUND, UNREACHABLE, DAMAGE = 1, 2, 3, 4, 5
 
 
 class CliError(Exception):
@@ -30,7 +33,8 @@ def report(error: Exception) -> int | None:
     if known is None:
         return None
     message, code = known
-    click.echo(f"hmb: {message}", err=True)
+    with contextlib.suppress(OSError):  # what cannot be said is told by the exit code
+        click.echo(f"hmb: {message}", err=True)
     return code
 
 
@@ -39,6 +43,9 @@ def _explain(error: Exception) -> tuple[str, int] | None:
 
     if isinstance(error, CliError):
         return str(error), error.code
+    if isinstance(error, OutputError):
+        mute_stdout()
+        return f"cannot write to standard output: {error.strerror}", ERROR
     if isinstance(error, KafkaError):
         if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"{error.message}; `hmb topics list` shows what there is", NOT_FOUND
@@ -54,9 +61,19 @@ def _explain(error: Exception) -> tuple[str, int] | None:
     return None
 
 
-def mute_stdout() -> None:
-    """After a closed pipe: let Python's last flush go nowhere, so that it says nothing."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+class NewPath(click.Path):
+    """The type of an option: a path, there or not; an empty one is a variable that was not set, not `.`"""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class IntRange(click.IntRange):
+    """The type of an option: a whole number, which "is not a valid integer" if it is none."""
+
+    name = "integer"
 
 
 def servers(text: str) -> str:

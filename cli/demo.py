@@ -21,7 +21,7 @@ import click
 
 from . import demo_data
 from .broker import running_broker
-from .common import DAMAGE, CliError, json_option, print_json
+from .common import DAMAGE, CliError, NewPath, json_option, print_json
 
 if TYPE_CHECKING:
     from hmb.storage.segment import Segment
@@ -54,7 +54,7 @@ class Findings:
 
 
 @click.command()
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the log here, to look at it afterwards.")
+@click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log here, to look at it afterwards.")
 @json_option
 def command(data_dir: Path | None, as_json: bool) -> None:
     """See it all: a broker, real data through it, its log."""

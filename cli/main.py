@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from .common import mute_stdout, report
+from .common import report
+from .streams import mute_stdout, prepare_streams
 
 COMMANDS = {
     "broker": "Run a broker until it is stopped.",
@@ -43,6 +44,16 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        prepare_streams()
+        try:
+            return super().main(*arguments, **options)
+        except OSError as error:  # of a text of help, for which nothing is invoked
+            code = report(error)
+            if code is None:
+                raise
+            sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

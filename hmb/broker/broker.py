@@ -16,7 +16,7 @@ from typing import Self
 from hmb.broker.config import ALIASES, BrokerConfig, ConfigError
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.housekeeping import Housekeeper
-from hmb.broker.listeners import parse_listeners
+from hmb.broker.listeners import Listener, parse_listeners
 from hmb.broker.server import Server
 from hmb.broker.topics import Topics
 from hmb.coordinator.producer_ids import ProducerIds
@@ -49,6 +49,8 @@ class Broker:
         self._listeners = parse_listeners(self._config)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
             data_dir = _only_directory(self._config.log_dirs)
+        if data_dir == "":  # which Path takes for the current directory
+            raise ConfigError("data_dir is empty; name a directory")
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._temporary: Path | None = None
         self._stop = Stop()
@@ -59,9 +61,14 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """Where clients connect first, `host:port`, comma-separated; known once the broker is started."""
+        return ",".join(listener.advertised for listener in self.listeners)
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Where it listens, with the ports that were bound."""
         if self._server is None:
             raise RuntimeError("the broker is not started")
-        return ",".join(listener.advertised for listener in self._server.listeners)
+        return self._server.listeners
 
     @property
     def data_dir(self) -> Path:
@@ -154,5 +161,5 @@ def _allow_many_files() -> None:
 
 def _only_directory(log_dirs: str) -> str:
     if not log_dirs or "," in log_dirs:
-        raise ConfigError(f"log.dirs={log_dirs}: must be one directory")
+        raise ConfigError("name one directory: a broker keeps its data in one", "log.dirs", log_dirs)
     return log_dirs

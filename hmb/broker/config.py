@@ -34,11 +34,25 @@ LOG_DEFAULTS = {
     "log.flush.interval.messages": "flush.messages",
     "log.flush.interval.ms": "flush.ms",
 }
+# Kafka's coarser names for a time, each before the finer one that overrules it, and their unit in ms.
+TIMES = {
+    "log.retention.hours": ("log.retention.ms", 60 * 60 * 1000),
+    "log.retention.minutes": ("log.retention.ms", 60 * 1000),
+    "log.roll.hours": ("log.roll.ms", 60 * 60 * 1000),
+}
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
+OVERRULED = [*TIMES, "log.dir"]  # by other names for the same setting, wherever they stand
 
 
 class ConfigError(Exception):
-    """A value that a setting cannot take; says which, and what it can take."""
+    """A value that a setting cannot take; says which (none: it has no name), and what it can take."""
+
+    def __init__(self, problem: str, name: str = "", value: str = "") -> None:
+        super().__init__(problem, name, value)
+        self.problem, self.name, self.value = problem, name, value
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}: {self.problem}" if self.name else self.problem
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = math.inf) -> Any:
@@ -76,9 +90,15 @@ class BrokerConfig:
         """Settings from name=value pairs; unknown names are left out (see `unknown_names`).  Raises ConfigError."""
         values: dict[str, object] = {}
         log_values: dict[str, Any] = {}
-        for given, text in properties.items():  # what is wrong is told under the name that was given
-            name = ALIASES.get(given, given)
-            if name in LOG_DEFAULTS:
+        in_order = [name for name in OVERRULED if name in properties]
+        in_order += [name for name in properties if name not in OVERRULED]
+        for given in in_order:  # what is wrong is told under the name that was given
+            text, name = properties[given], ALIASES.get(given, given)
+            if name in TIMES:
+                finest, unit = TIMES[name]
+                key = TOPIC_KEYS[LOG_DEFAULTS[finest]]
+                log_values[key.name] = _milliseconds(name, text, unit, key)
+            elif name in LOG_DEFAULTS:
                 key = TOPIC_KEYS[LOG_DEFAULTS[name]]
                 log_values[key.name] = parse_value(given, text, key)
             elif name in BROKER_KEYS:
@@ -88,6 +108,8 @@ class BrokerConfig:
 
 BROKER_KEYS = {f.metadata["name"]: f for f in dataclasses.fields(BrokerConfig) if f.metadata}
 TOPIC_KEYS = {f.name.replace("_", "."): f for f in dataclasses.fields(LogConfig)}
+NAMES = [*BROKER_KEYS, *LOG_DEFAULTS, *TIMES, *ALIASES]
+VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in NAMES}
 
 
 def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
@@ -105,36 +127,53 @@ def parse_value(name: str, text: str, key: dataclasses.Field[Any]) -> float | st
     """A setting's value from its text.  Raises ConfigError."""
     if key.type == "bool":
         if text.lower() not in ("true", "false"):
-            raise ConfigError(f"{name}={text}: must be true or false")
+            raise ConfigError("must be true or false", name, text)
         return text.lower() == "true"
     if key.type in ("int", "float"):
         try:
             value = int(text) if key.type == "int" else float(text)
         except ValueError:
-            raise ConfigError(f"{name}={text}: must be a {'whole ' if key.type == 'int' else ''}number") from None
+            raise ConfigError(f"must be a {'whole ' if key.type == 'int' else ''}number", name, text) from None
         if value > key.metadata["maximum"]:
-            raise ConfigError(f"{name}={text}: must be at most {key.metadata['maximum']}")
+            raise ConfigError(f"must be at most {key.metadata['maximum']}", name, text)
         if not value >= key.metadata["minimum"]:  # nor is NaN
-            raise ConfigError(f"{name}={text}: must be at least {key.metadata['minimum']}")
+            raise ConfigError(f"must be at least {key.metadata['minimum']}", name, text)
         return value
     choices = key.metadata.get("choices")
     if choices and text not in choices:
-        raise ConfigError(f"{name}={text}: must be one of {', '.join(choices)}")
+        raise ConfigError(f"must be one of {', '.join(choices)}", name, text)
     return text
+
+
+def _milliseconds(name: str, text: str, unit: int, key: dataclasses.Field[Any]) -> int:
+    """A time that is given in a coarser unit; below zero it means for ever, and has no unit."""
+    time = parse_value(name, text, key)
+    assert isinstance(time, int)
+    if time * unit > key.metadata["maximum"]:
+        raise ConfigError(f"must be at most {key.metadata['maximum'] // unit}", name, text)
+    return time * unit if time > 0 else time
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
     """A warning for each name that is no setting, with the nearest that is."""
-    known = [*BROKER_KEYS, *LOG_DEFAULTS, *ALIASES]
-    return [f"unknown setting {name!r}{_nearest(name, known)}" for name in properties if name not in known]
+    return [f"unknown setting {name!r} is ignored{_nearest(name, NAMES)}" for name in properties if name not in NAMES]
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """The same for variables; only of those that look like settings, since others may have other users."""
+    return [
+        f"unknown setting {variable!r} is ignored{nearest}"
+        for variable in environment
+        if variable.startswith("HMB_") and variable not in VARIABLES
+        if (nearest := _nearest(variable, VARIABLES, cutoff=0.8))
+    ]
 
 
 def environment_properties(environment: Mapping[str, str]) -> dict[str, str]:
     """Settings from variables such as HMB_LOG_SEGMENT_BYTES, which sets log.segment.bytes."""
-    names = {"HMB_" + name.upper().replace(".", "_"): name for name in [*BROKER_KEYS, *LOG_DEFAULTS, *ALIASES]}
-    return {names[variable]: value for variable, value in environment.items() if variable in names}
+    return {VARIABLES[variable]: value for variable, value in environment.items() if variable in VARIABLES}
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    matches = difflib.get_close_matches(name, list(known), 1)
+def _nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    matches = difflib.get_close_matches(name, list(known), 1, cutoff)
     return f", did you mean {matches[0]!r}?" if matches else ""

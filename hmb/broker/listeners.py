@@ -11,14 +11,22 @@ get a socket without it.
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
 import socket
 from dataclasses import dataclass
 
 from hmb.broker.config import BrokerConfig, ConfigError
 
+LOGGER = logging.getLogger(__name__)
 LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
 BACKLOG = 512
+ADVICE = {
+    errno.EADDRINUSE: "stop what uses it, or choose another port with --port (0: any free one)",
+    errno.EADDRNOTAVAIL: "choose an address of this machine with --host",
+    errno.EACCES: "choose a port from 1024 on with --port",
+}
 WILDCARDS = ("", "0.0.0.0", "::")
 PLAINTEXT = "PLAINTEXT"
 PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -55,14 +63,22 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
     listeners = []
     for name, host, port in _parse("listeners", config.listeners):
         if (protocol := protocols.get(name, PLAINTEXT)) != PLAINTEXT:
-            raise ConfigError(f"listeners={config.listeners}: {name} is {protocol}, but only PLAINTEXT is spoken here")
-        default_host = socket.gethostname() if host in WILDCARDS else host
+            problem = f"{name} is {protocol}, but only PLAINTEXT is spoken here"
+            raise ConfigError(problem, "listeners", config.listeners)
+        default_host = host
+        if host in WILDCARDS and name not in advertised:
+            default_host = socket.gethostname()
+            LOGGER.warning(
+                "clients are told to connect to %s; where that is not right, set advertised.listeners=%s://host:port",
+                *(default_host, name),
+            )
         told_host, told_port = advertised.pop(name, (default_host, port))
         listeners.append(Listener(name, host, port, told_host, told_port))
     if not listeners:
-        raise ConfigError("listeners is empty: nothing to listen on")
+        raise ConfigError("nothing to listen on", "listeners", config.listeners)
     if advertised:
-        raise ConfigError(f"advertised.listeners names {', '.join(advertised)}, which is not among the listeners")
+        problem = f"{', '.join(advertised)} is not among the listeners"
+        raise ConfigError(problem, "advertised.listeners", config.advertised_listeners)
     return listeners
 
 
@@ -74,12 +90,15 @@ def bind(listener: Listener) -> tuple[socket.socket, Listener]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((listener.host, listener.port))
         bound.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
+    except (socket.gaierror, UnicodeError) as error:
         bound.close()
-        reason = getattr(error, "strerror", None) or str(error)
         raise BindError(
-            f"cannot listen on {listener}: {reason}; stop what uses it, or choose another address"
+            f"cannot resolve {listener.host!r} to listen there; check the name, or give an address"
         ) from error
+    except OSError as error:
+        bound.close()
+        advice = ADVICE.get(error.errno or 0, "choose another address with --host and --port")
+        raise BindError(f"cannot listen on {listener}: {error.strerror}; {advice}") from error
     port = bound.getsockname()[1]
     return bound, Listener(
         listener.name, listener.host, port, listener.advertised_host, listener.advertised_port or port
@@ -91,7 +110,7 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         match = LISTENER.fullmatch(part)
         if match is None or int(match["port"]) > 65535:
-            raise ConfigError(f"{setting}={text}: {part!r} is not NAME://host:port")
+            raise ConfigError(f"{part!r} is not NAME://host:port", setting, text)
         addresses.append((match["name"].upper(), match["host"].strip("[]"), int(match["port"])))
     return addresses
 
@@ -102,9 +121,8 @@ def _parse_protocols(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip().upper() for part in text.split(","))):
         name, _, protocol = part.partition(":")
         if protocol not in PROTOCOLS:
-            raise ConfigError(
-                f"listener.security.protocol.map={text}: {part!r} is not NAME:protocol, one of {', '.join(PROTOCOLS)}"
-            )
+            problem = f"{part!r} is not NAME:protocol, one of {', '.join(PROTOCOLS)}"
+            raise ConfigError(problem, "listener.security.protocol.map", text)
         protocols[name] = protocol
     return protocols
 

@@ -64,9 +64,10 @@ class LogManager:
             _make_directory(directory)
             self._lock_file = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise DataDirectoryError(
-                f"cannot use the data directory {directory}: {error.strerror}; choose another or change its permissions"
-            ) from error
+            reason = f"{error.strerror}; choose another or change its permissions"
+            if isinstance(error, FileExistsError):
+                reason = "it is a file; choose another"
+            raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -340,7 +340,9 @@ def test_a_data_directory_in_use_is_refused_and_left_alone(tmp_path: Path) -> No
 
 def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataDirectoryError, match="cannot use the data directory"):
+    with pytest.raises(
+        DataDirectoryError, match=r"cannot use the data directory .*/file: it is a file; choose another"
+    ):
         Broker(data_dir=tmp_path / "file").start()
 
 

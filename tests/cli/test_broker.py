@@ -42,23 +42,52 @@ def test_settings_and_who_wins(run: Hmb, tmp_path: Path) -> None:
     assert "topic t, 4 partitions" in run("topics", "describe", "t", "-b", ready["bootstrap_servers"]).stdout
     process.terminate()
     warning = process.communicate(timeout=5)[1]
-    assert warning == b"hmb: unknown setting 'num.partitoins', did you mean 'num.partitions'?\n"
+    assert warning == b"hmb: unknown setting 'num.partitoins' is ignored, did you mean 'num.partitions'?\n"
 
 
-@pytest.mark.parametrize(
-    ("variable", "name"),
-    [
-        ("HMB_LOG_SEGMENT_BYTES", "log.segment.bytes"),
-        ("HMB_NUM_PARTITIONS", "num.partitions"),
-        ("HMB_NODE_ID", "node.id"),
-    ],
-)
+@pytest.mark.parametrize("variable", ["HMB_LOG_SEGMENT_BYTES", "HMB_NUM_PARTITIONS", "HMB_NODE_ID"])
 def test_a_bad_value_is_told_under_the_name_that_was_given(
-    run: Hmb, monkeypatch: pytest.MonkeyPatch, variable: str, name: str
+    run: Hmb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "abc")
-    result = run("broker", "--port", "0", exit_code=1)
-    assert result.stderr == f"hmb: {name}=abc: must be a whole number\n"
+    result = run("broker", "--port", "0", exit_code=2)
+    assert result.stderr == f"hmb: {variable}=abc: must be a whole number\n"
+    name = variable.removeprefix("HMB_").lower().replace("_", ".")
+    result = run("broker", "--port", "0", "-X", f"{name}=1.5", exit_code=2)
+    assert result.stderr == f"hmb: -X {name}=1.5: must be a whole number\n"
+    monkeypatch.delenv(variable)
+    (tmp_path / "properties").write_text(f"{name}=x\n")
+    result = run("broker", "--port", "0", "--config", str(tmp_path / "properties"), exit_code=2)
+    assert result.stderr == f"hmb: {tmp_path / 'properties'}: {name}=x: must be a whole number\n"
+
+
+def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HMB_LOG_SEGMENT_BYTE", "5000")
+    result = run("broker", "-X", "broker.id=x", exit_code=2)
+    assert "unknown setting 'HMB_LOG_SEGMENT_BYTE' is ignored, did you mean 'HMB_LOG_SEGMENT_BYTES'?" in result.stderr
+
+
+def test_the_bound_address_is_printed_and_the_one_that_clients_are_told(tmp_path: Path) -> None:
+    """It was "listening on" the advertised address."""
+    told = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
+    process = start("broker", "--host", "0.0.0.0", "--port", "0", *told, "--data-dir", str(tmp_path))
+    assert process.stdout is not None
+    line = process.stdout.readline().decode()
+    process.terminate()
+    assert process.communicate(timeout=5)[1] == b""
+    expected = rf"listening on 0\.0\.0\.0:\d+, advertised as example\.com:1234, data in {tmp_path}\n"
+    assert re.fullmatch(expected, line), line
+
+
+def test_nohup_lets_the_broker_outlive_its_terminal(tmp_path: Path) -> None:
+    arguments = ("broker", "--port", "0", "--data-dir", str(tmp_path))
+    process = start(*arguments, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=5)
+    assert process.returncode == 130  # SIGHUP would be 0
 
 
 def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
@@ -66,6 +95,7 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         result = run("broker", "--port", str(port), "--data-dir", str(tmp_path), exit_code=1)
     assert result.stderr.startswith(f"hmb: cannot listen on 127.0.0.1:{port}: Address already in use")
+    assert "--port" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -83,7 +113,7 @@ def test_a_data_directory_that_is_a_file(run: Hmb, tmp_path: Path) -> None:
     path.touch()
     result = run("broker", "--port", "0", "--data-dir", str(path), exit_code=1)
     assert result.stderr.startswith("hmb: ")
-    assert str(path) in result.stderr
+    assert f"{path}: it is a file; choose another" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -92,3 +122,9 @@ def test_a_file_that_is_no_properties_file(run: Hmb, tmp_path: Path) -> None:
     path.write_text("a=b\nnum.partitions=\\u12\n")
     result = run("broker", "--config", str(path), exit_code=1)
     assert result.stderr == f"hmb: {path}, line 2: \\u without four hexadecimal digits\n"
+
+
+def test_a_file_of_bytes_is_no_properties_file(run: Hmb, tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_bytes(bytes(range(256)))
+    assert run("broker", "--config", str(path), exit_code=1).stderr == f"hmb: {path}: not text\n"

@@ -1,0 +1,93 @@
+"""Settings: Kafka's names for times, warnings, and what is wrong told under the name that was given."""
+
+import pytest
+
+from hmb.broker import Broker
+from hmb.broker.config import BrokerConfig, ConfigError, environment_properties, unknown_names, unknown_variables
+from hmb.broker.listeners import BindError, parse_listeners
+
+HOUR = 60 * 60 * 1000
+
+
+@pytest.mark.parametrize(
+    ("properties", "retention_ms"),
+    [
+        ({"log.retention.hours": "2"}, 2 * HOUR),
+        ({"log.retention.minutes": "3"}, 3 * 60 * 1000),
+        ({"log.retention.minutes": "3", "log.retention.hours": "2"}, 3 * 60 * 1000),
+        ({"log.retention.ms": "5", "log.retention.minutes": "3", "log.retention.hours": "2"}, 5),
+        ({"log.retention.hours": "-1"}, -1),
+        ({"log.retention.ms": "-1", "log.retention.hours": "2"}, -1),
+    ],
+)
+def test_of_kafka_s_names_for_a_time_the_finer_one_wins(properties: dict[str, str], retention_ms: int) -> None:
+    """hours and minutes were unknown settings, and records stayed for seven days."""
+    assert BrokerConfig.from_properties(properties).log.retention_ms == retention_ms
+    assert unknown_names(properties) == []
+
+
+def test_segments_roll_after_hours_or_milliseconds() -> None:
+    assert BrokerConfig.from_properties({"log.roll.hours": "1"}).log.segment_ms == HOUR
+    assert BrokerConfig.from_properties({"log.roll.ms": "7", "log.roll.hours": "1"}).log.segment_ms == 7
+    assert environment_properties({"HMB_LOG_ROLL_HOURS": "1"}) == {"log.roll.hours": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("log.retention.hours", "soon", "must be a whole number"),
+        ("log.retention.minutes", "-2", "must be at least -1"),
+        ("log.roll.hours", "0", "must be at least 1"),
+        ("log.roll.hours", str(2**62), f"must be at most {(2**63 - 1) // HOUR}"),
+        ("log.segment.bytes", "abc", "must be a whole number"),
+    ],
+)
+def test_a_wrong_value_is_told_under_the_name_that_was_given(name: str, value: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        BrokerConfig.from_properties({name: value})
+    assert str(raised.value) == f"{name}={value}: {problem}"
+    assert raised.value.name == name
+
+
+def test_unknown_settings_are_named_with_the_nearest() -> None:
+    assert unknown_names(["log.retention.hour", "xyzzy", "num.partitions"]) == [
+        "unknown setting 'log.retention.hour' is ignored, did you mean 'log.retention.hours'?",
+        "unknown setting 'xyzzy' is ignored",
+    ]
+    variables = ["HMB_LOG_SEGMENT_BYTE", "HMB_NUM_PARTITIONS", "HMB_KAFKA_43", "LOG_SEGMENT_BYTE"]
+    assert unknown_variables(variables) == [
+        "unknown setting 'HMB_LOG_SEGMENT_BYTE' is ignored, did you mean 'HMB_LOG_SEGMENT_BYTES'?"
+    ]
+
+
+def test_an_empty_data_directory_is_not_the_current_one() -> None:
+    """It was, and recovery cut a file there that it took for a log."""
+    for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
+        with pytest.raises(ConfigError, match=r"name (a|one) directory"):
+            Broker(**arguments)
+
+
+def test_a_host_that_nobody_knows_is_said_to_be_unknown() -> None:
+    for host in ("no.such.invalid", "a..b"):
+        with pytest.raises(BindError, match=f"cannot resolve '{host}'"):
+            Broker(host=host).start()
+
+
+def test_addresses_that_cannot_be_taken_come_with_advice() -> None:
+    with Broker() as broker:
+        port = broker.listeners[0].port
+        with pytest.raises(BindError, match=r"Address already in use; .* --port"):
+            Broker(port=port).start()
+    with pytest.raises(BindError, match="choose an address of this machine"):
+        Broker(host="192.0.2.1").start()
+
+
+def test_all_addresses_without_one_to_advertise_get_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    parse_listeners(BrokerConfig.from_properties({"listeners": "PLAINTEXT://0.0.0.0:0"}))
+    (record,) = caplog.records
+    assert "set advertised.listeners=PLAINTEXT://host:port" in record.getMessage()
+    caplog.clear()
+    told = {"listeners": "PLAINTEXT://0.0.0.0:0", "advertised.listeners": "PLAINTEXT://a.example:1"}
+    parse_listeners(BrokerConfig.from_properties(told))
+    parse_listeners(BrokerConfig.from_properties({"listeners": "PLAINTEXT://127.0.0.1:0"}))
+    assert caplog.records == []

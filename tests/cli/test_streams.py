@@ -1,0 +1,55 @@
+"""Standard streams that are full or closed: one line and an exit code, no traceback."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import COMMAND, Hmb
+
+FULL = Path("/dev/full")
+
+
+def shell(command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["sh", "-c", f"exec {COMMAND} {command}"], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full")
+@pytest.mark.parametrize("command", ["--help", "broker --help", "dump-log {log}", "topics list -b {servers}"])
+def test_a_full_standard_output(servers: str, run: Hmb, tmp_path: Path, command: str) -> None:
+    run("topics", "create", "t", "--if-not-exists", "-b", servers)
+    log = tmp_path / f"{0:020}.log"
+    log.touch()
+    done = shell(command.format(servers=servers, log=log) + " >/dev/full")
+    assert done.stderr == "hmb: cannot write to standard output: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full")
+def test_a_full_standard_output_ends_a_consumer(servers: str, run: Hmb) -> None:
+    run("produce", "full", "-b", servers, stdin="x\n")
+    done = shell(f"consume full -e --from-beginning -b {servers} >/dev/full")
+    assert done.stderr == "hmb: cannot write to standard output: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_a_closed_standard_output(servers: str) -> None:
+    for command in ("--help", f"topics list -b {servers}"):
+        done = shell(f"{command} >&-")
+        assert (done.returncode, done.stderr) == (1, "hmb: cannot write to standard output: Bad file descriptor\n")
+
+
+def test_a_closed_standard_input_is_empty(servers: str, run: Hmb) -> None:
+    run("topics", "create", "nothing", "-b", servers)
+    done = shell(f"produce nothing -b {servers} <&-")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "0 records" in done.stderr
+
+
+def test_a_closed_standard_error_takes_nobody_s_descriptor(servers: str) -> None:
+    assert shell(f"topics list -b {servers} 2>&-").returncode == 0
+    assert shell(f"topics describe nowhere -b {servers} 2>&-").returncode == 3
+    assert shell(f"topics describe nowhere -b {servers} 2>{os.devnull}").returncode == 3
