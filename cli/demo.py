@@ -7,7 +7,9 @@ default is 1 GiB), so that there are several.
 """
 
 import contextlib
+import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -58,6 +60,14 @@ class Findings:
 @json_option
 def command(data_dir: Path | None, as_json: bool) -> None:
     """See it all: a broker, real data through it, its log."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(stop) is not signal.SIG_IGN:
+            signal.signal(stop, signal.default_int_handler)  # as Ctrl-C, so that what is temporary is removed
+    if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):
+        raise CliError(
+            f"{data_dir} has a topic {demo_data.TOPIC!r} already, of an earlier demo perhaps; "
+            "remove the directory or choose another"
+        )
     found = Findings()
     with contextlib.ExitStack() as stack:
         if as_json:
@@ -70,9 +80,9 @@ def command(data_dir: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(vars(found))
     elif data_dir:
-        click.echo(f"\nThe log stays in {data_dir}; look at it with: {hmb} dump-log {segments[0].path}")
+        click.echo(f"\nThe log stays in {data_dir}; look at it with:\n  {hmb} dump-log {segments[0].path}")
     else:
-        click.echo(f"\nNow you: `{hmb} broker` in this terminal, `{hmb} produce` and `{hmb} consume` in others.")
+        click.echo(f"\nNow you, in three terminals:\n  {hmb} broker\n  {hmb} consume events\n  {hmb} produce events")
 
 
 def through_the_broker(directory: Path, found: Findings) -> None:
@@ -81,7 +91,8 @@ def through_the_broker(directory: Path, found: Findings) -> None:
     with running_broker(directory, "127.0.0.1", 0, {}) as broker:
         servers = broker.bootstrap_servers
         seconds = time.monotonic() - started
-        step(f"A broker listens on {servers}, {seconds:.2f} s after the start. Its data is in {directory}.")
+        step(f"A broker listens on {servers}, {seconds:.2f} s after the start. Its data is in")
+        click.echo(f"  {directory}")
         create_topic(servers)
         events = list(demo_data.events())
         found.records, found.bytes = len(events), sum(len(event.value) for event in events)
@@ -118,7 +129,7 @@ def produce(servers: str, events: list[demo_data.Event], found: Findings) -> Non
     for future in futures:
         future.result()
     found.produce_seconds = time.monotonic() - started
-    what = f"{found.records:,} weather events of two cities ({found.bytes / 1e6:.1f} MB)"
+    what = f"{found.records:,} weather events ({found.bytes / 1e6:.1f} MB)"
     step(f"Produced {what} in {found.produce_seconds:.1f} s, each acknowledged.")
 
 
@@ -151,7 +162,8 @@ def look_up_by_time(servers: str) -> None:
     with Consumer(servers, demo_data.TOPIC, offset=offset, partitions=[partition.partition]) as consumer:
         record = next(iter(consumer))
     step(f"The first record at or after {WANTED_TIME:%Y-%m-%d} in {partition} has offset {offset:,}:")
-    click.echo(f"  {(record.value or b'').decode()}")
+    for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):  # broken behind commas
+        click.echo(f"  {line}")
 
 
 def show_segments(directory: Path, found: Findings) -> "list[Segment]":
@@ -171,7 +183,7 @@ def show_segments(directory: Path, found: Findings) -> "list[Segment]":
         entries = segment.offset_index.entries
         found.segments.append({"log": name, "bytes": segment.size, "batches": batches, "index_entries": entries})
         if number < SHOWN:
-            click.echo(f"  {name}  {segment.size:>6,} bytes  {batches:>2} batches  {entries:>2} index entries")
+            click.echo(f"  {name} {segment.size:>7,} bytes, {batches:>2} batches, {entries:>2} index entries")
     if len(segments) > SHOWN:
         click.echo(f"  ... and {len(segments) - SHOWN} more")
     return segments
@@ -183,15 +195,15 @@ def show_lookup(segments: "list[Segment]") -> None:
     last = [batch.last_offset for _, batch in segment.batches(0, segment.size)][-1]
     wanted = (segment.base_offset + last) // 2 + 1
     step(f"To find offset {wanted:,} in {segment.path.parent.name}:")
-    click.echo(f"  1. the segment: {segment.path.name}, the last one that begins at or before it")
+    click.echo(f"  1. the segment: {segment.path.name}, the last to begin at or before it")
     entry = segment.offset_index.lookup(wanted)
     entries = segment.offset_index.entries
     found = f"offset {entry.offset:,} is at byte {entry.position:,}"
     click.echo(f"  2. its index, {entries} entries, by bisection: {found}")
     for steps, (position, batch) in enumerate(segment.batches(entry.position, segment.size)):
         if batch.last_offset >= wanted:
-            held = f"byte {position:,} holds the offsets {batch.base_offset:,} to {batch.last_offset:,}"
-            click.echo(f"  3. from there batch by batch: {held}, {steps + 1} read")
+            held = f"offsets {batch.base_offset:,} to {batch.last_offset:,} at byte {position:,}"
+            click.echo(f"  3. batch by batch from there, {steps + 1} read: {held}")
             break
 
 

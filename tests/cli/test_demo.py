@@ -1,11 +1,12 @@
 """`hmb demo`, and the data set that it streams."""
 
 import json
+import os
 from pathlib import Path
 
 from hmb.cli import demo_data
 
-from .conftest import Hmb
+from .conftest import Hmb, start
 
 
 def test_the_data_set() -> None:
@@ -21,11 +22,12 @@ def test_the_data_set() -> None:
 
 def test_demo_finds_what_it_sent(run: Hmb, tmp_path: Path) -> None:
     output = run("demo", "--data-dir", str(tmp_path)).stdout
+    assert [line for line in output.splitlines() if len(line) > 80 and str(tmp_path) not in line] == []
     assert "Produced 18,979 weather events" in output
     assert "the same, byte for byte" in output
     assert '"time":"2012-12-24T00:00:00-08:00","city":"Seattle"' in output
     assert len(list(tmp_path.glob("weather-*/*.log"))) > 5
-    assert "holds the offsets" in output
+    assert "batch by batch from there" in output
 
 
 def test_demo_as_json(run: Hmb) -> None:
@@ -37,4 +39,19 @@ def test_demo_as_json(run: Hmb) -> None:
 
 def test_a_second_demo_does_not_mix_with_the_first(run: Hmb, tmp_path: Path) -> None:
     run("demo", "--data-dir", str(tmp_path))
-    assert "already exists" in run("demo", "--data-dir", str(tmp_path), exit_code=1).stderr
+    result = run("demo", "--data-dir", str(tmp_path), exit_code=1)
+    assert (
+        "has a topic 'weather' already" in result.stderr and "remove the directory or choose another" in result.stderr
+    )
+    assert result.stdout == ""
+
+
+def test_a_demo_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = start("demo", env=os.environ | {"TMPDIR": str(tmp_path)})
+    assert process.stdout is not None
+    assert b"A broker listens" in process.stdout.readline()
+    assert list(tmp_path.iterdir())
+    process.terminate()
+    assert b"Traceback" not in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
