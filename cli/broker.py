@@ -86,17 +86,28 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
     """Start, say so, wait for a signal, stop.  Raises ConfigError."""
-    # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything; one that
-    # sets an Event while this thread begins to wait for it would wait for itself.
     stop_signals = STOP_SIGNALS
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: the broker outlives its terminal
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
-    with running_broker(data_dir, host, port, properties) as broker:
+    # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything; one that
+    # sets an Event while this thread begins to wait for it would wait for itself.
+    with _blocked(stop_signals), running_broker(data_dir, host, port, properties) as broker:
         _print_ready(broker, as_json)
         received = signal.sigwait(stop_signals)
     if received == signal.SIGINT:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
+    """Keeps signals waiting; those that nobody has waited for, sent again during the stop, are dropped at the end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        while pending := signal.sigpending() & signals:
+            signal.sigwait(pending)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _print_ready(broker: "Broker", as_json: bool) -> None:

@@ -99,6 +99,13 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
+def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
+    """They stayed blocked, and every command that was started afterwards could not be stopped."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    run("broker", "-X", "log.dirs=", exit_code=2)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
 def test_a_data_directory_in_use(run: Hmb, tmp_path: Path) -> None:
     import hmb
 
