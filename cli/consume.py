@@ -2,15 +2,20 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from .arguments import delimiter, topic_argument
 from .common import bootstrap_option
+from .patience import Patience
 
 if TYPE_CHECKING:
-    from hmb.client import ConsumerRecord
+    from hmb.client import Consumer, ConsumerRecord
     from hmb.client.consumer import Offset
+
+Write = Callable[[list["ConsumerRecord"]], None]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds that a connection may be lost
@@ -22,21 +27,30 @@ def start(text: str) -> "Offset":
         return "earliest"
     if text in ("latest", "end"):
         return "latest"
+    from hmb.client.consumer import check_offset
+
     try:
-        return int(text)
+        check_offset(offset := int(text))
     except ValueError:
         raise click.BadParameter(f"{text!r} is none of: earliest, latest, an offset, -N (N before the end)") from None
+    return offset
 
 
 @click.command()
-@click.argument("topic")
+@topic_argument
 @bootstrap_option
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest record.")
 @click.option("-o", "--offset", type=start, help="Start at: earliest, latest, an offset, or -N (N before the end).")
 @click.option("-p", "--partition", "partitions", type=click.IntRange(0), multiple=True, help="Only this partition.")
 @click.option("-c", "--count", type=click.IntRange(1), help="Stop after so many records.")
 @click.option("-e", "--exit", "to_end", is_flag=True, help="Stop at the end of the log; starts at the oldest record.")
-@click.option("-K", "--key-delimiter", metavar="TEXT", help="Print the key and TEXT before each value.")
+@click.option(
+    "-K",
+    "--key-delimiter",
+    type=delimiter,
+    metavar="TEXT",
+    help=r"Print the key and TEXT (\t, \n, \0, \xHH too) before each value.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all of a record as JSON, one a line.")
 def command(
     topic: str,
@@ -46,7 +60,7 @@ def command(
     partitions: tuple[int, ...],
     count: int | None,
     to_end: bool,
-    key_delimiter: str | None,
+    key_delimiter: bytes | None,
     as_json: bool,
 ) -> None:
     """Print the records of TOPIC, one a line.
@@ -61,34 +75,50 @@ def command(
         raise click.UsageError("--key-delimiter and --json exclude each other: JSON has the key in it")
     if offset is None:
         offset = "earliest" if from_beginning or to_end else "latest"
-    write = _writer(key_delimiter, as_json)
-    left = count
     until: Literal["end"] | None = "end" if to_end else None
-    with Consumer(
-        servers, topic, offset=offset, until=until, partitions=partitions or None, retry_for=RETRY_FOR
-    ) as consumer:
-        while not consumer.at_end and (left is None or left > 0):
-            records = consumer.poll(POLL_TIMEOUT)
-            if left is not None:
-                records = records[:left]
-                left -= len(records)
-            if records:
-                write(records)
+    reading = Reading()
+    with Patience(lambda: f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress):
+        consumer = Consumer(
+            servers, topic, offset=offset, until=until, partitions=partitions or None, retry_for=RETRY_FOR
+        )
+        _copy(consumer, _writer(key_delimiter, as_json), count, to_end, reading)
+    consumer.close()  # after Ctrl-C the end of the process does that, and at once
 
 
-def _writer(key_delimiter: str | None, as_json: bool) -> "Callable[[list[ConsumerRecord]], None]":
+@dataclass
+class Reading:
+    """How far it is, and whether that is for the broker to change, and soon."""
+
+    records: int = 0
+    awaited: bool = True
+
+    def progress(self) -> int | None:
+        return self.records if self.awaited else None
+
+
+def _copy(consumer: "Consumer", write: Write, count: int | None, to_end: bool, reading: Reading) -> None:
+    while not consumer.at_end and reading.records != count:
+        reading.awaited = to_end
+        records = consumer.poll(POLL_TIMEOUT)
+        reading.awaited = False
+        if count is not None:
+            records = records[: count - reading.records]
+        reading.records += len(records)
+        if records:
+            write(records)
+
+
+def _writer(key_delimiter: bytes | None, as_json: bool) -> Write:
     """Writes many records at once, and sees them off: whoever reads them should not wait."""
     from .record_json import to_json
-
-    delimiter = None if key_delimiter is None else key_delimiter.encode()
 
     def write(records: "list[ConsumerRecord]") -> None:
         if as_json:
             lines = [to_json(record).encode() for record in records]
-        elif delimiter is None:
+        elif key_delimiter is None:
             lines = [record.value or b"" for record in records]
         else:
-            lines = [(record.key or b"") + delimiter + (record.value or b"") for record in records]
+            lines = [(record.key or b"") + key_delimiter + (record.value or b"") for record in records]
         sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
         sys.stdout.buffer.flush()
 

@@ -1,29 +1,37 @@
 """`hmb produce`: lines from standard input become records."""
 
+import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from .arguments import delimiter, topic_argument
 from .common import CliError, bootstrap_option
+from .lines import Lines
+from .patience import Patience
 
 if TYPE_CHECKING:
-    from hmb.client import RecordMetadata
+    from hmb.client import Producer, RecordMetadata
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 BATCH_SIZE = 128 * 1024
 DELIVERY_TIMEOUT = 30.0  # seconds
+GRACE = 1.0  # seconds for what is on its way, when something has gone wrong
 PROGRESS_INTERVAL = 0.2  # seconds
 
 
 class Line(NamedTuple):
-    """One record to send."""
+    """One record to send, and the number of its line."""
 
+    number: int
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
@@ -32,26 +40,70 @@ class Line(NamedTuple):
 
 
 class Tally:
-    """Counts what the producer's thread reports."""
+    """Which lines have arrived, and which have not; `on_error` is called at the first that will not."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the two below
+    def __init__(self, on_error: Callable[[], None]) -> None:
+        self._on_error = on_error
+        self._settled = threading.Condition()  # guards all below
+        self._missing: dict[int, None] = {}  # lines that have not arrived (yet), in order
         self.delivered = 0
         self.error: BaseException | None = None
 
-    def settle(self, future: "Future[RecordMetadata]") -> None:
+    def begin(self, number: int) -> None:
+        with self._settled:
+            self._missing[number] = None
+
+    def settle(self, number: int, future: "Future[RecordMetadata]") -> None:
+        """What became of a line; the producer's thread calls this."""
         error = future.exception()
-        with self._lock:
+        with self._settled:
             if error is None:
                 self.delivered += 1
-            else:
-                self.error = self.error or error
+                del self._missing[number]
+                if len(self._missing) <= 1:
+                    self._settled.notify_all()
+                return
+            first, self.error = self.error is None, self.error or _of_line(number, error)
+            self._settled.notify_all()
+        if first:
+            self._on_error()
+
+    def wait(self, besides: int = 0) -> None:
+        """Until all lines have arrived, besides this one, or one will not."""
+        with self._settled:
+            self._settled.wait_for(lambda: self.error is not None or not self._missing.keys() - {besides})
+
+    @property
+    def oldest(self) -> int | None:
+        """The first line that has not arrived."""
+        with self._settled:
+            return next(iter(self._missing), None)
+
+    @property
+    def missing(self) -> str:
+        with self._settled:
+            return f"; {len(self._missing)} not, from line {next(iter(self._missing))} on" if self._missing else ""
+
+
+def _of_line(number: int, error: BaseException) -> BaseException:
+    """What is wrong with a record, with its line; a broker that is not there is no line's fault."""
+    from hmb.protocol.errors import KafkaError
+
+    if isinstance(error, KafkaError):
+        return KafkaError(error.code, f"standard input, line {number}: {error.message}")
+    return error
 
 
 @click.command()
-@click.argument("topic")
+@topic_argument
 @bootstrap_option
-@click.option("-K", "--key-delimiter", metavar="TEXT", help="Each line is key, TEXT, value; without TEXT: no key.")
+@click.option(
+    "-K",
+    "--key-delimiter",
+    type=delimiter,
+    metavar="TEXT",
+    help=r"Each line is key, TEXT (\t, \n, \0, \xHH too), value; without TEXT: no key.",
+)
 @click.option("-p", "--partition", type=click.IntRange(0), help="Send all to this partition.  [default: by key]")
 @click.option("-z", "--codec", type=click.Choice(CODECS), default="none", show_default=True, help="Compress with this.")
 @click.option("--acks", type=click.Choice(list(ACKS)), default="all", show_default=True, help="Who must have a record.")
@@ -59,7 +111,7 @@ class Tally:
 def command(
     topic: str,
     servers: str,
-    key_delimiter: str | None,
+    key_delimiter: bytes | None,
     partition: int | None,
     codec: str,
     acks: str,
@@ -68,50 +120,79 @@ def command(
     """Send lines from standard input to TOPIC.
 
     A line is a record's value, without its newline. With --json a line has key, value, headers, timestamp and
-    partition; all but the value may be missing.
+    partition; all but the value may be missing. Ends at the first record that cannot be delivered.
     """
     from hmb.client import Producer
 
     if key_delimiter is not None and as_json:
         raise click.UsageError("--key-delimiter and --json exclude each other: JSON has the key in it")
-    read = _json_lines if as_json else _plain_lines
-    tally = Tally()
+    lines = Lines(sys.stdin.buffer)
+    tally = Tally(lines.stop)
+    records = _json_records(lines) if as_json else _plain_records(lines, key_delimiter)
     started = time.monotonic()
     producer = Producer(
         servers, ACKS[acks], codec, batch_size=BATCH_SIZE, delivery_timeout=DELIVERY_TIMEOUT, max_block=DELIVERY_TIMEOUT
     )
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: with a tally
     try:
-        for line in _with_progress(read(sys.stdin.buffer, (key_delimiter or "").encode()), tally):
-            chosen = line.partition if partition is None else partition
-            future = producer.send(topic, line.value, line.key, chosen, line.headers, line.timestamp)
-            future.add_done_callback(tally.settle)
-            if tally.error:
-                break
+        with Patience(partial(_awaited, servers, tally, producer), lambda: tally.oldest):
+            _send(producer, topic, partition, _with_progress(records, tally), tally)
     finally:
-        producer.close()
+        with suppress(TimeoutError):
+            producer.close(GRACE)
+        lines.close()
+        signal.signal(signal.SIGTERM, before)
         seconds = time.monotonic() - started
-        click.echo(f"{tally.delivered} records sent to {topic} in {seconds:.1f} s", err=True)
+        click.echo(f"{tally.delivered} records sent to {topic} in {seconds:.1f} s{tally.missing}", err=True)
     if tally.error:
         raise tally.error
 
 
-def _plain_lines(stdin: BinaryIO, delimiter: bytes) -> Iterator[Line]:
-    for line in stdin:
-        value = line.removesuffix(b"\n")
+def _send(producer: "Producer", topic: str, partition: int | None, lines: Iterator[Line], tally: Tally) -> None:
+    """Send all, and see it delivered; ends at once when a delivery fails.
+
+    A line that cannot be sent is the last one, and those before it are delivered.
+    """
+    from hmb.protocol.errors import KafkaError
+
+    try:
+        for line in lines:
+            if tally.error:
+                return
+            chosen = line.partition if partition is None else partition
+            tally.begin(line.number)
+            future = producer.send(topic, line.value, line.key, chosen, line.headers, line.timestamp)
+            future.add_done_callback(partial(tally.settle, line.number))
+    except CliError:
+        tally.wait()
+        raise
+    except KafkaError as error:
+        tally.wait(besides=line.number)
+        raise _of_line(line.number, error) from error
+    tally.wait()
+
+
+def _awaited(servers: str, tally: Tally, producer: "Producer") -> str:
+    trouble = f" ({producer.trouble})" if producer.trouble else ""
+    return f"{servers} to take line {tally.oldest}{trouble}, {DELIVERY_TIMEOUT:g} s at most"
+
+
+def _plain_records(lines: Lines, delimiter: bytes | None) -> Iterator[Line]:
+    for number, value in enumerate(lines, 1):
         if not delimiter:
-            yield Line(None, value, [], None)
+            yield Line(number, None, value, [], None)
             continue
         key, found, rest = value.partition(delimiter)
-        yield Line(key, rest, [], None) if found else Line(None, value, [], None)
+        yield Line(number, key, rest, [], None) if found else Line(number, None, value, [], None)
 
 
-def _json_lines(stdin: BinaryIO, _delimiter: bytes) -> Iterator[Line]:
+def _json_records(lines: Lines) -> Iterator[Line]:
     from .record_json import from_json
 
-    for number, line in enumerate(stdin, 1):
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield Line(*from_json(line))
+                yield Line(number, *from_json(line))
             except ValueError as error:
                 raise CliError(f"standard input, line {number}: {error}") from error
 

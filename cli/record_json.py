@@ -13,17 +13,22 @@ offsets are the broker's to give.
 """
 
 import base64
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from hmb.records import TimestampType
+from hmb.records import NO_TIMESTAMP, TimestampType
+from hmb.records.record import MAX_INT64
 from hmb.storage.dump_entries import text_or_base64
 
 if TYPE_CHECKING:
     from hmb.client.consumer import ConsumerRecord
 
 Headers = list[tuple[str, bytes | None]]
+
+HEADER_FIELDS = ("key", "value", "value_base64")
+FIELDS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "headers", "key_base64", *HEADER_FIELDS)
 
 
 def to_json(record: "ConsumerRecord") -> str:
@@ -42,24 +47,51 @@ def to_json(record: "ConsumerRecord") -> str:
 
 def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | None, int | None]:
     """Key, value, headers, timestamp and partition; ValueError says what is wrong with the line."""
-    fields = json.loads(line)
+    fields = _loads(line)
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
+    _check_names(fields, FIELDS)
     if "value" not in fields and "value_base64" not in fields:
         raise ValueError('no "value" (null for none) and no "value_base64"')
     headers = fields.get("headers") or []
     if not isinstance(headers, list) or not all(map(_is_header, headers)):
         raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')
-    timestamp = _get_int(fields, "timestamp", "milliseconds since 1970")
-    partition = _get_int(fields, "partition", "the number of a partition")
-    if timestamp is not None and timestamp < 0:
+    timestamp = _get_int(fields, "timestamp", "milliseconds since 1970, or -1 for none")
+    if timestamp is not None and not NO_TIMESTAMP <= timestamp <= MAX_INT64:
+        raise ValueError(f'"timestamp" is {timestamp}, not milliseconds since 1970, or -1 for none')
+    if timestamp == NO_TIMESTAMP:
         timestamp = None  # the record came from a format without timestamps
-    pairs = [(header["key"], _get(header, "value")) for header in headers]
+    partition = _get_int(fields, "partition", "the number of a partition")
+    pairs = [_header(header) for header in headers]
     return _get(fields, "key"), _get(fields, "value"), pairs, timestamp, partition
+
+
+def _loads(line: bytes) -> object:
+    try:
+        return json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 JSON: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _check_names(fields: Mapping[str, object], known: Collection[str]) -> None:
+    for name in fields:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(known)}"
+            raise ValueError(f"unknown field {json.dumps(name)}; {hint}")
 
 
 def _is_header(header: object) -> bool:
     return isinstance(header, dict) and isinstance(header.get("key"), str)
+
+
+def _header(fields: Mapping[str, object]) -> tuple[str, bytes | None]:
+    _check_names(fields, HEADER_FIELDS)
+    name = str(fields["key"])
+    _encode("key", name)  # the record takes the text; but it has to be one
+    return name, _get(fields, "value")
 
 
 def _get_int(fields: Mapping[str, object], name: str, meaning: str) -> int | None:
@@ -70,10 +102,26 @@ def _get_int(fields: Mapping[str, object], name: str, meaning: str) -> int | Non
 
 
 def _get(fields: Mapping[str, object], name: str) -> bytes | None:
-    encoded = fields.get(f"{name}_base64")
-    if isinstance(encoded, str):
-        return base64.b64decode(encoded, validate=True)
-    text = fields.get(name)
+    in_base64 = f"{name}_base64"
+    if in_base64 not in fields:
+        return _encode(name, fields.get(name))
+    if name in fields:
+        raise ValueError(f'"{name}" and "{in_base64}" exclude each other')
+    encoded = fields[in_base64]
+    try:
+        if isinstance(encoded, str):
+            return base64.b64decode(encoded, validate=True)
+    except ValueError:
+        pass
+    raise ValueError(f'"{in_base64}" is not in base64')
+
+
+def _encode(name: str, text: object) -> bytes | None:
     if not isinstance(text, str | None):
         raise ValueError(f'"{name}" is {json.dumps(text)}, not a string or null')
-    return None if text is None else text.encode()
+    if text is None:
+        return None
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f'"{name}" has half a character: {json.dumps(text[error.start])}') from None

@@ -2,7 +2,9 @@
 
 import click
 
+from .arguments import topic_argument, topic_name
 from .common import NOT_FOUND, CliError, bootstrap_option, json_option, name_value, print_json
+from .patience import patience_with
 
 TIMEOUT_MS = 30_000
 
@@ -13,7 +15,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("topic")
+@topic_argument
 @bootstrap_option
 @click.option("--partitions", type=click.IntRange(1), help="How many.  [default: the broker's num.partitions]")
 @click.option("--replication-factor", type=click.IntRange(1), help="How many brokers hold each.")
@@ -32,7 +34,7 @@ def create(
     """Create TOPIC."""
     from hmb.client import Cluster
     from hmb.client.metadata import topic_error
-    from hmb.protocol.errors import ErrorCode
+    from hmb.protocol.errors import ErrorCode, KafkaError
     from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
     new = CreateTopicsRequest.CreatableTopic(
@@ -41,13 +43,14 @@ def create(
         replication_factor=-1 if replication_factor is None else replication_factor,
         configs=[CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=n, value=v) for n, v in config],
     )
-    response: CreateTopicsResponse = Cluster(servers).send_to_controller(
-        CreateTopicsRequest(topics=[new], timeout_ms=TIMEOUT_MS)
-    )
+    request = CreateTopicsRequest(topics=[new], timeout_ms=TIMEOUT_MS)
+    with patience_with(servers):
+        response: CreateTopicsResponse = Cluster(servers).send_to_controller(request)
     for result in response.topics:
         existed = result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
         if result.error_code and not (existed and if_not_exists):
-            raise topic_error(topic, result.error_code, result.error_message)
+            error = topic_error(topic, result.error_code, result.error_message)
+            raise KafkaError(error.code, f"{error.message}; --if-not-exists takes that as done") if existed else error
         if as_json:
             print_json({"topic": topic, "created": not existed})
         else:
@@ -61,7 +64,8 @@ def list_(servers: str, as_json: bool) -> None:
     """List all topics."""
     from hmb.client import Cluster
 
-    topics = Cluster(servers).topics()
+    with patience_with(servers):
+        topics = Cluster(servers).topics()
     if as_json:
         print_json([{"topic": topic.name, "partitions": len(topic.leaders)} for topic in topics])
         return
@@ -70,18 +74,22 @@ def list_(servers: str, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("topic")
+@topic_argument
 @bootstrap_option
 @json_option
 def describe(topic: str, servers: str, as_json: bool) -> None:
-    """Show the partitions of TOPIC: their leaders, and which offsets they hold."""
+    """Show the partitions of TOPIC: their leaders, and which offsets they hold.
+
+    Its settings are not shown: DescribeConfigs, which asks for them, is not there yet.
+    """
     from hmb.client import Cluster, TopicPartition
     from hmb.client.offsets import EARLIEST, LATEST, list_offsets
 
     cluster = Cluster(servers)
-    leaders = cluster.topic(topic).leaders
-    led = [TopicPartition(topic, number) for number, leader in leaders.items() if leader]
-    first, end = list_offsets(cluster, led, EARLIEST), list_offsets(cluster, led, LATEST)
+    with patience_with(servers):
+        leaders = cluster.topic(topic).leaders
+        led = [TopicPartition(topic, number) for number, leader in leaders.items() if leader]
+        first, end = list_offsets(cluster, led, EARLIEST), list_offsets(cluster, led, LATEST)
     partitions = [
         {
             "partition": number,
@@ -103,7 +111,7 @@ def describe(topic: str, servers: str, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("topics", nargs=-1, required=True)
+@click.argument("topics", nargs=-1, required=True, type=topic_name)
 @bootstrap_option
 @json_option
 def delete(topics: tuple[str, ...], servers: str, as_json: bool) -> None:
@@ -113,13 +121,14 @@ def delete(topics: tuple[str, ...], servers: str, as_json: bool) -> None:
     from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
     cluster = Cluster(servers)
-    version = cluster.version_of(DeleteTopicsRequest)
     request = DeleteTopicsRequest(timeout_ms=TIMEOUT_MS)
-    if version >= 6:
-        request.topics = [DeleteTopicsRequest.DeleteTopicState(name=topic) for topic in topics]
-    else:
-        request.topic_names = list(topics)
-    response: DeleteTopicsResponse = cluster.send_to_controller(request, version)
+    with patience_with(servers):
+        version = cluster.version_of(DeleteTopicsRequest)
+        if version >= 6:
+            request.topics = [DeleteTopicsRequest.DeleteTopicState(name=topic) for topic in topics]
+        else:
+            request.topic_names = list(topics)
+        response: DeleteTopicsResponse = cluster.send_to_controller(request, version)
     failed = []
     for result in response.responses:
         if result.error_code:

@@ -56,7 +56,7 @@ class Producer:
             raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
         self._max_block, self._retry_backoff = max_block, retry_backoff
         self._max_request_size = max_request_size
-        self._trouble: Exception | None = None
+        self._trouble: str | None = None
         # The last try may begin right before the delivery timeout; it has to find the leader and to be answered.
         self._patience = delivery_timeout + 2 * request_timeout
         self._cluster = Cluster(bootstrap_servers, client_id, min(request_timeout, delivery_timeout))
@@ -117,7 +117,7 @@ class Producer:
         self._cluster.close()
 
     @property
-    def trouble(self) -> Exception | None:
+    def trouble(self) -> str | None:
         """Why `send` is waiting for a topic's metadata, as far as it is known; from any thread."""
         return self._trouble
 
@@ -159,7 +159,7 @@ class Producer:
                 lasting = not (error.code.retriable if isinstance(error, KafkaError) else self._cluster.was_reached)
                 if lasting or time.monotonic() >= deadline:
                     raise
-                self._trouble = error
+                self._trouble = error.message if isinstance(error, KafkaError) else str(error)
             else:
                 self._trouble = None
                 return topic

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,7 +16,7 @@ COMMAND = str(Path(sys.executable).with_name("hmb"))
 
 
 class Hmb(Protocol):
-    def __call__(self, *arguments: str, stdin: str | bytes = b"", exit_code: int = 0) -> Result: ...
+    def __call__(self, *arguments: str, stdin: str | bytes | BinaryIO = b"", exit_code: int = 0) -> Result: ...
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def servers() -> Iterator[str]:
 def run() -> Hmb:
     """`hmb` with arguments; fails unless it ends with the exit code."""
 
-    def run(*arguments: str, stdin: str | bytes = b"", exit_code: int = 0) -> Result:
+    def run(*arguments: str, stdin: str | bytes | BinaryIO = b"", exit_code: int = 0) -> Result:
         result = CliRunner().invoke(main, arguments, input=stdin)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception

@@ -20,6 +20,9 @@ NOBODY = "127.0.0.1:1"
         (["consume", "t", "-b", "127.0.0.1:abc"], "", 2, "'127.0.0.1:abc' is not an address: write host:port"),
         (["consume"], "", 2, "Missing argument 'TOPIC'"),
         (["consume", "t", "-o", "middle"], "", 2, "'middle' is none of: earliest, latest"),
+        (["consume", "t", "-o", str(2**63)], "", 2, "is none of: earliest, latest"),
+        (["consume", "t", "-K", r"\q"], "", 2, r"'\q' is none of: \t, \n, \r, \0, \xHH, \\"),
+        (["produce", "t", "-K", r"\x1"], "", 2, r"'\x' is none of: \t"),
         (["consume", "t", "-o", "1", "--from-beginning"], "", 2, "exclude each other"),
         (["consume", "t", "-K", ":", "--json"], "", 2, "exclude each other"),
         (["produce", "t", "-K", ":", "--json"], "", 2, "exclude each other"),
@@ -46,6 +49,45 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "bad\udcff", "x" * 250])
+@pytest.mark.parametrize(
+    "command", [["produce"], ["consume"], ["topics", "create"], ["topics", "describe"], ["topics", "delete"]]
+)
+def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, command: list[str], name: str) -> None:
+    result = run(*command, name, "-b", NOBODY, exit_code=2)
+    assert f"{name!r} is no topic name: 1 to 249 letters, digits, '.', '_' or '-'" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"timestamp": 10**23}, '"timestamp" is 100000000000000000000000, not milliseconds since 1970'),
+        ({"timestamp": -5}, '"timestamp" is -5, not milliseconds since 1970, or -1 for none'),
+        ({"timstamp": 5}, 'unknown field "timstamp"; did you mean "timestamp"?'),
+        ({"xyz": 5}, 'unknown field "xyz"; there are topic, partition, offset'),
+        ({"headers": [{"key": "h", "valeu": "x"}]}, 'unknown field "valeu"; did you mean "value"?'),
+        ({"key": "k", "key_base64": "aw=="}, '"key" and "key_base64" exclude each other'),
+        ({"value_base64": "eA=="}, '"value" and "value_base64" exclude each other'),
+        ({"key_base64": "a"}, '"key_base64" is not in base64'),
+        ({"key_base64": 5}, '"key_base64" is not in base64'),
+        ({"key": "\ud800"}, '"key" has half a character: "\\ud800"'),
+        ({"headers": [{"key": "\ud800"}]}, '"key" has half a character: "\\ud800"'),
+    ],
+)
+def test_a_field_that_means_nothing_is_named_with_its_line(
+    run: Hmb, servers: str, line: dict[str, object], message: str
+) -> None:
+    lines = '{"value": "x"}\n' + json.dumps({"value": "x"} | line)
+    result = run("produce", "fields", "--json", "-b", servers, stdin=lines, exit_code=1)
+    assert result.stderr.startswith("1 records sent to fields in ")
+    assert f"hmb: standard input, line 2: {message}" in result.stderr
+
+
+def test_json_that_is_nested_too_deeply(run: Hmb, servers: str) -> None:
+    result = run("produce", "t", "--json", "-b", servers, stdin="[" * 200_000, exit_code=1)
+    assert "hmb: standard input, line 1: nested too deeply" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "exit_code", "message"),
     [
@@ -53,20 +95,19 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
         (["topics", "describe", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'"),
         (["topics", "delete", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'"),
         (["topics", "delete", "nowhere", "neither"], "", 3, "'nowhere'; there is no topic 'neither'"),
-        (["topics", "create", "a/b"], "", 1, "(INVALID_TOPIC_EXCEPTION)"),
         (["topics", "create", "wide", "--replication-factor", "3"], "", 1, "(INVALID_REPLICATION_FACTOR)"),
         (["topics", "create", "odd", "--config", "no.such=1"], "", 1, "(INVALID_CONFIG)"),
-        (["produce", "a/b"], "x", 1, "(INVALID_TOPIC_EXCEPTION)"),
-        (["produce", "t", "-p", "3"], "x", 3, "hmb: topic 't' has no partition 3"),
+        (["produce", "t", "-p", "3"], "x", 3, "line 1: topic 't' has no partition 3"),
         (["produce", "t", "--json"], "{}\n", 1, 'hmb: standard input, line 1: no "value"'),
         (["produce", "t", "--json"], '{"value": "x"}\nnonsense\n', 1, "hmb: standard input, line 2: Expecting value"),
         (["produce", "t", "--json"], '{"value": 5}\n', 1, '"value" is 5, not a string or null'),
         (["produce", "t", "--json"], '{"value": "", "headers": [1]}\n', 1, '"headers" is not a list of'),
         (["produce", "t", "--json"], '{"value": "", "timestamp": "now"}\n', 1, "not milliseconds since 1970"),
         (["produce", "t", "--json"], '{"value": "", "partition": true}\n', 1, '"partition" is true, not the number of'),
-        (["produce", "t", "--json"], '{"value": "", "partition": 3}\n', 3, "hmb: topic 't' has no partition 3"),
-        (["produce", "t", "--json"], '{"value": "", "partition": -1}\n', 3, "hmb: topic 't' has no partition -1"),
-        (["produce", "t", "--json"], b'{"value": "\xff"}\n', 1, "hmb: standard input, line 1: "),
+        (["produce", "t", "--json"], '{"value": "", "partition": 3}\n', 3, "line 1: topic 't' has no partition 3"),
+        (["produce", "t", "--json"], '{"value": "", "partition": -1}\n', 3, "line 1: topic 't' has no partition -1"),
+        (["produce", "t", "--json"], b'{"value": "\xff"}\n', 1, "line 1: not UTF-8 JSON: byte 12 is 0xff"),
+        (["produce", "t", "--json"], b"\xff\xfe\n", 1, "hmb: standard input, line 1: not UTF-8 JSON: byte 1 is 0xff"),
     ],
 )
 def test_with_a_broker(run: Hmb, servers: str, arguments: list[str], stdin: str, exit_code: int, message: str) -> None:
@@ -81,9 +122,43 @@ def test_an_offset_that_is_not_there(run: Hmb, servers: str) -> None:
     assert result.stderr == "hmb: short-0 has no offset 9; it starts at 0 and ends before 1 (OFFSET_OUT_OF_RANGE)\n"
 
 
+def test_an_offset_that_is_not_there_is_no_empty_topic(run: Hmb, servers: str) -> None:
+    run("produce", "shorter", "-p", "0", "-b", servers, stdin="x\n")
+    result = run("consume", "shorter", "-p", "0", "-o", "9", "-e", "-b", servers, exit_code=1)
+    assert result.stderr == "hmb: shorter-0 has no offset 9; it starts at 0 and ends before 1 (OFFSET_OUT_OF_RANGE)\n"
+
+
+def test_a_record_that_is_too_large_is_refused_with_its_line_and_the_limit(run: Hmb, servers: str) -> None:
+    lines = b"small\n" + b"x" * 10_000_000 + b"\nnever read\n"
+    result = run("produce", "large", "-p", "0", "-b", servers, stdin=lines, exit_code=1)
+    tally, error = result.stderr.splitlines()
+    assert tally.startswith("1 records sent to large in ")
+    assert tally.endswith(" s; 1 not, from line 2 on")
+    assert error.startswith("hmb: standard input, line 2: a record of 10,000,020 bytes is larger than max.request.size")
+    assert ", 1,048,576 bytes: split it, or raise that" in error
+    assert run("consume", "large", "-e", "-b", servers).stdout == "small\n"
+
+
+def test_a_record_that_the_broker_refuses_is_named_by_its_line(run: Hmb, servers: str) -> None:
+    run("topics", "create", "narrow", "--config", "max.message.bytes=200000", "-b", servers)
+    lines = b"".join(b"%d" % number * 50_000 + b"\n" for number in range(10, 13)) + b"x" * 300_000
+    result = run("produce", "narrow", "-p", "0", "-b", servers, stdin=lines, exit_code=1)
+    assert "3 records sent to narrow" in result.stderr
+    assert "hmb: standard input, line 4: narrow-0: " in result.stderr
+    assert "(MESSAGE_TOO_LARGE)" in result.stderr
+
+
+def test_a_line_that_does_not_end_is_not_read_to_its_end(run: Hmb, servers: str) -> None:
+    endless = b"first\n\n" + b"\0" * 17 * 2**20
+    result = run("produce", "endless", "-b", servers, stdin=endless, exit_code=1)
+    assert "2 records sent to endless" in result.stderr
+    assert "hmb: standard input, line 3: longer than 16,777,216 bytes; is it text?" in result.stderr
+
+
 def test_a_topic_that_is_there(run: Hmb, servers: str) -> None:
     run("topics", "create", "twice", "-b", servers)
-    assert "(TOPIC_ALREADY_EXISTS)" in run("topics", "create", "twice", "-b", servers, exit_code=1).stderr
+    error = run("topics", "create", "twice", "-b", servers, exit_code=1).stderr
+    assert error == "hmb: topic 'twice' already exists; --if-not-exists takes that as done (TOPIC_ALREADY_EXISTS)\n"
     run("topics", "create", "twice", "--if-not-exists", "-b", servers)
 
 

@@ -2,18 +2,25 @@
 
 import base64
 import json
+import os
 import signal
+import socket
 import subprocess
+from collections.abc import Iterator
 from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hmb
+from hmb.cli.arguments import delimiter
 from hmb.cli.record_json import from_json, to_json
 from hmb.client import ConsumerRecord, Producer
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.messages.produce import ProduceResponse
 from hmb.protocol.schema import Request, Response
 from hmb.records import Record, TimestampType, encode_batch
 from tests.client.scripted import HangUp, ScriptedBroker
@@ -49,6 +56,17 @@ def test_keys(run: Hmb, servers: str, topic: str) -> None:
     assert run("consume", topic, "-e", "-K", ": ", "-b", servers).stdout == "a: 1\nb: 2=>3\n: no key\n: empty key\n"
     records = [json.loads(line) for line in run("consume", topic, "-e", "--json", "-b", servers).stdout.splitlines()]
     assert [record["key"] for record in records] == ["a", "b", None, ""]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [(r"\t", b"\t"), (r"\x1F", b"\x1f"), (r"\0\n", b"\0\n"), (r"\\t", b"\\t"), ("::", b"::"), ("\udcff", b"\xff")],
+)
+def test_delimiters_have_the_escapes_of_kcat(run: Hmb, servers: str, topic: str, given: str, meant: bytes) -> None:
+    assert delimiter(given) == meant
+    line = b"key" + meant.replace(b"\n", b"") + b"value"
+    run("produce", topic, "-K", given.replace(r"\n", ""), "-b", servers, stdin=line)
+    assert run("consume", topic, "-e", "-K", given, "-b", servers).stdout_bytes == b"key" + meant + b"value\n"
 
 
 @pytest.mark.parametrize(
@@ -190,3 +208,84 @@ def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monk
     assert result.stdout == "0\n1\n"
     assert result.stderr.startswith(f"hmb: {broker.address} closed the connection; start a broker")
     assert result.stderr.count("\n") == 1
+
+
+class Silent:
+    """Answers as a broker that takes the records of the first `requests`, and then hangs up on all."""
+
+    def __init__(self, requests: int) -> None:
+        self.requests = requests
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, InitProducerIdRequest):
+            return InitProducerIdResponse(producer_id=1)
+        self.requests -= 1
+        if self.requests < 0:
+            raise HangUp
+        answer = ProduceResponse.TopicProduceResponse
+        partitions = [answer.PartitionProduceResponse(index=0, base_offset=0)]
+        return ProduceResponse(responses=[answer(name="t", partition_responses=partitions)])
+
+
+def test_produce_stops_at_the_first_failure_though_its_input_does_not_end(
+    run: Hmb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmb.cli.produce.DELIVERY_TIMEOUT", 0.2)
+    monkeypatch.setattr("hmb.cli.produce.GRACE", 0.01)
+    reader, writer = os.pipe()
+    os.write(writer, b"1\n2\n3\n")  # and nobody closes it
+    with ScriptedBroker(Silent(0)) as broker, os.fdopen(reader, "rb") as stdin, os.fdopen(writer, "wb"):
+        result = run("produce", "t", "-b", broker.address, stdin=stdin, exit_code=4)
+    tally, error = result.stderr.splitlines()
+    assert tally.startswith("0 records sent to t in ")
+    assert tally.endswith("; 3 not, from line 1 on")
+    assert error.startswith("hmb: 3 records for t-0 not delivered in 0.2 s: ")
+
+
+def test_all_that_is_lost_is_counted_and_not_the_first_batch_alone(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmb.cli.produce.DELIVERY_TIMEOUT", 0.2)
+    monkeypatch.setattr("hmb.cli.produce.GRACE", 0.01)
+    monkeypatch.setattr("hmb.cli.produce.BATCH_SIZE", 1)  # a batch a line
+    with ScriptedBroker(Silent(2)) as broker:
+        result = run("produce", "t", "-b", broker.address, stdin="x\n" * 1000, exit_code=4)
+    tally, error = result.stderr.splitlines()
+    assert tally.startswith("2 records sent to t in ")
+    assert tally.endswith("; 998 not, from line 3 on")
+    assert error.startswith("hmb: 1 records for t-0 not delivered in 0.2 s: ")
+
+
+def test_produce_that_is_terminated_says_how_far_it_came(run: Hmb, servers: str, topic: str) -> None:
+    process = start("produce", topic, "-p", "0", "-b", servers, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"now\n")
+    process.stdin.flush()
+    run("topics", "create", topic, "--if-not-exists", "-b", servers)
+    assert run("consume", topic, "--from-beginning", "-c", "1", "-b", servers).stdout == "now\n"
+    process.terminate()
+    assert process.stderr is not None
+    stderr = process.stderr.read()  # before its input ends
+    assert process.wait(30) == 130
+    assert stderr.startswith(b"1 records sent to %s in " % topic.encode())
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """The address of a port that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_long_wait_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
+    monkeypatch.setattr("hmb.cli.produce.DELIVERY_TIMEOUT", 0.5)
+    monkeypatch.setattr("hmb.cli.patience.PATIENCE", 0.02)
+    result = run("produce", "t", "-b", mute, stdin="x\n", exit_code=4)
+    assert result.stderr.startswith(f"waiting for {mute} to take line 1, 0.5 s at most ...\n0 records sent to t in ")
+
+
+def test_a_wait_for_a_topic_that_is_not_there_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmb.cli.produce.DELIVERY_TIMEOUT", 0.5)
+    monkeypatch.setattr("hmb.cli.patience.PATIENCE", 0.2)
+    with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:
+        result = run("produce", "no", "-b", broker.bootstrap_servers, stdin="x\n", exit_code=3)
+    where = broker.bootstrap_servers
+    assert result.stderr.startswith(f"waiting for {where} to take line 1 (there is no topic 'no'), 0.5 s at most ...\n")
