@@ -98,7 +98,7 @@ class Matrix:
             return f"{len(complaints)} complaints, the first: {complaints[0]}"
         if offsets != list(range(self.records)):
             return f"{len(offsets)} records, not {self.records}, or their offsets have gaps"
-        # librdkafka sends a batch as it is when compression would not make it smaller, as with a first one of one record.
+        # librdkafka sends a batch as it is when compression would not make it smaller, as with one of one record.
         right = row.codec in codecs and codecs <= {row.codec, "none"}
         return None if right else f"batches in {sorted(codecs)}, not {row.codec}"
 
