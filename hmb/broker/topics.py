@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import threading
 import uuid
 from collections.abc import Mapping
@@ -17,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from hmb.broker.config import BrokerConfig, ConfigError, log_config
 from hmb.broker.topic_store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topic_names import check_topic_name
 from hmb.storage.checkpoints import TopicPartition, encode_uuid
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, LogManager
 
 LOGGER = logging.getLogger(__name__)
-LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NO_ID = uuid.UUID(int=0)
 MAX_PARTITIONS = 10_000  # of one topic: each is a directory, and one request could ask for 2^31
 
@@ -171,11 +170,9 @@ class Topics:
                 ) from error
 
     def _check_name(self, name: str) -> None:
-        if name in (".", "..", KAFKA_METADATA_TOPIC) or not LEGAL_NAME.fullmatch(name):
-            raise KafkaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"{name[:300]!r} is no topic name: 1 to 249 letters, digits, '.', '_' or '-', and not '.' or '..'",
-            )
+        check_topic_name(name)
+        if name == KAFKA_METADATA_TOPIC:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} is the name of a KRaft controller's own log")
         if name in self._by_name:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
         # Metric names turn '.' into '_', so Kafka lets only one of such a pair exist.

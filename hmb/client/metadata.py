@@ -135,9 +135,10 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        with self._alone():
-            if self._connection is not None:
-                self._connection.close()
+        """Takes no lock: whoever asks a broker at this moment finds the connection closed."""
+        connection = self._connection
+        if connection is not None:
+            connection.close()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

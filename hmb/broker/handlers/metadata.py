@@ -15,9 +15,10 @@ from __future__ import annotations
 from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics import LEGAL_NAME, Topic
+from hmb.broker.topics import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.topic_names import check_topic_name
 
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 PartitionAnswer = TopicAnswer.MetadataResponsePartition
@@ -66,8 +67,8 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 def _find(wanted: MetadataRequest.MetadataRequestTopic, request: MetadataRequest, context: RequestContext) -> Topic:
     topics, config = context.broker.topics, context.broker.config
     may_create = request.allow_auto_topic_creation and config.auto_create_topics
-    if wanted.name is not None and not LEGAL_NAME.fullmatch(wanted.name):
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{wanted.name[:300]!r} is no topic name")
+    if wanted.name is not None:
+        check_topic_name(wanted.name)
     if may_create and wanted.name is not None and wanted.name not in topics:
         try:
             return topics.create(wanted.name, config.num_partitions)
