@@ -10,6 +10,7 @@ import click
 from .arguments import delimiter, topic_argument
 from .common import bootstrap_option
 from .patience import Patience
+from .streams import reader_has_left
 
 if TYPE_CHECKING:
     from hmb.client import Consumer, ConsumerRecord
@@ -106,6 +107,8 @@ def _copy(consumer: "Consumer", write: Write, count: int | None, to_end: bool, r
         reading.records += len(records)
         if records:
             write(records)
+        elif reader_has_left():
+            raise BrokenPipeError
 
 
 def _writer(key_delimiter: bytes | None, as_json: bool) -> Write:

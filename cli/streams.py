@@ -7,6 +7,7 @@ written fails. And an OSError does not say of which file it is, so standard outp
 
 import io
 import os
+import select
 import sys
 from typing import Any, TextIO
 
@@ -23,6 +24,20 @@ class _StandardOutput(io.FileIO):
             raise
         except OSError as error:
             raise OutputError(error.errno, error.strerror) from error
+
+
+def reader_has_left() -> bool:
+    """Whether standard output is a pipe that nobody reads any more, as after `| head`.
+
+    A write would tell as well, but a command that waits for records may have nothing to write for a long time.
+    """
+    try:
+        output = sys.stdout.fileno()
+    except OSError:  # a test's own stream
+        return False
+    poll = select.poll()
+    poll.register(output, 0)  # errors are told whatever one asks for
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def prepare_streams() -> None:

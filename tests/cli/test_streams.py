@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import COMMAND, Hmb
+from .conftest import COMMAND, Hmb, start
 
 FULL = Path("/dev/full")
 
@@ -53,3 +53,13 @@ def test_a_closed_standard_error_takes_nobody_s_descriptor(servers: str) -> None
     assert shell(f"topics list -b {servers} 2>&-").returncode == 0
     assert shell(f"topics describe nowhere -b {servers} 2>&-").returncode == 3
     assert shell(f"topics describe nowhere -b {servers} 2>{os.devnull}").returncode == 3
+
+
+def test_a_consumer_ends_when_its_reader_has_left_though_nothing_comes(servers: str, run: Hmb) -> None:
+    """`hmb consume t --from-beginning | head -2` on a short topic waited for a record that never came."""
+    run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
+    consumer = start("consume", "short", "--from-beginning", "-b", servers)
+    assert consumer.stdout is not None and consumer.stdout.readline() == b"1\n"
+    consumer.stdout.close()
+    _, errors = consumer.communicate(timeout=60)
+    assert (consumer.returncode, errors) == (0, b"")
