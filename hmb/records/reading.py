@@ -18,6 +18,7 @@ Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | Message
 
 MAGIC_POSITION = 16
+HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes that show any batch's header, whatever its magic
 _LENGTH = Struct(">8xi")
 _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # by magic
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import DEFAULT_LIMIT, Batch, Codec, Message, RecordBatch, crc32, crc32c, parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.dump_entries import (
     BatchEntry,
     DamageEntry,
@@ -30,7 +31,7 @@ from hmb.storage.dump_entries import (
     RecordEntry,
 )
 from hmb.storage.dump_findings import GAP, Findings
-from hmb.storage.segment_files import HEADER_PEEK, BatchAt, header_at
+from hmb.storage.segment_files import BatchAt, header_at
 
 CHUNK = 1 << 20
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
 from hmb.storage.offset_index import OffsetIndex
@@ -34,7 +35,6 @@ from hmb.storage.time_index import TimeIndex, TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
-HEADER_PEEK = 61  # bytes that show any batch's header, whatever its magic
 DELETED = ".deleted"
 CUT = ".cut"
 COPY_CHUNK = 1 << 20

@@ -15,10 +15,9 @@ from typing import NamedTuple, Self
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.time_index import TimeIndex
-
-HEADER_PEEK = 61  # bytes that show any batch's header, whatever its magic
 
 
 class BatchAt(NamedTuple):
