@@ -24,7 +24,9 @@ from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 
 CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader]
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
-ONLY_HERE = {  # ListOffsets v0, from Kafka 0.8's guide to the protocol
+ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs v0 from KIP-133
+    ("OffsetCommitRequestPartition", "commit_timestamp"),
+    ("DescribeConfigsResourceResult", "is_default"),
     ("ListOffsetsPartition", "max_num_offsets"),
     ("ListOffsetsPartitionResponse", "old_style_offsets"),
 }
@@ -72,7 +74,7 @@ def their_default(field: dict[str, Any]) -> Any:
     if kind == "bool":
         return default in ("true", True)
     if kind in ("string", "bytes"):
-        return default or ""
+        return default or {"string": "", "bytes": b""}[kind]
     return "struct" if kind[0].isupper() else int(str(default or 0), 0)
 
 
@@ -114,21 +116,25 @@ def our_fields(struct: type[Struct], version: int) -> list[Column | Lacking]:
     ]
 
 
-def compare(struct: type[Struct], fields: list[dict[str, Any]], version: int) -> None:
+def compare(
+    struct: type[Struct], fields: list[dict[str, Any]], version: int, common: dict[str, list[dict[str, Any]]]
+) -> None:
+    """`common`: the structs that their message declares once and uses in several places."""
     fields = [field for field in fields if field["versions"] != f"{UNSTABLE.get(struct.__name__)}+"]
     both = [field for name, field in struct.fields.items() if (struct.__name__, name) not in ONLY_HERE]
     assert our_fields(struct, version) == their_fields(fields, version), f"{struct.__qualname__} v{version}"
     for theirs, ours in zip(fields, both, strict=True):
         nested = ours.struct or (ours.item and ours.item.struct)
         if nested and version in version_range(theirs["versions"]):
-            compare(nested, theirs["fields"], version)
+            compare(nested, theirs.get("fields") or common[nested.__name__], version, common)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_fields(kafka_43: Path, cls: type[Struct]) -> None:
-    fields = definition(kafka_43, cls.__name__)["fields"]
+    theirs = definition(kafka_43, cls.__name__)
+    common = {struct["name"]: struct["fields"] for struct in theirs.get("commonStructs", [])}
     for version in cls.versions:
-        compare(cls, fields, version)
+        compare(cls, theirs["fields"], version, common)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -48,7 +48,7 @@ def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """What kio's richer types can hold."""
     if name.endswith("error_code"):
         return st.sampled_from([code.value for code in ErrorCode])
-    if name in ("timestamp", "log_append_time_ms"):
+    if name in ("timestamp", "log_append_time_ms", "retention_time_ms"):
         return st.integers(-1, 2**40)
     return values
 
@@ -68,7 +68,7 @@ def plain_field(kind: str | None, value: Any) -> Any:
             return -1
         case "datetime_i64", when:
             return (when - EPOCH) // MILLISECOND
-        case "timedelta_i32", duration:
+        case "timedelta_i32" | "timedelta_i64", duration:
             return duration // MILLISECOND
         case "error_code", code:
             return code.value

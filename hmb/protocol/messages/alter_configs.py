@@ -1,0 +1,34 @@
+"""AlterConfigs (33): replace all settings of resources; what is not named goes back to its default."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
+    """The new settings.  v2: flexible."""
+
+    class AlterConfigsResource(Struct):
+        class AlterableConfig(Struct):
+            name:  str        = t.string()
+            value: str | None = t.string(nullable="0+")
+
+        resource_type: int                   = t.int8()
+        resource_name: str                   = t.string()
+        configs:       list[AlterableConfig] = t.array(AlterableConfig)
+
+    resources:     list[AlterConfigsResource] = t.array(AlterConfigsResource)
+    validate_only: bool                       = t.boolean()
+
+
+class AlterConfigsResponse(Response, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
+    """Each resource's success or error.  v2: flexible."""
+
+    class AlterConfigsResourceResponse(Struct):
+        error_code:    int        = t.int16()
+        error_message: str | None = t.string(nullable="0+")
+        resource_type: int        = t.int8()
+        resource_name: str        = t.string()
+
+    throttle_time_ms: int                                = t.int32()
+    responses:        list[AlterConfigsResourceResponse] = t.array(AlterConfigsResourceResponse)

@@ -1,0 +1,44 @@
+"""AlterPartitionReassignments (45): move partitions to other brokers (KIP-455)."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class AlterPartitionReassignmentsRequest(
+    Request, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
+):
+    """Where to; null replicas cancel a move.  v1: whether the replication factor may change."""
+
+    class ReassignableTopic(Struct):
+        class ReassignablePartition(Struct):
+            partition_index: int              = t.int32()
+            replicas:        list[int] | None = t.array(t.int32, nullable="0+", default=None)
+
+        name:       str                         = t.string()
+        partitions: list[ReassignablePartition] = t.array(ReassignablePartition)
+
+    timeout_ms:                      int                     = t.int32(default=60000)
+    allow_replication_factor_change: bool                    = t.boolean("1+", default=True)
+    topics:                          list[ReassignableTopic] = t.array(ReassignableTopic)
+
+
+class AlterPartitionReassignmentsResponse(
+    Response, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
+):
+    """Each partition's success or error.  v1: as it was asked for."""
+
+    class ReassignableTopicResponse(Struct):
+        class ReassignablePartitionResponse(Struct):
+            partition_index: int        = t.int32()
+            error_code:      int        = t.int16()
+            error_message:   str | None = t.string(nullable="0+")
+
+        name:       str                                 = t.string()
+        partitions: list[ReassignablePartitionResponse] = t.array(ReassignablePartitionResponse)
+
+    throttle_time_ms:                int                             = t.int32()
+    allow_replication_factor_change: bool                            = t.boolean("1+", default=True, ignorable=True)
+    error_code:                      int                             = t.int16()
+    error_message:                   str | None                      = t.string(nullable="0+")
+    responses:                       list[ReassignableTopicResponse] = t.array(ReassignableTopicResponse)

@@ -1,0 +1,33 @@
+"""CreatePartitions (37): give topics more partitions (KIP-195)."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
+    """The new numbers of partitions.  v2: flexible.  v1, v3: no change."""
+
+    class CreatePartitionsTopic(Struct):
+        class CreatePartitionsAssignment(Struct):
+            broker_ids: list[int] = t.array(t.int32)
+
+        name:        str                                     = t.string()
+        count:       int                                     = t.int32()
+        assignments: list[CreatePartitionsAssignment] | None = t.array(CreatePartitionsAssignment, nullable="0+")
+
+    topics:        list[CreatePartitionsTopic] = t.array(CreatePartitionsTopic)
+    timeout_ms:    int                         = t.int32()
+    validate_only: bool                        = t.boolean()
+
+
+class CreatePartitionsResponse(Response, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
+    """Each topic's success or error.  v2: flexible.  v3: THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)."""
+
+    class CreatePartitionsTopicResult(Struct):
+        name:          str        = t.string()
+        error_code:    int        = t.int16()
+        error_message: str | None = t.string(nullable="0+", default=None)
+
+    throttle_time_ms: int                               = t.int32()
+    results:          list[CreatePartitionsTopicResult] = t.array(CreatePartitionsTopicResult)

@@ -1,0 +1,22 @@
+"""DeleteGroups (42): delete groups that have no members, with their offsets (KIP-229)."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class DeleteGroupsRequest(Request, api_key=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+"):
+    """Delete these groups.  v2: flexible."""
+
+    groups_names: list[str] = t.array(t.string)
+
+
+class DeleteGroupsResponse(Response, api_key=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+"):
+    """Each group's success or error.  v2: flexible."""
+
+    class DeletableGroupResult(Struct):
+        group_id:   str = t.string()
+        error_code: int = t.int16()
+
+    throttle_time_ms: int                        = t.int32()
+    results:          list[DeletableGroupResult] = t.array(DeletableGroupResult)

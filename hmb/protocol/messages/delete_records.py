@@ -1,0 +1,36 @@
+"""DeleteRecords (21): forget a partition's records before an offset (KIP-107)."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class DeleteRecordsRequest(Request, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
+    """Delete what lies before these offsets; -1 means everything.  v2: flexible."""
+
+    class DeleteRecordsTopic(Struct):
+        class DeleteRecordsPartition(Struct):
+            partition_index: int = t.int32()
+            offset:          int = t.int64()
+
+        name:       str                          = t.string()
+        partitions: list[DeleteRecordsPartition] = t.array(DeleteRecordsPartition)
+
+    topics:     list[DeleteRecordsTopic] = t.array(DeleteRecordsTopic)
+    timeout_ms: int                      = t.int32()
+
+
+class DeleteRecordsResponse(Response, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
+    """Each partition's new log start offset (`low_watermark`), or an error.  v2: flexible."""
+
+    class DeleteRecordsTopicResult(Struct):
+        class DeleteRecordsPartitionResult(Struct):
+            partition_index: int = t.int32()
+            low_watermark:   int = t.int64()
+            error_code:      int = t.int16()
+
+        name:       str                                = t.string()
+        partitions: list[DeleteRecordsPartitionResult] = t.array(DeleteRecordsPartitionResult)
+
+    throttle_time_ms: int                            = t.int32()
+    topics:           list[DeleteRecordsTopicResult] = t.array(DeleteRecordsTopicResult)

@@ -1,0 +1,33 @@
+"""DescribeCluster (60): the brokers and the controller (KIP-700)."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
+    """Describe the cluster.  v1: brokers or controllers (KIP-919).  v2: fenced brokers too (KIP-1073)."""
+
+    include_cluster_authorized_operations: bool = t.boolean()
+    endpoint_type:                         int  = t.int8("1+", default=1)
+    include_fenced_brokers:                bool = t.boolean("2+")
+
+
+class DescribeClusterResponse(Response, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
+    """The brokers.  v1: of which kind.  v2: whether each is fenced."""
+
+    class DescribeClusterBroker(Struct):
+        broker_id: int        = t.int32()
+        host:      str        = t.string()
+        port:      int        = t.int32()
+        rack:      str | None = t.string(nullable="0+", default=None)
+        is_fenced: bool       = t.boolean("2+")
+
+    throttle_time_ms:              int                         = t.int32()
+    error_code:                    int                         = t.int16()
+    error_message:                 str | None                  = t.string(nullable="0+", default=None)
+    endpoint_type:                 int                         = t.int8("1+", default=1)
+    cluster_id:                    str                         = t.string()
+    controller_id:                 int                         = t.int32(default=-1)
+    brokers:                       list[DescribeClusterBroker] = t.array(DescribeClusterBroker)
+    cluster_authorized_operations: int                         = t.int32(default=-2147483648)

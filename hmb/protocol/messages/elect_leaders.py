@@ -1,0 +1,34 @@
+"""ElectLeaders (43): give partitions back to their preferred leaders, or to any that is left (KIP-460)."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class ElectLeadersRequest(Request, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
+    """Elect leaders of these partitions; null means all.  v1: which kind of election.  v2: flexible."""
+
+    class TopicPartitions(Struct):
+        topic:      str       = t.string()
+        partitions: list[int] = t.array(t.int32)
+
+    election_type:    int                          = t.int8("1+")
+    topic_partitions: list[TopicPartitions] | None = t.array(TopicPartitions, nullable="0+")
+    timeout_ms:       int                          = t.int32(default=60000)
+
+
+class ElectLeadersResponse(Response, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
+    """Each partition's success or error.  v1: an error for all.  v2: flexible."""
+
+    class ReplicaElectionResult(Struct):
+        class PartitionResult(Struct):
+            partition_id:  int        = t.int32()
+            error_code:    int        = t.int16()
+            error_message: str | None = t.string(nullable="0+")
+
+        topic:            str                   = t.string()
+        partition_result: list[PartitionResult] = t.array(PartitionResult)
+
+    throttle_time_ms:         int                         = t.int32()
+    error_code:               int                         = t.int16("1+")
+    replica_election_results: list[ReplicaElectionResult] = t.array(ReplicaElectionResult)
