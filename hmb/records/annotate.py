@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from hmb.protocol.annotate import Line
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import _HEADER as BATCH_HEADER
 from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.batch import HEADER as BATCH_HEADER
 from hmb.records.compression import Codec, decompress
 from hmb.records.control import _KEY as CONTROL_KEY
 from hmb.records.control import _VALUE as CONTROL_VALUE

@@ -38,10 +38,10 @@ LOG_OVERHEAD = 12  # base offset and length, in front of every batch and message
 RECORD_BATCH_OVERHEAD = 61
 MAGIC = 2
 
-_HEADER = Struct(">qiibIhiqqqhii")
+HEADER = Struct(">qiibIhiqqqhii")
 _BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
 _AFTER_CRC = Struct(">hiqqqhii")  # from the attributes on
-_CRC_START = 21
+CRC_START = 21
 _UINT32 = Struct(">I")
 
 CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x07, 0x08, 0x10, 0x20, 0x40
@@ -71,7 +71,7 @@ class RecordBatch(NamedTuple):
         view = memoryview(buffer)
         if len(view) - position < RECORD_BATCH_OVERHEAD:
             raise _corrupt(f"{len(view) - position} bytes are too few for a record batch")
-        fields = _HEADER.unpack_from(view, position)
+        fields = HEADER.unpack_from(view, position)
         size = LOG_OVERHEAD + fields[1]
         if size < RECORD_BATCH_OVERHEAD or fields[3] != MAGIC:
             raise _corrupt(f"not a record batch: length {fields[1]}, magic {fields[3]}")
@@ -119,7 +119,7 @@ class RecordBatch(NamedTuple):
         """CORRUPT_MESSAGE unless the batch is whole, its CRC right and its counts possible."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the batch's {self.size} bytes are there")
-        computed = crc32c(self.view[_CRC_START:])
+        computed = crc32c(self.view[CRC_START:])
         if computed != self.crc:
             raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
         if not 0 <= self.records_count <= self.last_offset_delta + 1:
@@ -157,8 +157,8 @@ class RecordBatch(NamedTuple):
         copy = bytearray(self.view)
         attributes = self.attributes | LOG_APPEND_TIME_BIT
         fields = (attributes, self.last_offset_delta, self.base_timestamp, now, *self[9:13])
-        _AFTER_CRC.pack_into(copy, _CRC_START, *fields)
-        _UINT32.pack_into(copy, _CRC_START - 4, crc32c(memoryview(copy)[_CRC_START:]))
+        _AFTER_CRC.pack_into(copy, CRC_START, *fields)
+        _UINT32.pack_into(copy, CRC_START - 4, crc32c(memoryview(copy)[CRC_START:]))
         return RecordBatch.parse(copy)
 
     def with_records(self, content: bytes, count: int, max_timestamp: int, base_timestamp: int | None = None) -> bytes:

@@ -18,16 +18,20 @@ Source: thesis ch. 9.5.3 (storage format); Kafka's `OffsetIndex`.
 from __future__ import annotations
 
 import errno
+import logging
 import mmap
 import os
 import struct
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from hmb.storage.files import NAMES, open_file
+
+LOGGER = logging.getLogger(__name__)
 
 
 class FoundIndex(NamedTuple):
@@ -52,6 +56,7 @@ class IndexFile:
         self.base_offset = base_offset
         self._file: FileIO | None = None  # opened at the first append: a log that nobody writes to holds no descriptor
         self._map: mmap.mmap | None = None
+        self._unwritten: bytearray | None = None
         self._found = self._read_end()
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
 
@@ -101,11 +106,36 @@ class IndexFile:
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
         raise AssertionError("each index says what its entries look like")
 
+    @contextmanager
+    def made_anew(self) -> Iterator[None]:
+        """Forget all entries; those appended meanwhile are written at the end, in one go.
+
+        Where that fails the index stays empty: look-ups scan the log instead.
+        """
+        self.clear()
+        entries = self._unwritten = bytearray()
+        try:
+            yield
+        finally:
+            self._unwritten = None
+        try:
+            self._write(entries, 0)
+        except OSError as error:
+            LOGGER.warning("%s is left empty: %s", self.path, error)
+            self.clear()
+
     def _append(self, *fields: int) -> None:
-        written = os.pwrite(self._open().fileno(), self.ENTRY.pack(*fields), self.size)
-        if written < self.ENTRY.size:
-            raise OSError(errno.ENOSPC, "only a part of an index entry could be written", str(self.path))
+        entry = self.ENTRY.pack(*fields)
+        if self._unwritten is None:
+            self._write(entry, self.size)
+        else:
+            self._unwritten += entry
         self.entries += 1
+
+    def _write(self, entries: bytes | bytearray, position: int) -> None:
+        written = os.pwrite(self._open().fileno(), entries, position)
+        if written < len(entries):
+            raise OSError(errno.ENOSPC, f"only {written} of {len(entries)} bytes could be written", str(self.path))
 
     def _open(self) -> FileIO:
         if self._file is None:

@@ -20,6 +20,7 @@ import mmap
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
@@ -102,7 +103,7 @@ class Segment:
         """
         size = sum(map(len, parts))
         self._write(parts, size)
-        self._note(first_batch_end, self.size, size, newest)
+        self._note(first_batch_end, self.size, size, *newest)
         self.size += size
 
     def _write(self, parts: Sequence[bytes | bytearray | memoryview], size: int) -> None:
@@ -118,12 +119,12 @@ class Segment:
             os.ftruncate(descriptor, self.size)
             raise
 
-    def _note(self, first_batch_end: int, position: int, size: int, newest: TimestampOffset) -> None:
+    def _note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
         """Keep the indexes: called for each append, and again for each batch when they are made anew."""
         if self.first_timestamp is None:
-            self.first_timestamp = newest.timestamp
-        if newest.timestamp > self.max_timestamp:
-            self.max_timestamp, self.offset_of_max_timestamp = newest
+            self.first_timestamp = newest
+        if newest > self.max_timestamp:
+            self.max_timestamp, self.offset_of_max_timestamp = newest, offset_of_newest
         if self._bytes_since_index_entry > self._config.index_interval_bytes:
             try:
                 self.offset_index.append(first_batch_end, position)
@@ -224,17 +225,18 @@ class Segment:
 
         `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it).
         """
-        self._forget()
-        self.size, end_offset, self.has_producers = 0, self.base_offset, False
-        try:
-            for position, batch in checked_batches(self._view(), self.base_offset, following):
-                newest = TimestampOffset(batch.max_timestamp, batch.last_offset)
-                self._note(batch.last_offset, position, batch.size, newest)
-                end_offset, self.size = batch.last_offset + 1, position + batch.size
-                self.has_producers |= batch.producer_id >= 0
-        except Damage as damage:
-            return Recovered(end_offset, f"{self.path}, position {damage.position}: {damage.message}")
-        return Recovered(end_offset, None)
+        with self._indexes_made_anew():
+            self.size, end_offset, self.has_producers = 0, self.base_offset, False
+            try:
+                batches = checked_batches(self._view(), self.base_offset, following)
+                for position, size, last_offset, timestamp, producer_id in batches:
+                    self._note(last_offset, position, size, timestamp, last_offset)
+                    end_offset, self.size = last_offset + 1, position + size
+                    if producer_id >= 0:
+                        self.has_producers = True
+            except Damage as damage:
+                return Recovered(end_offset, f"{self.path}, position {damage.position}: {damage.message}")
+            return Recovered(end_offset, None)
 
     def end_of_whole_batches(self, next_offset: int) -> int | None:
         """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""
@@ -247,17 +249,17 @@ class Segment:
 
     def rebuild_indexes(self) -> None:
         """Make the indexes anew from the batches' headers."""
-        self._forget()
-        for position, batch in self.batches(0, self.size):
-            newest = TimestampOffset(batch.max_timestamp, batch.last_offset)
-            self._note(batch.last_offset, position, batch.size, newest)
+        with self._indexes_made_anew():
+            for position, batch in self.batches(0, self.size):
+                self._note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
 
-    def _forget(self) -> None:
-        self.offset_index.clear()
-        self.time_index.clear()
+    @contextmanager
+    def _indexes_made_anew(self) -> Iterator[None]:
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         self._bytes_since_index_entry = 0
+        with self.offset_index.made_anew(), self.time_index.made_anew():
+            yield
 
     def truncate(self) -> None:
         """Cut the file after its last whole batch.

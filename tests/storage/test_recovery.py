@@ -5,6 +5,9 @@ Damage in every place: test_recovery_damage.py; files that do not fit: test_reco
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -72,6 +75,29 @@ def test_an_index_that_cannot_be_trusted_is_made_again(open_log: LogMaker, damag
     reopened = open_log(clean=True, index_interval_bytes=100)
     reopened.close()
     assert path.read_bytes() == good
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_indexes_that_find_no_room_are_left_empty_and_the_log_is_read(
+    open_log: LogMaker, short: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = open_log(index_interval_bytes=100)
+    for number in range(30):
+        log.append(batch(2, first_timestamp=number * 10 + 1))
+    pwrite = os.pwrite
+
+    def full_disk(descriptor: int, data: bytes, position: int) -> int:
+        if short:
+            return pwrite(descriptor, data[:12], position)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full_disk)
+        recovered = open_log(clean=False, index_interval_bytes=100)
+    index = recovered.segments[0].offset_index
+    assert f"{index.path} is left empty" in caplog.text
+    assert (index.entries, index.path.stat().st_size) == (0, 0)
+    assert [record.offset for record in read_all(recovered, max_bytes=200)] == list(range(60))
 
 
 def test_a_clean_start_reads_on_where_the_log_ended(open_log: LogMaker) -> None:
