@@ -1,4 +1,4 @@
-"""Kafka's own definitions of its messages, as the jar of kafka-clients 4.3.0 holds them, against our classes.
+"""Kafka's own definitions of its messages, as the jars of 4.3.0 hold them, against our classes.
 
 Every class is compared in every version of ours: which fields there are, in which order, of which type, where null is
 allowed, and with which default and tag.  Kafka 4 has dropped the oldest versions from `validVersions`, but its fields
@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hmb.coordinator.group_records import KEYS, Key
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import MESSAGES
 from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 
-CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader]
+RECORDS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
+CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader, *RECORDS]
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
 ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs v0 from KIP-133
     ("OffsetCommitRequestPartition", "commit_timestamp"),
@@ -52,8 +54,9 @@ class Lacking(NamedTuple):
 
 @cache
 def definition(jars: Path, name: str) -> dict[str, Any]:
-    """One of the JSON files (with comments) in the jar."""
-    with zipfile.ZipFile(jars / "kafka-clients-4.3.0.jar") as jar:
+    """One of the JSON files (with comments) in the jar of the clients, or of the group coordinator."""
+    owner = "group-coordinator" if name in {cls.__name__ for cls in RECORDS} else "clients"
+    with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()
     loaded: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     return loaded
@@ -65,7 +68,7 @@ def snake_case(name: str) -> str:
 
 def their_default(field: dict[str, Any]) -> Any:
     kind, default = field["type"], field.get("default")
-    if default == "null" or (kind == "records" and default is None):
+    if default == "null" or (kind == "records" and default is None) or ("default" in field and default is None):
         return None
     if kind.startswith("[]"):
         return []
@@ -150,6 +153,9 @@ def test_versions(kafka_43: Path, cls: type[Struct]) -> None:
     assert [v in cls.flexible for v in cls.versions] == [v in flexible for v in cls.versions]
     if issubclass(cls, Request | Response):
         assert cls.api_key == theirs["apiKey"]
+    if issubclass(cls, Key):
+        assert (cls.record_type, "coordinator-key") == (theirs["apiKey"], theirs["type"])
+        assert definition(kafka_43, cls.value.__name__)["apiKey"] == cls.record_type
 
 
 def test_client_id_is_never_compact(kafka_43: Path) -> None:

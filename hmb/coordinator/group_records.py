@@ -1,0 +1,304 @@
+"""The records of `__consumer_offsets`: all that must be known about groups after a restart.
+
+A coordinator keeps its groups in memory and writes every change, as a record, to one partition of the compacted topic
+`__consumer_offsets`.  The key says what the record is about, so the newest record with a key is the state, compaction
+may drop all older ones, and a null value (a tombstone) says that the thing is gone.  Key and value both begin with two
+bytes that say how to read the rest::
+
+    key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
+    value  int16 version                           the fields of the `...Value` class that belongs to the key
+
+    0 and 1   one committed offset          group, topic, partition -> offset, leader epoch, metadata, times
+    2         a classic group               group -> generation, protocol, leader, members with their assignments
+    3 to 8    a KIP-848 group, in parts     group (, member) -> epochs, subscriptions, target and current assignments
+    16        a KIP-848 group's regular expression, resolved
+
+A type that is not here belongs to share and streams groups (KIP-932, KIP-1071), or to a broker newer than this: it is
+`UnknownRecordType`, and whoever loads a log goes on with the next record.  Kafka 4.3 reads all versions of a value and
+writes the one in `written`.
+
+Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, from which the names are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from hmb.protocol import schema as t
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.primitives import INT16, Output
+from hmb.protocol.schema import Struct
+
+
+class UnknownRecordType(ProtocolError):
+    """A key of a type that this broker does not know: it may be skipped."""
+
+
+class Value(Struct):
+    """What a record says."""
+
+    written: ClassVar[int]  # the version in which new records are written
+
+    def __init_subclass__(cls, versions: str = "0", flexible: str = "none", written: int = 0) -> None:
+        super().__init_subclass__(versions, flexible)
+        cls.written = written
+
+
+class Key(Struct):
+    """What a record is about.  A key's layout never changes, or compaction would take it for another."""
+
+    record_type: ClassVar[int]
+    value: ClassVar[type[Value]]
+
+    def __init_subclass__(cls, record_type: int, value: type[Value]) -> None:
+        super().__init_subclass__(versions="0")
+        cls.record_type, cls.value = record_type, value
+
+
+# Committed offsets
+
+
+class LegacyOffsetCommitValue(Value):
+    """As Kafka 0.8.2 wrote it."""
+
+    offset:           int = t.int64()
+    metadata:         str = t.string()
+    commit_timestamp: int = t.int64()
+
+
+class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
+    """As Kafka 0.8.2 wrote it."""
+
+    group:     str = t.string()
+    topic:     str = t.string()
+    partition: int = t.int32()
+
+
+class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
+    """v1: a time at which it expires; written only for a commit that asks for one.  v3: leader epoch.  v4: topic id."""
+
+    offset:           int  = t.int64()
+    leader_epoch:     int  = t.int32("3+", default=-1, ignorable=True)
+    metadata:         str  = t.string()
+    commit_timestamp: int  = t.int64()
+    expire_timestamp: int  = t.int64("1", default=-1, ignorable=True)
+    topic_id:         UUID = t.uuid("4+", tag=0, ignorable=True)
+
+
+class OffsetCommitKey(Key, record_type=1, value=OffsetCommitValue):
+    """One group's offset in one partition."""
+
+    group:     str = t.string()
+    topic:     str = t.string()
+    partition: int = t.int32()
+
+
+# Classic groups
+
+
+class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
+    """v1: rebalance timeout.  v2: when the state was entered.  v3: static members.  v4: flexible."""
+
+    class MemberMetadata(Struct):
+        member_id:         str        = t.string()
+        group_instance_id: str | None = t.string("3+", nullable="3+", default=None, ignorable=True)
+        client_id:         str        = t.string()
+        client_host:       str        = t.string()
+        rebalance_timeout: int        = t.int32("1+", default=-1, ignorable=True)
+        session_timeout:   int        = t.int32()
+        subscription:      bytes      = t.bytestring()
+        assignment:        bytes      = t.bytestring()
+
+    protocol_type:           str                  = t.string()
+    generation:              int                  = t.int32()
+    protocol:                str | None           = t.string(nullable="0+")
+    leader:                  str | None           = t.string(nullable="0+")
+    current_state_timestamp: int                  = t.int64("2+", default=-1, ignorable=True)
+    members:                 list[MemberMetadata] = t.array(MemberMetadata)
+
+
+class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
+    """One classic group."""
+
+    group: str = t.string()
+
+
+# Groups of KIP-848's protocol
+
+
+class ConsumerGroupMetadataValue(Value, flexible="0+"):
+    """The group's epoch, and a hash of the topics it reads: when that changes, it is time to assign anew (KIP-1101)."""
+
+    epoch:         int = t.int32()
+    metadata_hash: int = t.int64(tag=0)
+
+
+class ConsumerGroupMetadataKey(Key, record_type=3, value=ConsumerGroupMetadataValue):
+    """One group."""
+
+    group_id: str = t.string()
+
+
+class ConsumerGroupPartitionMetadataValue(Value, flexible="0+"):
+    """The topics themselves, as Kafka 4.0 kept them where 4.1 keeps their hash."""
+
+    class TopicMetadata(Struct):
+        class PartitionMetadata(Struct):
+            partition: int       = t.int32()
+            racks:     list[str] = t.array(t.string)
+
+        topic_id:           UUID                    = t.uuid()
+        topic_name:         str                     = t.string()
+        num_partitions:     int                     = t.int32()
+        partition_metadata: list[PartitionMetadata] = t.array(PartitionMetadata)
+
+    topics: list[TopicMetadata] = t.array(TopicMetadata)
+
+
+class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupPartitionMetadataValue):
+    """One group."""
+
+    group_id: str = t.string()
+
+
+class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
+    """A member and its subscription.  The tagged part is of one that still speaks the classic protocol."""
+
+    class ClassicMemberMetadata(Struct):
+        class ClassicProtocol(Struct):
+            name:     str   = t.string()
+            metadata: bytes = t.bytestring()
+
+        session_timeout_ms:  int                   = t.int32()
+        supported_protocols: list[ClassicProtocol] = t.array(ClassicProtocol)
+
+    instance_id:             str | None                   = t.string(nullable="0+")
+    rack_id:                 str | None                   = t.string(nullable="0+")
+    client_id:               str                          = t.string()
+    client_host:             str                          = t.string()
+    subscribed_topic_names:  list[str]                    = t.array(t.string)
+    subscribed_topic_regex:  str | None                   = t.string(nullable="0+")
+    rebalance_timeout_ms:    int                          = t.int32(default=-1)
+    server_assignor:         str | None                   = t.string(nullable="0+")
+    classic_member_metadata: ClassicMemberMetadata | None = t.struct(
+        ClassicMemberMetadata, nullable="0+", default=None, tag=0
+    )
+
+
+class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
+    """One member of one group."""
+
+    group_id:  str = t.string()
+    member_id: str = t.string()
+
+
+class ConsumerGroupTargetAssignmentMetadataValue(Value, flexible="0+"):
+    """For which epoch of the group the target assignment was made, and when (KIP-1263)."""
+
+    assignment_epoch:     int = t.int32()
+    assignment_timestamp: int = t.int64(tag=0, ignorable=True)
+
+
+class ConsumerGroupTargetAssignmentMetadataKey(Key, record_type=6, value=ConsumerGroupTargetAssignmentMetadataValue):
+    """One group."""
+
+    group_id: str = t.string()
+
+
+class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
+    """The partitions that a member is to own in the end."""
+
+    class TopicPartition(Struct):
+        topic_id:   UUID      = t.uuid()
+        partitions: list[int] = t.array(t.int32)
+
+    topic_partitions: list[TopicPartition] = t.array(TopicPartition)
+
+
+class ConsumerGroupTargetAssignmentMemberKey(Key, record_type=7, value=ConsumerGroupTargetAssignmentMemberValue):
+    """One member of one group."""
+
+    group_id:  str = t.string()
+    member_id: str = t.string()
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
+    """The partitions that a member owns now, and those that it has been told to give up."""
+
+    class TopicPartitions(Struct):
+        topic_id:          UUID             = t.uuid()
+        partitions:        list[int]        = t.array(t.int32)
+        assignment_epochs: list[int] | None = t.array(t.int32, nullable="0+", default=None, tag=0)
+
+    member_epoch:                  int                   = t.int32()
+    previous_member_epoch:         int                   = t.int32()
+    state:                         int                   = t.int8()
+    assigned_partitions:           list[TopicPartitions] = t.array(TopicPartitions)
+    partitions_pending_revocation: list[TopicPartitions] = t.array(TopicPartitions)
+
+
+class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=ConsumerGroupCurrentMemberAssignmentValue):
+    """One member of one group."""
+
+    group_id:  str = t.string()
+    member_id: str = t.string()
+
+
+class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
+    """The topics that an expression matched, with which version of the cluster's metadata, and when."""
+
+    topics:    list[str] = t.array(t.string)
+    version:   int       = t.int64()
+    timestamp: int       = t.int64()
+
+
+class ConsumerGroupRegularExpressionKey(Key, record_type=16, value=ConsumerGroupRegularExpressionValue):
+    """One expression that members of one group subscribe by."""
+
+    group_id:           str = t.string()
+    regular_expression: str = t.string()
+
+
+KEYS: dict[int, type[Key]] = {key.record_type: key for key in Key.__subclasses__()}
+
+
+def encode_key(key: Key) -> bytes:
+    """The key's bytes."""
+    return _encode(key.record_type, key, 0)
+
+
+def encode_value(value: Value, version: int | None = None) -> bytes:
+    """The value's bytes, in the version that Kafka 4.3 writes or in another."""
+    version = value.written if version is None else version
+    return _encode(version, value, version)
+
+
+def decode_key(data: bytes | memoryview) -> Key:
+    """The key that these bytes are.  Raises UnknownRecordType, or ProtocolError for bytes that are no key at all."""
+    record_type, position = _first_two(data)
+    if record_type not in KEYS:
+        raise UnknownRecordType(f"record type {record_type} is unknown")
+    return KEYS[record_type].decode(data, 0, position)
+
+
+def decode_value(key: Key, data: bytes | memoryview) -> Any:
+    """The value under this key, `key.value`.  Raises ProtocolError."""
+    version, position = _first_two(data)
+    if version not in key.value.versions:
+        raise ProtocolError(f"{key.value.__name__} has no version {version}")
+    return key.value.decode(data, version, position)
+
+
+def _encode(number: int, struct: Struct, version: int) -> bytes:
+    out = Output()
+    INT16.encode(out, number)
+    struct.compile(version).encode(out, struct)
+    return bytes(out)
+
+
+def _first_two(data: bytes | memoryview) -> tuple[int, int]:
+    if len(data) < 2:
+        raise ProtocolError(f"{len(data)} bytes are too few for a record of a group")
+    number, position = INT16.decode(memoryview(data), 0)
+    return int(number), position
