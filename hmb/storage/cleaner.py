@@ -116,7 +116,7 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
             break
     if not map.end_offset:
         return work.first_dirty
-    rule = Compaction(map, transactions, log.last_offsets_of_producers(), now, log.config.delete_retention_ms)
+    rule = Compaction(map, transactions, log.last_batches_of_producers(), now, log.config.delete_retention_ms)
     for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
         _compact(group, log, rule, throttle)
     return map.end_offset

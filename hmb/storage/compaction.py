@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from hmb.records import Batch, ControlType, RecordBatch, control_type
 from hmb.records.filtering import empty_batch, filter_batch, keys_of
+from hmb.storage.producer_state import LastBatch
 
 ENTRY_OVERHEAD = 130  # bytes: a slot of a dict, and the objects for a short key and its offset
 
@@ -81,7 +82,7 @@ class Compaction:
 
     map: OffsetMap
     transactions: Transactions
-    last_of_producers: frozenset[int]  # last offsets of each producer's last batch
+    last_batches: dict[int, LastBatch]  # of each producer
     now: int  # ms
     delete_retention_ms: int
 
@@ -101,9 +102,13 @@ class Compaction:
                 return key is not None and latest.get(key, -1) <= offset and not (is_tombstone and drop_tombstones)
 
             kept = filter_batch(batch, keep, delete_horizon=self.now + self.delete_retention_ms)
-        if kept is None and isinstance(batch, RecordBatch) and batch.last_offset in self.last_of_producers:
+        if kept is None and isinstance(batch, RecordBatch) and self._is_last_of_producer(batch):
             return empty_batch(batch)
         return kept
+
+    def _is_last_of_producer(self, batch: RecordBatch) -> bool:
+        last = self.last_batches.get(batch.producer_id)
+        return last is not None and last.is_in(batch)
 
 
 def _has_come(horizon: int | None, now: int) -> bool:

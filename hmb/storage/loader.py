@@ -33,7 +33,7 @@ from pathlib import Path
 from hmb.protocol.errors import KafkaError
 from hmb.records import RecordBatch
 from hmb.storage.config import LogConfig
-from hmb.storage.producer_state import ProducedBatch, ProducerState, snapshots
+from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.segment import Recovered, Segment
 from hmb.storage.swap import finish_swaps
 
@@ -177,16 +177,10 @@ def _load_producers(directory: Path, segments: Sequence[Segment], end_offset: in
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> None:
     """Note the batches of idempotent producers from an offset on."""
     try:
-        for _, batch in segment.batches_from(from_offset, segment.size):
-            if (
-                isinstance(batch, RecordBatch)
-                and batch.producer_id >= 0
-                and batch.last_offset >= from_offset
-                and not batch.is_control
-            ):
-                produced = ProducedBatch(
-                    batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
-                )
-                state.update(batch.producer_id, batch.producer_epoch, produced)
+        for position, batch in segment.batches_from(from_offset, segment.size):
+            if isinstance(batch, RecordBatch) and batch.producer_id >= 0 and batch.last_offset >= from_offset:
+                whole = segment.whole(position, batch) if batch.is_control else batch
+                assert isinstance(whole, RecordBatch)
+                state.replay(whole)
     except KafkaError as error:  # in a segment that was not checked
         LOGGER.error("%s: %s; producers that wrote behind it are not known", segment.path, error.message)

@@ -35,7 +35,7 @@ from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
 from hmb.storage.loader import LoadedLog, load
-from hmb.storage.producer_state import EXPIRATION_MS, ProducedBatch, delete_old_snapshots, snapshot_path
+from hmb.storage.producer_state import EXPIRATION_MS, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
@@ -168,18 +168,14 @@ class Log:
             batch = batch.with_log_append_time(append_time)
         with self._lock:
             if batch.producer_id != NO_PRODUCER:
-                args = batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence
-                if first := self._producers.check(*args):
+                if first := self._producers.check(batch):
                     return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
             base_offset = self._end_offset
             last_offset = base_offset + batch.last_offset_delta
             parts = batch.stamped(base_offset, self.leader_epoch)
             self._append_parts(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset))
             if batch.producer_id != NO_PRODUCER:
-                produced = ProducedBatch(
-                    batch.base_sequence, batch.last_sequence, base_offset, last_offset, batch.max_timestamp
-                )
-                self._producers.update(batch.producer_id, batch.producer_epoch, produced)
+                self._producers.note(batch, base_offset)
         return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 
     def _append_messages(self, records: memoryview) -> AppendResult:
@@ -330,10 +326,10 @@ class Log:
         segment.mark_deleted()
         self._deleted.append((now + self.config.file_delete_delay_ms, segment))
 
-    def last_offsets_of_producers(self) -> frozenset[int]:
-        """The last offset of each idempotent producer's last batch."""
+    def last_batches_of_producers(self) -> dict[int, LastBatch]:
+        """By producer id."""
         with self._lock:
-            return self._producers.last_offsets()
+            return self._producers.last_batches()
 
     # -- disk
 

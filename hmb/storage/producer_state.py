@@ -1,4 +1,4 @@
-"""What a log knows of idempotent producers, to write each of their batches once.
+"""What a log knows of producers: idempotent ones, to write each of their batches once, and their open transactions.
 
 A producer numbers its records of a partition; a batch names its producer id, epoch, and first sequence number.  The log
 keeps each producer's last five batches, because that many requests may be in flight, and decides for a new batch:
@@ -10,12 +10,20 @@ keeps each producer's last five batches, because that many requests may be in fl
 
 Sequence numbers run from 0 to 2^31 - 1 and then start again at 0.
 
+A batch with the transactional bit opens its producer's transaction in this partition, unless it is open already; a
+marker (records/control.py) with the producer's id ends it.  Nobody knows yet what becomes of the records from the first
+open transaction on: they are unstable.  The *last stable offset* is where they begin, or the high watermark.  An abort
+goes into the transaction index.
+
 The state is a function of the log, so after a crash it is made again from the batches.  To keep that short, a snapshot
 is written when a segment is rolled and when the log is closed: `<offset>.snapshot`, the state before that offset::
 
     version int16 = 1 | crc uint32 (CRC-32C of what follows) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
+
+A producer of which only a marker is known has -1 for last sequence and last offset; so has one without a transaction
+for its first offset.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -27,14 +35,17 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
 from hmb.records.crc import crc32c
 from hmb.storage.files import open_file
+from hmb.storage.transaction_index import AbortedTransaction
 
 BATCHES_KEPT = 5
 EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
-NO_SEQUENCE = -1
+NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
@@ -42,86 +53,184 @@ SNAPSHOT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ProducedBatch:
-    """Where a producer's batch was written: sequence numbers and offsets, both ends included; timestamp in ms."""
+    """Where a producer's batch was written: sequence numbers and offsets, both ends included."""
 
     first_sequence: int
     last_sequence: int
     base_offset: int
     last_offset: int
-    timestamp: int
 
 
 @dataclass(slots=True)
 class Producer:
     epoch: int
-    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
+    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # of this epoch
+    timestamp: int = NO_TIMESTAMP  # ms, of its last batch or marker
+    coordinator_epoch: int = NO_EPOCH  # of its last marker
 
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
 
+class LastBatch(NamedTuple):
+    """Which batch tells a producer's last sequence number: the one that ends at `last_offset`, or, where that is -1, a
+    marker with its epoch.
+    """
+
+    last_offset: int
+    epoch: int
+
+    def is_in(self, batch: RecordBatch) -> bool:
+        if self.last_offset == NO_OFFSET:
+            return batch.is_control and batch.producer_epoch == self.epoch
+        return batch.last_offset == self.last_offset
+
+
 class ProducerState:
-    """The producers of one log.  Used under the log's lock."""
+    """The producers of one log.  Used under the log's lock.
+
+    Invariant: first offsets in `_open` grow, so that its first entry is the oldest transaction.
+    """
 
     def __init__(self) -> None:
         self._producers: dict[int, Producer] = {}
+        self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
 
     def __len__(self) -> int:
         return len(self._producers)
 
-    def check(self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int) -> ProducedBatch | None:
+    def check(self, batch: RecordBatch) -> ProducedBatch | None:
         """None where the batch may be appended, the first writing where it is a duplicate; else a KafkaError."""
+        producer_id, epoch = batch.producer_id, batch.producer_epoch
         producer = self._producers.get(producer_id)
         if producer is None:
             return None
-        if epoch < producer.epoch:
+        self.check_epoch(producer_id, epoch)
+        expected = 0
+        if epoch == producer.epoch:
+            for known in producer.batches:
+                if known.first_sequence == batch.base_sequence and known.last_sequence == batch.last_sequence:
+                    return known
+            expected = next_sequence(producer.last_sequence)
+        first = batch.base_sequence
+        if first != expected:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {producer_id}, epoch {epoch}: sequence number {first} where {expected} is next",
+            )
+        if producer_id in self._open and not batch.is_transactional:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {producer_id} has an open transaction here, and writes a batch that is no part of it",
+            )
+        return None
+
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        """Raises INVALID_PRODUCER_EPOCH where a newer epoch has written."""
+        producer = self._producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
             raise KafkaError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"producer {producer_id} writes with epoch {epoch}, but epoch {producer.epoch} has taken over",
             )
-        if epoch > producer.epoch:
-            expected = 0
-        else:
-            for batch in producer.batches:
-                if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
-                    return batch
-            expected = next_sequence(producer.last_sequence)
-        if first_sequence != expected:
+
+    def check_marker(self, producer_id: int, epoch: int, marker: EndTransactionMarker) -> None:
+        """Raises KafkaError where a newer epoch of the producer, or of its coordinator, has written."""
+        self.check_epoch(producer_id, epoch)
+        producer = self._producers.get(producer_id)
+        if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
             raise KafkaError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {producer_id}, epoch {epoch}: sequence number {first_sequence} where {expected} is next",
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"a marker of coordinator epoch {marker.coordinator_epoch} after one of {producer.coordinator_epoch}",
             )
+
+    def note(self, batch: RecordBatch, base_offset: int) -> None:
+        """Note a batch of records that was appended at `base_offset`."""
+        producer = self._producer(batch.producer_id, batch.producer_epoch)
+        last_offset = base_offset + batch.last_offset_delta
+        producer.batches.append(ProducedBatch(batch.base_sequence, batch.last_sequence, base_offset, last_offset))
+        producer.timestamp = batch.max_timestamp
+        if batch.is_transactional and batch.producer_id not in self._open:
+            self._open[batch.producer_id] = base_offset
+
+    def note_marker(self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int) -> None:
+        """Note a marker that was appended: the producer's transaction is over."""
+        producer = self._producer(producer_id, epoch)
+        producer.timestamp, producer.coordinator_epoch = timestamp, marker.coordinator_epoch
+        self._open.pop(producer_id, None)
+
+    def aborted_by(self, marker: EndTransactionMarker, producer_id: int, offset: int) -> AbortedTransaction | None:
+        """What a marker at `offset` adds to the transaction index; None for a commit, or where nothing was open."""
+        first_offset = self._open.get(producer_id)
+        if first_offset is None or marker.control_type is not ControlType.ABORT:
+            return None
+        still_open = (first for other, first in self._open.items() if other != producer_id)
+        return AbortedTransaction(producer_id, first_offset, offset, next(still_open, offset + 1))
+
+    def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
+        """Note a batch of the log; a control batch with its record.  Returns what belongs into the transaction index.
+
+        Raises KafkaError where a control batch's record is none.
+        """
+        if not batch.is_control:
+            self.note(batch, batch.base_offset)
+            return None
+        for record in batch.records():  # one, or none: compaction has taken it
+            if control_type(record) in (ControlType.ABORT, ControlType.COMMIT):
+                marker = decode_marker(record)
+                aborted = self.aborted_by(marker, batch.producer_id, batch.base_offset)
+                self.note_marker(batch.producer_id, batch.producer_epoch, marker, batch.max_timestamp)
+                return aborted
         return None
 
-    def update(self, producer_id: int, epoch: int, batch: ProducedBatch) -> None:
-        """Note a batch that was appended."""
+    def _producer(self, producer_id: int, epoch: int) -> Producer:
         producer = self._producers.get(producer_id)
-        if producer is None or producer.epoch != epoch:
+        if producer is None:
             producer = self._producers[producer_id] = Producer(epoch)
-        producer.batches.append(batch)
+        elif producer.epoch != epoch:
+            producer.epoch = epoch
+            producer.batches.clear()
+        return producer
 
     @property
     def highest_id(self) -> int:
         return max(self._producers, default=-1)
 
-    def last_offsets(self) -> frozenset[int]:
-        """The last offset of each producer's last batch."""
-        return frozenset(producer.batches[-1].last_offset for producer in self._producers.values() if producer.batches)
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction begins; None where none is open."""
+        return next(iter(self._open.values()), None)
+
+    def last_batches(self) -> dict[int, LastBatch]:
+        """By producer id; compaction keeps these batches, if need be without their records."""
+        return {
+            producer_id: LastBatch(producer.batches[-1].last_offset if producer.batches else NO_OFFSET, producer.epoch)
+            for producer_id, producer in self._producers.items()
+        }
 
     def expire(self, older_than: int) -> None:
-        """Forget producers whose last batch has a timestamp (ms) before `older_than`."""
-        for producer_id in [
-            i for i, p in self._producers.items() if p.batches and p.batches[-1].timestamp < older_than
-        ]:
+        """Forget producers whose last batch has a timestamp (ms) before `older_than`, unless a transaction is open."""
+        expired = [i for i, p in self._producers.items() if p.timestamp < older_than and i not in self._open]
+        for producer_id in expired:
             del self._producers[producer_id]
 
     def write_snapshot(self, path: Path) -> None:
-        entries = b"".join(_snapshot_entry(producer_id, p) for producer_id, p in self._producers.items() if p.batches)
+        entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
         with open_file(path) as file:
             file.truncate(0)
             file.write(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
+
+    def _snapshot_entry(self, producer_id: int, producer: Producer) -> bytes:
+        sequence, offset, delta = NO_SEQUENCE, NO_OFFSET, 0
+        if producer.batches:
+            last = producer.batches[-1]
+            sequence, offset, delta = last.last_sequence, last.last_offset, last.last_offset - last.base_offset
+        transaction = producer.coordinator_epoch, self._open.get(producer_id, NO_OFFSET)
+        return SNAPSHOT_ENTRY.pack(
+            producer_id, producer.epoch, sequence, offset, delta, producer.timestamp, *transaction
+        )
 
     def load_snapshot(self, path: Path) -> bool:
         """Take over a snapshot; False where it is damaged (the log then tells the same, at the cost of a scan)."""
@@ -134,11 +243,31 @@ class ProducerState:
         if len(data) != SNAPSHOT_HEADER.size + count * SNAPSHOT_ENTRY.size:
             return False
         for entry in SNAPSHOT_ENTRY.iter_unpack(data[SNAPSHOT_HEADER.size :]):
-            producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp = entry[:6]
-            first = (last_sequence - offset_delta) % 2**31
-            batch = ProducedBatch(first, last_sequence, last_offset - offset_delta, last_offset, timestamp)
-            self.update(producer_id, epoch, batch)
+            self._load_entry(*entry)
+        self._open = dict(sorted(self._open.items(), key=lambda item: item[1]))
         return True
+
+    def _load_entry(
+        self,
+        producer_id: int,
+        epoch: int,
+        last_sequence: int,
+        last_offset: int,
+        offset_delta: int,
+        timestamp: int,
+        coordinator_epoch: int,
+        first_offset: int,
+    ) -> None:
+        producer = self._producers[producer_id] = Producer(
+            epoch, timestamp=timestamp, coordinator_epoch=coordinator_epoch
+        )
+        if last_offset != NO_OFFSET:
+            first_sequence = (last_sequence - offset_delta) % 2**31
+            producer.batches.append(
+                ProducedBatch(first_sequence, last_sequence, last_offset - offset_delta, last_offset)
+            )
+        if first_offset != NO_OFFSET:
+            self._open[producer_id] = first_offset
 
 
 def next_sequence(sequence: int) -> int:
@@ -159,11 +288,3 @@ def delete_old_snapshots(directory: Path) -> None:
     """Keep the newest two: the state before the end, and the one before it should that be damaged."""
     for _, path in snapshots(directory)[:-2]:
         path.unlink(missing_ok=True)
-
-
-def _snapshot_entry(producer_id: int, producer: Producer) -> bytes:
-    last = producer.batches[-1]
-    delta = last.last_offset - last.base_offset
-    return SNAPSHOT_ENTRY.pack(
-        producer_id, producer.epoch, last.last_sequence, last.last_offset, delta, last.timestamp, -1, -1
-    )
