@@ -169,15 +169,17 @@ def _load_producers(directory: Path, segments: Sequence[Segment], end_offset: in
             break
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         next_offset = end_offset if following is None else following.base_offset
-        if segment.has_producers and next_offset > known_to:
+        if next_offset > known_to:
             _replay(state, segment, known_to)
     return state
 
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> None:
     """Note the batches of idempotent producers from an offset on."""
+    positions = segment.producer_batches
+    batches = segment.batches_from(from_offset, segment.size) if positions is None else segment.batches_at(positions)
     try:
-        for position, batch in segment.batches_from(from_offset, segment.size):
+        for position, batch in batches:
             if isinstance(batch, RecordBatch) and batch.producer_id >= 0 and batch.last_offset >= from_offset:
                 whole = segment.whole(position, batch) if batch.is_control else batch
                 assert isinstance(whole, RecordBatch)

@@ -18,18 +18,22 @@ No byte says where they would start, so it searches for what could be a header, 
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterator
+from itertools import chain
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
-from hmb.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC
+from hmb.records.batch import CONTROL_BIT, CRC_START, HEADER, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
 from hmb.records.crc import crc32c
+from hmb.storage.producer_state import BATCHES_KEPT
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
 ZEROS = bytes(1 << 20)
 
-CheckedBatch = tuple[int, int, int, int, int]  # position, size, last offset, max timestamp, producer id
+# first offset, size, last offset, max timestamp, producer id, attributes
+CheckedBatch = tuple[int, int, int, int, int, int]
 
 
 class Damage(KafkaError):
@@ -40,18 +44,18 @@ class Damage(KafkaError):
         self.position = position
 
 
-def checked_batches(view: memoryview, base_offset: int, following: int | None) -> Iterator[CheckedBatch]:
-    """Each whole batch of a segment's file; ends with `Damage` where something else comes.
+def checked_batches(view: memoryview, base_offset: int, following: int | None) -> Iterator[tuple[int, CheckedBatch]]:
+    """Each whole batch of a segment's file with its position; ends with `Damage` where something else comes.
 
     `following` is the base offset of the next segment, None for the last one.
     """
     position, next_offset, end = 0, base_offset, len(view)
     max_offset = base_offset + MAX_RELATIVE_OFFSET
-    unconfirmed: CheckedBatch | None = None
-    jumped_to = base_offset
+    unconfirmed: tuple[int, CheckedBatch] | None = None
     while position < end:
         try:
-            first, size, last, timestamp, producer_id = _checked(view, position, end)
+            checked = _checked(view, position, end)
+            first, size, last, _, _, _ = checked
             if first < next_offset or last > max_offset or position > MAX_POSITION:
                 raise _corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
         except KafkaError as error:
@@ -60,25 +64,27 @@ def checked_batches(view: memoryview, base_offset: int, following: int | None) -
             yield unconfirmed
             unconfirmed = None
         if first > next_offset:
-            unconfirmed, jumped_to = (position, size, last, timestamp, producer_id), first
+            unconfirmed = position, checked
         else:
-            yield position, size, last, timestamp, producer_id
+            yield position, checked
         position += size
         next_offset = last + 1
     if unconfirmed:
+        position, (first, *_) = unconfirmed
         if following is None or following < next_offset:
-            raise Damage(unconfirmed[0], f"offsets jump to {jumped_to}, which nothing confirms")
+            raise Damage(position, f"offsets jump to {first}, which nothing confirms")
         yield unconfirmed
 
 
-def _checked(view: memoryview, position: int, end: int) -> tuple[int, int, int, int, int]:
-    """The batch at a position: first offset, size, last offset, max timestamp, producer id.  Raises KafkaError.
+def _checked(view: memoryview, position: int, end: int) -> CheckedBatch:
+    """The batch at a position.  Raises KafkaError.
 
     A gigabyte of small batches holds a million of them.  So a batch v2 that is as it should be is looked at without
     making an object of it; messages, and the telling what is wrong with anything else, are left to `check`.
     """
+    unpack = HEADER.unpack_from
     if position + HEADER.size <= end:
-        first, length, _, magic, crc, _, delta, _, newest, producer_id, _, _, count = HEADER.unpack_from(view, position)
+        first, length, _, magic, crc, attributes, delta, _, timestamp, producer_id, _, _, count = unpack(view, position)
         size = LOG_OVERHEAD + length
         if (
             magic == MAGIC
@@ -86,10 +92,11 @@ def _checked(view: memoryview, position: int, end: int) -> tuple[int, int, int, 
             and 0 <= count <= delta + 1
             and crc32c(view[position + CRC_START : position + size]) == crc
         ):
-            return first, size, first + delta, newest, producer_id
+            return first, size, first + delta, timestamp, producer_id, attributes
     batch = parse_batch(view, position)
     batch.check()
-    return _first_offset(batch), batch.size, batch.last_offset, batch.max_timestamp, batch.producer_id
+    first, timestamp = _first_offset(batch), batch.max_timestamp
+    return first, batch.size, batch.last_offset, timestamp, batch.producer_id, batch.attributes
 
 
 def _first_offset(batch: Batch) -> int:
@@ -100,6 +107,32 @@ def _first_offset(batch: Batch) -> int:
     if offsets[-1] != batch.last_offset:
         raise _corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
     return offsets[0]
+
+
+class ProducerBatches:
+    """Which of a segment's batches tell all that a log must know of its producers.
+
+    These are the last ones of each producer, the first of each transaction, and the markers that end it.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, deque[int]] = defaultdict(lambda: deque(maxlen=BATCHES_KEPT))
+        self._of_transactions: list[int] = []
+        self._open: set[int] = set()
+
+    def note(self, position: int, producer_id: int, attributes: int) -> None:
+        """Take the segment's next batch with a producer id."""
+        if attributes & CONTROL_BIT:
+            self._open.discard(producer_id)
+            self._of_transactions.append(position)
+        elif attributes & TRANSACTIONAL_BIT and producer_id not in self._open:
+            self._open.add(producer_id)
+            self._of_transactions.append(position)
+        else:
+            self._last[producer_id].append(position)
+
+    def positions(self) -> list[int]:
+        return sorted(chain(self._of_transactions, *self._last.values()))
 
 
 def end_of_whole_batches(view: memoryview, position: int, next_offset: int) -> int | None:

@@ -19,7 +19,7 @@ import logging
 import mmap
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -31,7 +31,13 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
 from hmb.storage.offset_index import OffsetIndex
-from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Damage, checked_batches, end_of_whole_batches
+from hmb.storage.recovery import (
+    MAX_RELATIVE_OFFSET,
+    Damage,
+    ProducerBatches,
+    checked_batches,
+    end_of_whole_batches,
+)
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
@@ -62,7 +68,7 @@ class Segment:
         self.size = self.path.stat().st_size if self.path.exists() else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
-        self.has_producers = True  # batches of idempotent ones; False only where recover has looked
+        self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
         self._config = config
         self._file: FileIO | None = None
         self._bytes_since_index_entry = 0
@@ -182,6 +188,11 @@ class Segment:
             yield position, batch
             position += batch.size
 
+    def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
+        """The batches at these positions, headers only."""
+        for position in positions:
+            yield position, parse_batch(pread_fully(self.file, HEADER_PEEK, position))
+
     def whole(self, position: int, header: Batch) -> Batch:
         """The batch at a position with its records, after `batches` has given its header."""
         return parse_batch(FileRegion(self.file, position, header.size).read())
@@ -226,17 +237,19 @@ class Segment:
         `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it).
         """
         with self._indexes_made_anew():
-            self.size, end_offset, self.has_producers = 0, self.base_offset, False
+            producers = ProducerBatches()
+            self.size, end_offset, damaged = 0, self.base_offset, None
             try:
                 batches = checked_batches(self._view(), self.base_offset, following)
-                for position, size, last_offset, timestamp, producer_id in batches:
+                for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
                     self._note(last_offset, position, size, timestamp, last_offset)
                     end_offset, self.size = last_offset + 1, position + size
                     if producer_id >= 0:
-                        self.has_producers = True
+                        producers.note(position, producer_id, attributes)
             except Damage as damage:
-                return Recovered(end_offset, f"{self.path}, position {damage.position}: {damage.message}")
-            return Recovered(end_offset, None)
+                damaged = f"{self.path}, position {damage.position}: {damage.message}"
+            self.producer_batches = producers.positions()
+            return Recovered(end_offset, damaged)
 
     def end_of_whole_batches(self, next_offset: int) -> int | None:
         """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""
