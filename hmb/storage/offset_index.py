@@ -22,7 +22,7 @@ import logging
 import mmap
 import os
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
@@ -198,6 +198,14 @@ class OffsetIndex(IndexFile):
         entries = self.entries
         number = bisect_right(range(entries), offset - self.base_offset, key=self._key(entries)) - 1 if entries else -1
         return self[number] if number >= 0 else OffsetPosition(self.base_offset, 0)
+
+    def offset_at_or_behind(self, position: int) -> int | None:
+        """The offset of the first entry at or behind a position of the log; None where there is none."""
+        if position > self._last.position:
+            return None
+        entries = self.entries
+        number = bisect_left(range(entries), position, key=lambda number: self._fields(number)[1])
+        return self[number].offset if number < entries else None
 
     def clear(self) -> None:
         super().clear()

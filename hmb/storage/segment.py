@@ -1,11 +1,12 @@
-"""A segment: one piece of a partition's log, with its two indexes.
+"""A segment: one piece of a partition's log, with its indexes.
 
 A log is cut into segments so that old records can be dropped by deleting a file, and so that an index stays small.  A
-segment is three files that share a name, the offset of its first record in twenty digits::
+segment is a few files that share a name, the offset of its first record in twenty digits::
 
     00000000000000008021.log         the batches, exactly as they came over the wire
     00000000000000008021.index       offset -> position, sparse    (offset_index.py)
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
+    00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
 
 Only the last segment of a log, the active one, is appended to.  `size` is the number of bytes that hold whole batches;
 bytes after it do not count.  It grows after a write has succeeded, so a reader never sees half a batch.
@@ -30,7 +31,7 @@ from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
-from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.offset_index import IndexFile, OffsetIndex
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
     Damage,
@@ -39,6 +40,7 @@ from hmb.storage.recovery import (
     end_of_whole_batches,
 )
 from hmb.storage.time_index import TimeIndex, TimestampOffset
+from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
@@ -65,6 +67,7 @@ class Segment:
         self.path = stem.with_suffix(".log" + suffix)
         self.offset_index = OffsetIndex(stem.with_suffix(".index" + suffix), base_offset)
         self.time_index = TimeIndex(stem.with_suffix(".timeindex" + suffix), base_offset)
+        self.transaction_index = TransactionIndex(stem.with_suffix(".txnindex" + suffix), base_offset)
         self.size = self.path.stat().st_size if self.path.exists() else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
@@ -100,15 +103,26 @@ class Segment:
         )
 
     def append(
-        self, parts: Sequence[bytes | bytearray | memoryview], first_batch_end: int, newest: TimestampOffset
+        self,
+        parts: Sequence[bytes | bytearray | memoryview],
+        first_batch_end: int,
+        newest: TimestampOffset,
+        aborted: AbortedTransaction | None = None,
     ) -> None:
         """Write whole batches at the end.
 
         `first_batch_end` is the last offset of the first of them, which is what the offset index names; `newest` is the
-        greatest timestamp among them with its offset.  Raises OSError, and then nothing has been appended.
+        greatest timestamp among them with its offset; `aborted` the transaction that they end, if they are such a
+        marker.  Raises OSError, and then nothing has been appended.
         """
         size = sum(map(len, parts))
         self._write(parts, size)
+        if aborted is not None:
+            try:
+                self.transaction_index.append(aborted)
+            except OSError:
+                os.ftruncate(self.file.fileno(), self.size)
+                raise
         self._note(first_batch_end, self.size, size, *newest)
         self.size += size
 
@@ -147,10 +161,19 @@ class Segment:
         At most `max_bytes`, which may cut the last batch, but always the first batch whole: a reader whose limit is
         smaller than one batch would never get on.
         """
-        for position, batch in self.batches_from(offset, end):
-            if batch.last_offset >= offset:
-                return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
-        return None
+        found = self._find(offset, end)
+        if found is None:
+            return None
+        position, batch = found
+        return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
+
+    def position_of(self, offset: int, end: int) -> int:
+        """Where the batch begins that holds `offset`, or the next one after a gap; `end` where there is none."""
+        found = self._find(offset, end)
+        return end if found is None else found[0]
+
+    def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
+        return next((found for found in self.batches_from(offset, end) if found[1].last_offset >= offset), None)
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
         """The batches from one at or before `offset` on: from an index entry, or from the start if that is wrong.
@@ -300,8 +323,12 @@ class Segment:
         return kept
 
     def flush(self) -> None:
-        """Sync the log file.  The indexes are not synced: after a power cut they are made again from the log."""
+        """Sync the log file and the transaction index.
+
+        The other indexes are not synced: after a power cut they are made again from the log.
+        """
         os.fdatasync(self.file.fileno())
+        self.transaction_index.flush()
 
     def seal(self) -> None:
         """No more appends: the last time index entry tells the greatest timestamp."""
@@ -309,10 +336,11 @@ class Segment:
         for index in (self.offset_index, self.time_index):
             index.make()
             index.close()
+        self.transaction_index.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Rename the files, the log last; a reader that still holds the segment reads on."""
-        for holder in (self.offset_index, self.time_index, self):
+        for holder in self._files:
             if holder.path.exists():
                 name = holder.path.name.removesuffix(old_suffix) + new_suffix
                 with NAMES:
@@ -320,7 +348,7 @@ class Segment:
 
     def moved(self, directory: Path) -> None:
         """The directory has another name; with NAMES held."""
-        for holder in (self.offset_index, self.time_index, self):
+        for holder in self._files:
             holder.path = directory / holder.path.name
 
     def mark_deleted(self) -> None:
@@ -329,8 +357,13 @@ class Segment:
 
     def delete(self) -> None:
         """Remove the files of a segment that was marked."""
-        for holder in (self, self.offset_index, self.time_index):
+        for holder in self._files:
             holder.path.unlink(missing_ok=True)
+
+    @property
+    def _files(self) -> Sequence[Segment | IndexFile]:
+        """All that have a path, the log last: an index without its log might be taken for that of a later segment."""
+        return self.offset_index, self.time_index, self.transaction_index, self
 
     def close(self) -> None:
         self.seal()
@@ -343,3 +376,4 @@ class Segment:
         self._file = None
         self.offset_index.close()
         self.time_index.close()
+        self.transaction_index.close()
