@@ -15,6 +15,7 @@ from typing import Self
 
 from hmb.broker.config import ALIASES, BrokerConfig, ConfigError
 from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import Listener, parse_listeners
 from hmb.broker.server import Server
@@ -101,6 +102,7 @@ class Broker:
             cluster_id=self._logs.cluster_id,
             topics=Topics(self._logs, self._config),
             producer_ids=ProducerIds(directory / "producer-ids", self._logs.highest_producer_id()),
+            fetch_sessions=FetchSessions(self._config.fetch_session_slots, self._config.fetch_session_eviction),
             stop=self._stop,
         )
         self._start_housekeeping(self._logs)

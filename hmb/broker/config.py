@@ -75,6 +75,8 @@ class BrokerConfig:
     max_connections: int       = _key("max.connections", 4096, "most connections at once", 1)
     connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)
     fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024, INT_MAX)
+    fetch_session_slots: int   = _key("max.incremental.fetch.session.cache.slots", 1000, "most sessions", 0, INT_MAX)
+    fetch_session_eviction: int = _key("min.incremental.fetch.session.eviction.ms", 120_000, "may go after", 0, INT_MAX)
     flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
     retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
     flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync and checkpoint every", 1)

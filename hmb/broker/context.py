@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hmb.broker.config import BrokerConfig
+from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.listeners import Listener
 from hmb.broker.topics import Topics
 from hmb.coordinator.producer_ids import ProducerIds
@@ -34,6 +35,7 @@ class BrokerContext:
     cluster_id: str
     topics: Topics
     producer_ids: ProducerIds
+    fetch_sessions: FetchSessions
     stop: Stop
 
 

@@ -14,6 +14,7 @@ from hmb.broker import Broker
 from hmb.broker.config import BrokerConfig
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dispatch import Dispatcher
+from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.listeners import Listener
 from hmb.broker.topics import Topics
 from hmb.coordinator.producer_ids import ProducerIds
@@ -67,7 +68,12 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
         logs = LogManager(tmp_path / "data")
         topics = Topics(logs, config)
         context = BrokerContext(
-            config, logs.cluster_id, topics, ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()), Stop()
+            config=config,
+            cluster_id=logs.cluster_id,
+            topics=topics,
+            producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),
+            fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
+            stop=Stop(),
         )
         opened.append(Asker(context, Dispatcher(context, LISTENER), logs))
         return opened[-1]

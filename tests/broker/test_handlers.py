@@ -327,7 +327,6 @@ def test_fetch_errors_are_the_partitions(ask: Asker) -> None:
         ErrorCode.UNKNOWN_LEADER_EPOCH: ask(fetch(epoch=3), 12),
     }
     assert {code: outcome(response) for code, response in cases.items()} == {code: code for code in cases}
-    assert ask(FetchRequest(session_id=5), 12).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_fetch_keeps_to_max_bytes_but_for_the_first_batch(ask: Asker) -> None:

@@ -9,16 +9,18 @@ Behaviour: answers as soon as `min_bytes` are there, an error is to be told, `ma
     the old one, so its first records come that much later.  No wait is longer than a connection may be idle.
 Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1); `max_bytes` from
     3, isolation level from 4, sessions from 7, leader epochs from 9; 13 names topics by id.
-Left out: sessions; session id 0 tells the client to send full requests (KIP-227 allows it).  Followers, diverging
-    epochs: one broker has no replicas.
+Left out: followers, diverging epochs: one broker has no replicas.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.fetch_sessions import FetchedPartition
+from hmb.broker.topics import NO_ID, Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
@@ -27,40 +29,41 @@ from hmb.storage.files import FileRegion
 from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher
 
-TopicResponse = FetchResponse.FetchableTopicResponse
-PartitionData = TopicResponse.PartitionData
-FetchPartition = FetchRequest.FetchTopic.FetchPartition
+PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 FIRST_VERSION_OF_BATCHES = 4
 FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_IDS = 13
 LOOK_AGAIN = 1.0  # seconds
 READ_COMMITTED = 1
-NO_SESSION = 0
 NO_EPOCH = -1
 
 
 def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
-    if request.session_id != NO_SESSION:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    try:
+        fetching = context.broker.fetch_sessions.begin(request, uses_ids=context.version >= FIRST_VERSION_OF_IDS)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
     max_wait = min(request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
     deadline = time.monotonic() + max_wait
-    fetch = _Fetch(request, context)
-    response = fetch.read()
-    return response if fetch.is_satisfied or max_wait <= 0 else _wait(fetch, deadline, context)
+    fetch = _Fetch(request, fetching.partitions, context)
+    fetch.read()
+    if not fetch.is_satisfied and max_wait > 0:
+        _wait(fetch, deadline, context)
+    return fetching.respond(fetch.answers)
 
 
-def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> FetchResponse:
+def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
     watcher = Watcher()
     watched = [*(log.watchers for log in fetch.logs), context.broker.stop.watchers]
     for watchers in watched:
         watchers.add(watcher)
     try:
         while True:
-            response = fetch.read()  # once more after the watcher is in place: what came in between woke nobody
+            fetch.read()  # once more after the watcher is in place: what came in between woke nobody
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over:
-                return response
+                return
             watcher.wait(min(remaining, LOOK_AGAIN))
     finally:
         for watchers in watched:
@@ -70,40 +73,49 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> FetchRespo
 class _Fetch:
     """One fetch request, read as often as it takes until it is satisfied."""
 
-    def __init__(self, request: FetchRequest, context: RequestContext) -> None:
-        self._request = request
+    def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
+        self._partitions = partitions
         self._context = context
+        self._find = _log_by_id if context.version >= FIRST_VERSION_OF_IDS else _log_by_name
+        self._is_committed = request.isolation_level == READ_COMMITTED
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.logs: list[Log] = []
+        self.answers: list[tuple[FetchedPartition, PartitionData]] = []
         self.is_satisfied = False
 
-    def read(self) -> FetchResponse:
+    def read(self) -> None:
         self.logs.clear()
-        self._size, self._failed = 0, False
-        response = FetchResponse()
-        for topic in self._request.topics:
-            topic_response = TopicResponse(topic=topic.topic, topic_id=topic.topic_id)
-            response.responses.append(topic_response)
-            name = topic.topic if self._context.version < FIRST_VERSION_OF_IDS else None
-            for partition in topic.partitions:
-                data = PartitionData(partition_index=partition.partition, high_watermark=-1, records=memoryview(b""))
-                topic_response.partitions.append(data)
-                with answering(data):
-                    log = self._context.broker.topics.log(name, topic.topic_id, partition.partition)
-                    self.logs.append(log)
-                    self._read_partition(log, partition, data)
-                self._failed |= bool(data.error_code)
-        self.is_satisfied = self._failed or not self.logs or self._size >= self._min_bytes
-        return response
+        self.answers.clear()
+        self._size, failed = 0, False
+        for partition in self._partitions:
+            data = self._look_at(partition)
+            if data is not None:
+                failed |= bool(data.error_code)
+                self.answers.append((partition, data))
+        self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
-    def _read_partition(self, log: Log, partition: FetchPartition, data: PartitionData) -> None:
-        check_epoch(partition.current_leader_epoch, log)
-        max_bytes = max(0, min(partition.partition_max_bytes, self._max_bytes - self._size))
+    def _look_at(self, partition: FetchedPartition) -> PartitionData | None:
+        """None where a session has nothing to tell: the client has read all there is, and knows it."""
+        try:
+            log = self._find(self._context.broker.topics, partition)
+        except KafkaError as error:
+            return _nothing(partition, error.code)
+        self.logs.append(log)
+        if _is_quiet(partition, log):
+            return None
+        data = _nothing(partition)
+        with answering(data):
+            check_epoch(partition.leader_epoch, log)
+            self._read_partition(log, partition, data)
+        return data
+
+    def _read_partition(self, log: Log, partition: FetchedPartition, data: PartitionData) -> None:
+        max_bytes = max(0, min(partition.max_bytes, self._max_bytes - self._size))
         found = log.read(partition.fetch_offset, max_bytes, at_least_one=self._size == 0)
         data.high_watermark = data.last_stable_offset = found.high_watermark
         data.log_start_offset = found.log_start_offset
-        data.aborted_transactions = [] if self._request.isolation_level == READ_COMMITTED else None
+        data.aborted_transactions = [] if self._is_committed else None
         if found.records is not None:
             data.records = self._converted(found.records, partition.fetch_offset, max_bytes)
             self._size += part_size(data.records)
@@ -116,6 +128,38 @@ class _Fetch:
         magic = 1 if version >= FIRST_VERSION_OF_MAGIC_1 else 0
         limit = self._context.broker.config.max_decompressed
         return memoryview(down_convert(records.read(), magic, offset, max_bytes, limit))
+
+
+def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:
+    return topics.log(partition.topic, NO_ID, partition.partition)
+
+
+def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
+    """Raises KafkaError: INCONSISTENT_TOPIC_ID where the topic was made anew since the session learned its name."""
+    try:
+        log = topics.log(None, partition.topic_id, partition.partition)
+    except KafkaError:
+        if partition.topic is None:
+            raise
+        topics.log(partition.topic, NO_ID, partition.partition)
+        raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID) from None
+    if partition.topic is None:
+        partition.topic = topics.find(None, partition.topic_id).name
+    return log
+
+
+def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
+    return (
+        partition.fetch_offset == partition.high_watermark == log.high_watermark
+        and partition.log_start_offset == log.log_start_offset
+        and partition.leader_epoch in (NO_EPOCH, log.leader_epoch)
+    )
+
+
+def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
+    return PartitionData(
+        partition_index=partition.partition, error_code=code, high_watermark=-1, records=memoryview(b"")
+    )
 
 
 def check_epoch(known: int, log: Log) -> None:

@@ -1,0 +1,277 @@
+"""Fetch sessions (KIP-227): a fetch need not name each partition again, and neither need its answer.
+
+A consumer of a thousand partitions asks all day for the same thousand, most of which have nothing new.  In a session
+the broker remembers what was asked for and what was answered last, and only what changes goes over the wire::
+
+    fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
+    fetch, session 7, epoch 1   those that changed   ->  session 7   those with news         (an incremental one)
+    fetch, session 7, epoch 2   nothing              ->  session 7   nothing
+    fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
+
+News of a partition are records, an error, another high watermark or another log start offset.  A request changes a
+partition's offset or limit by naming it, adds partitions by naming new ones, and takes some away as "forgotten".
+
+The epoch counts the requests of a session, so that a lost or repeated one is noticed: INVALID_FETCH_SESSION_EPOCH.
+Sessions are a cache: any of them may be gone, FETCH_SESSION_ID_NOT_FOUND tells so, and the client begins anew with a
+full fetch.  Where there is no room the answer says session 0, and the client goes on with full fetches.
+
+Room is made as in Kafka: by the session that was unused for longest, if that is longer than
+`min.incremental.fetch.session.eviction.ms`; else by the smallest of those that have existed for that long, if the new
+one is larger.  Two bounds hold: `max.incremental.fetch.session.cache.slots` sessions, MAX_PARTITIONS in all of them.
+
+Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.primitives import part_size
+from hmb.storage.log import now_ms
+
+PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
+NO_SESSION = 0
+FIRST_EPOCH, LAST_EPOCH = 0, -1  # in a request: begin a session; end it, or have none
+MAX_ID = 2**31 - 1
+MAX_PARTITIONS = 250_000  # of all sessions: each costs some 400 bytes
+
+Key = tuple[str | uuid.UUID | None, int]  # of a partition: the topic's name or id, as the client's version tells it
+
+
+@dataclass(slots=True)
+class FetchedPartition:
+    """A partition that is fetched: what was asked last, and, in a session, what was answered last (-1: nothing)."""
+
+    topic: str | None  # None: its id is all that is known
+    topic_id: uuid.UUID
+    partition: int
+    fetch_offset: int
+    max_bytes: int
+    leader_epoch: int
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+    def ask_again(self, other: FetchedPartition) -> None:
+        """The client has named it again."""
+        self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
+        self.leader_epoch = other.leader_epoch
+
+    def is_news(self, data: PartitionData) -> bool:
+        return bool(
+            _size(data)
+            or data.error_code
+            or data.high_watermark != self.high_watermark
+            or data.log_start_offset != self.log_start_offset
+        )
+
+    def answered(self, data: PartitionData) -> None:
+        """Remember the answer; after an error not the high watermark, so that its end is news again."""
+        self.high_watermark = -1 if data.error_code else data.high_watermark
+        self.log_start_offset = data.log_start_offset
+
+
+Answers = Sequence[tuple[FetchedPartition, PartitionData]]
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """One session.  Its partitions are in the order in which they are read: who had records goes to the end."""
+
+    id: int
+    uses_ids: bool  # of topics, in place of names
+    created: int  # ms
+    used: int  # ms
+    partitions: dict[Key, FetchedPartition]
+    epoch: int = 1  # of the next request
+
+
+class Fetching:
+    """One fetch: its partitions, and how it is answered.  By itself without a session."""
+
+    def __init__(self, partitions: Iterable[FetchedPartition]) -> None:
+        self.partitions = list(partitions)
+
+    def respond(self, answers: Answers) -> FetchResponse:
+        return _response(answers, NO_SESSION)
+
+
+class FullFetch(Fetching):
+    """The first of a session, if there is room for it."""
+
+    def __init__(self, sessions: FetchSessions, named: dict[Key, FetchedPartition], uses_ids: bool) -> None:
+        super().__init__(named.values())
+        self._sessions, self._named, self._uses_ids = sessions, named, uses_ids
+
+    def respond(self, answers: Answers) -> FetchResponse:
+        for partition, data in answers:
+            partition.answered(data)
+        return _response(answers, self._sessions.create(self._named, self._uses_ids))
+
+
+class IncrementalFetch(Fetching):
+    """A later one, that tells the news."""
+
+    def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
+        super().__init__(session.partitions.values())
+        self._sessions, self._session, self._epoch = sessions, session, session.epoch
+
+    def respond(self, answers: Answers) -> FetchResponse:
+        news = [(partition, data) for partition, data in answers if partition.is_news(data)]
+        if not self._sessions.note(self._session, self._epoch, news):
+            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._session.id)
+        return _response(news, self._session.id)
+
+
+@dataclass(slots=True)
+class FetchSessions:
+    """The sessions of a broker."""
+
+    slots: int
+    eviction_ms: int
+    clock: Callable[[], int] = now_ms
+    # Guards everything below and the sessions themselves; held for a moment only, no other lock is taken under it.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)  # who was used last is last
+    _partitions: int = 0  # of all sessions
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, request: FetchRequest, *, uses_ids: bool) -> Fetching:
+        """What a request fetches.
+
+        Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+        """
+        named = dict(_named(request, uses_ids))
+        if request.session_epoch in (FIRST_EPOCH, LAST_EPOCH):
+            with self._lock:
+                self._remove(request.session_id)
+            return Fetching(named.values()) if request.session_epoch == LAST_EPOCH else FullFetch(self, named, uses_ids)
+        with self._lock:
+            session = self._continued(request, uses_ids)
+            self._update(session, named, _forgotten(request, uses_ids))
+            if not session.partitions:
+                self._remove(session.id)
+                return Fetching(named.values())
+            if self._partitions > MAX_PARTITIONS:
+                self._remove(session.id)
+                raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            session.used = self.clock()
+            session.epoch = 1 if session.epoch == MAX_ID else session.epoch + 1
+            self._sessions.move_to_end(session.id)
+            return IncrementalFetch(self, session)
+
+    def _continued(self, request: FetchRequest, uses_ids: bool) -> FetchSession:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_ids != uses_ids:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        return session
+
+    def _update(self, session: FetchSession, named: dict[Key, FetchedPartition], gone: Iterable[Key]) -> None:
+        self._partitions -= len(session.partitions)
+        for key, partition in named.items():
+            known = session.partitions.setdefault(key, partition)
+            if known is not partition:
+                known.ask_again(partition)
+        for key in gone:
+            session.partitions.pop(key, None)
+        self._partitions += len(session.partitions)
+
+    def create(self, partitions: dict[Key, FetchedPartition], uses_ids: bool) -> int:
+        """A new session's id; NO_SESSION where there is no room for it."""
+        with self._lock:
+            now = self.clock()
+            if len(self._sessions) >= self.slots and not self._evict(len(partitions), now):
+                return NO_SESSION
+            if self._partitions + len(partitions) > MAX_PARTITIONS:
+                return NO_SESSION
+            while (id := random.randint(NO_SESSION + 1, MAX_ID)) in self._sessions:
+                pass
+            self._sessions[id] = FetchSession(id, uses_ids, now, now, partitions)
+            self._partitions += len(partitions)
+            return id
+
+    def _evict(self, size: int, now: int) -> bool:
+        """Make room for a session of so many partitions."""
+        unused = next(iter(self._sessions.values()), None)
+        if unused is not None and now - unused.used > self.eviction_ms:
+            self._remove(unused.id)
+            return True
+        old = [session for session in self._sessions.values() if now - session.created > self.eviction_ms]
+        smallest = min(old, key=lambda session: len(session.partitions), default=None)
+        if smallest is None or len(smallest.partitions) >= size:
+            return False
+        self._remove(smallest.id)
+        return True
+
+    def _remove(self, id: int) -> None:
+        session = self._sessions.pop(id, None)
+        self._partitions -= len(session.partitions) if session else 0
+
+    def note(self, session: FetchSession, epoch: int, news: Answers) -> bool:
+        """Remember what is told; False if another request has used the session in between."""
+        with self._lock:
+            if session.epoch != epoch:
+                return False
+            for partition, data in news:
+                partition.answered(data)
+                if _size(data):
+                    key = _key(partition, session.uses_ids), partition.partition
+                    session.partitions[key] = session.partitions.pop(key)
+            return True
+
+
+def _size(data: PartitionData) -> int:
+    return 0 if data.records is None else part_size(data.records)
+
+
+def _named(request: FetchRequest, uses_ids: bool) -> Iterator[tuple[Key, FetchedPartition]]:
+    for topic in request.topics:
+        key, name = _key(topic, uses_ids), None if uses_ids else topic.topic
+        for asked in topic.partitions:
+            yield (
+                (key, asked.partition),
+                FetchedPartition(
+                    name,
+                    topic.topic_id,
+                    asked.partition,
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.current_leader_epoch,
+                ),
+            )
+
+
+def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
+    for topic in request.forgotten_topics_data:
+        for partition in topic.partitions:
+            yield _key(topic, uses_ids), partition
+
+
+def _key(
+    named: FetchRequest.FetchTopic | FetchRequest.ForgottenTopic | FetchedPartition, uses_ids: bool
+) -> str | uuid.UUID | None:
+    return named.topic_id if uses_ids else named.topic
+
+
+def _response(answers: Answers, session_id: int) -> FetchResponse:
+    """Neighbours of one topic share their topic's entry; the order is that of the partitions."""
+    response, last = FetchResponse(session_id=session_id), None
+    for partition, data in answers:
+        if last is None or (partition.topic, partition.topic_id) != (last.topic, last.topic_id):
+            topic = FetchResponse.FetchableTopicResponse(topic=partition.topic or "", topic_id=partition.topic_id)
+            response.responses.append(topic)
+            last = partition
+        topic.partitions.append(data)
+    return response
