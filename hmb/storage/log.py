@@ -20,7 +20,6 @@ Source: thesis ch. 6.2 and 9.5; Kafka's `UnifiedLog`.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from bisect import bisect_right
@@ -30,15 +29,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, RecordBatch, assign_offsets, parse_batch
+from hmb.records import NO_TIMESTAMP, EndTransactionMarker, RecordBatch, assign_offsets, encode_marker, parse_batch
 from hmb.records.reading import MAGIC_POSITION
+from hmb.storage import log_reading
 from hmb.storage.config import LogConfig
-from hmb.storage.files import FileRegion, sync_directory
+from hmb.storage.files import sync_directory
 from hmb.storage.loader import LoadedLog, load
+from hmb.storage.log_reading import LogSlice
 from hmb.storage.producer_state import EXPIRATION_MS, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.retention import count_expired
-from hmb.storage.segment import Segment
+from hmb.storage.segment import Parts, Segment
 from hmb.storage.time_index import TimestampOffset
+from hmb.storage.transaction_index import AbortedTransaction
 from hmb.storage.validation import check_batch, check_messages
 from hmb.storage.watchers import Watchers
 
@@ -54,19 +56,6 @@ class AppendResult:
     last_offset: int
     log_append_time: int
     log_start_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class LogSlice:
-    """What a read found: the bytes, which may be none, and the offsets that the log had at that moment."""
-
-    records: FileRegion | None
-    log_start_offset: int
-    high_watermark: int
-
-    @property
-    def size(self) -> int:
-        return self.records.size if self.records else 0
 
 
 def now_ms() -> int:
@@ -130,6 +119,16 @@ class Log:
         return self._end_offset
 
     @property
+    def last_stable_offset(self) -> int:
+        """What lies before it is decided: no transaction that has begun there is still open."""
+        with self._lock:
+            return self._last_stable_offset()
+
+    def _last_stable_offset(self) -> int:
+        unstable = self._producers.first_unstable_offset
+        return self._end_offset if unstable is None else max(unstable, self._start_offset)
+
+    @property
     def size(self) -> int:
         """In bytes."""
         return sum(segment.size for segment in self._segments)
@@ -167,9 +166,8 @@ class Log:
         if append_time != NO_TIMESTAMP:
             batch = batch.with_log_append_time(append_time)
         with self._lock:
-            if batch.producer_id != NO_PRODUCER:
-                if first := self._producers.check(batch):
-                    return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
+            if batch.producer_id != NO_PRODUCER and (first := self._producers.check(batch)):
+                return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
             base_offset = self._end_offset
             last_offset = base_offset + batch.last_offset_delta
             parts = batch.stamped(base_offset, self.leader_epoch)
@@ -183,23 +181,39 @@ class Log:
         append_time = self._append_time()
         with self._lock:
             base_offset = self._end_offset
-            assigned = assign_offsets(
-                records, base_offset, log_append_time=None if append_time == NO_TIMESTAMP else append_time
-            )
+            log_append_time = None if append_time == NO_TIMESTAMP else append_time
+            assigned = assign_offsets(records, base_offset, log_append_time=log_append_time)
             first = parse_batch(assigned.data)
             newest = TimestampOffset(assigned.max_timestamp, assigned.offset_of_max_timestamp)
             self._append_parts([assigned.data], first.last_offset, assigned.last_offset, newest)
         return AppendResult(base_offset, assigned.last_offset, append_time, self.log_start_offset)
+
+    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
+        """End a producer's transaction in this partition: for the transaction coordinator.
+
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+        """
+        now = self._clock()
+        with self._lock:
+            offset = self._end_offset
+            self._producers.check_marker(producer_id, producer_epoch, marker)
+            places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
+            data = encode_marker(marker, now, producer_id, producer_epoch, **places)
+            aborted = self._producers.aborted_by(marker, producer_id, offset)
+            self._append_parts([data], offset, offset, TimestampOffset(now, offset), aborted)
+            self._producers.note_marker(producer_id, producer_epoch, marker, now)
+        return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
 
     def _append_time(self) -> int:
         return self._clock() if self.config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
 
     def _append_parts(
         self,
-        parts: Sequence[bytes | bytearray | memoryview],
+        parts: Parts,
         first_batch_end: int,
         last_offset: int,
         newest: TimestampOffset,
+        aborted: AbortedTransaction | None = None,
     ) -> None:
         """Write, count on, wake the fetches that wait.  Under the lock."""
         if self._refusal is not None:
@@ -209,7 +223,7 @@ class Log:
             active = self._segments[-1]
             if active.is_full(sum(map(len, parts)), last_offset, newest.timestamp):
                 active = self._roll()
-            active.append(parts, first_batch_end, newest)
+            active.append(parts, first_batch_end, newest, aborted)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
@@ -232,29 +246,22 @@ class Log:
 
     # -- read
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True) -> LogSlice:
-        """The bytes from `offset` on, at most `max_bytes`, from one segment; `at_least_one`: a larger batch all the
-        same.
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> LogSlice:
+        """The bytes from `offset` on, at most `max_bytes`, from one segment.
 
-        Raises OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
+        `at_least_one`: a larger batch all the same; `committed`: only up to the last stable offset.  Raises
+        OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
         """
         with self._lock:
-            end_offset, active = self._end_offset, self._segments[-1]
-            active_size = active.size
             segments = self._segments[max(0, self._segment_number(offset)) :]
-            start_offset = self.log_start_offset
-        if not start_offset <= offset <= end_offset:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not in {start_offset} .. {end_offset} of {self.directory.name}",
-            )
-        for segment in segments if offset < end_offset else ():
-            # A segment in which nothing follows the offset (it was compacted, or is damaged) leaves it to the next one.
-            region = segment.read(offset, max_bytes, active_size if segment is active else segment.size)
-            if region is not None:
-                fits = at_least_one or region.size <= max_bytes
-                return LogSlice(region if fits else None, start_offset, end_offset)
-        return LogSlice(None, start_offset, end_offset)
+            active_size = segments[-1].size
+            nothing = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
+        first, end = nothing[:2]
+        if not first <= offset <= end:
+            why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+        found = log_reading.read(segments, active_size, offset, max_bytes, nothing, committed=committed)
+        return found if at_least_one or found.size <= max_bytes else nothing
 
     def _segment_number(self, offset: int) -> int:
         """The number of the segment where `offset` belongs; -1 before the first."""
@@ -282,9 +289,8 @@ class Log:
         with self._lock:
             wanted = self._end_offset if before_offset == -1 else before_offset
             if not 0 <= wanted <= self._end_offset:
-                raise KafkaError(
-                    ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {before_offset} is not in 0 .. {self._end_offset}"
-                )
+                why = f"offset {before_offset} is not in 0 .. {self._end_offset}"
+                raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
             self._start_offset = max(self._start_offset, wanted)
             return self._start_offset
 
@@ -347,10 +353,10 @@ class Log:
                 reached = self._end_offset
                 unsynced = self._segments[max(0, self._segment_number(self.recovery_point)) :]
                 directory_synced, self._directory_synced = self._directory_synced, True
-            files = [segment.file for segment in unsynced]  # out of descriptors is no failed sync
+            _held = [segment.file for segment in unsynced]  # out of descriptors is no failed sync
             try:
-                for file in files:
-                    os.fdatasync(file.fileno())
+                for segment in unsynced:
+                    segment.flush()
                 if not directory_synced:
                     sync_directory(self.directory)
                     sync_directory(self.directory.parent)
@@ -368,10 +374,8 @@ class Log:
 
     def _raise_if_failed(self) -> None:
         if self._failure is not None:
-            raise KafkaError(
-                ErrorCode.KAFKA_STORAGE_ERROR,
-                f"{self.directory} could not be synced ({self._failure}); mend the disk, restart",
-            )
+            why = f"{self.directory} could not be synced ({self._failure}); mend the disk, restart"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)
 
     def refuse(self, reason: KafkaError) -> None:
         """Take nothing more, for this reason: the log is closed or deleted."""

@@ -49,6 +49,8 @@ CUT = ".cut"
 COPY_CHUNK = 1 << 20
 MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
 
+Parts = Sequence[bytes | bytearray | memoryview]  # of what is written in one go
+
 
 class Recovered(NamedTuple):
     """What `Segment.recover` found: the offset after the last whole batch, and what is wrong behind it."""
@@ -104,7 +106,7 @@ class Segment:
 
     def append(
         self,
-        parts: Sequence[bytes | bytearray | memoryview],
+        parts: Parts,
         first_batch_end: int,
         newest: TimestampOffset,
         aborted: AbortedTransaction | None = None,
@@ -126,7 +128,7 @@ class Segment:
         self._note(first_batch_end, self.size, size, *newest)
         self.size += size
 
-    def _write(self, parts: Sequence[bytes | bytearray | memoryview], size: int) -> None:
+    def _write(self, parts: Parts, size: int) -> None:
         descriptor = self.file.fileno()
         try:
             written = os.pwritev(descriptor, parts, self.size)
@@ -336,7 +338,6 @@ class Segment:
         for index in (self.offset_index, self.time_index):
             index.make()
             index.close()
-        self.transaction_index.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Rename the files, the log last; a reader that still holds the segment reads on."""

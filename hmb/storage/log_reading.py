@@ -1,0 +1,75 @@
+"""Reading a log: which bytes of which segment a fetch gets, and which aborted transactions it must know of.
+
+A read takes the log's offsets and its segments at one moment, under the log's lock; everything here happens after that,
+outside of it.  So a segment may be deleted or compacted meanwhile.  Its files are still there, under other names, and
+the transaction indexes that are asked belong to the same segments as the records: what one of them has lost, the other
+does not show any more.
+
+Readers of committed records get nothing from the last stable offset on (producer_state.py), and for what they get the
+aborted transactions among it (transaction_index.py).
+
+Source: KIP-98; Kafka's `LocalLog.read`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hmb.storage.files import FileRegion
+from hmb.storage.segment import Segment
+from hmb.storage.transaction_index import AbortedTransaction
+
+
+class LogSlice(NamedTuple):
+    """What a read found: the offsets that the log had at that moment, and the bytes, which may be none."""
+
+    log_start_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    records: FileRegion | None = None
+    aborted: Sequence[AbortedTransaction] = ()  # for readers of committed records
+
+    @property
+    def size(self) -> int:
+        return self.records.size if self.records else 0
+
+
+def read(
+    segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, nothing: LogSlice, *, committed: bool
+) -> LogSlice:
+    """The bytes from `offset` on, at most `max_bytes` but the first batch whole, from one segment.
+
+    `segments` begin with the one where `offset` belongs and end with the active one, which had `active_size` bytes at
+    the moment of the offsets in `nothing`, which is the answer where there are no bytes.
+    """
+    end_offset = nothing.last_stable_offset if committed else nothing.high_watermark
+    for number, segment in enumerate(segments):
+        # A segment in which nothing follows the offset (it was compacted, or is damaged) leaves it to the next one.
+        if max(offset, segment.base_offset) >= end_offset:
+            break
+        is_active = number + 1 == len(segments)
+        size = active_size if is_active else segment.size
+        if end_offset < (nothing.high_watermark if is_active else segments[number + 1].base_offset):
+            size = segment.position_of(end_offset, size)
+        region = segment.read(offset, max_bytes, size)
+        if region is not None:
+            if not committed:
+                return nothing._replace(records=region)
+            end = segment.offset_index.offset_at_or_behind(region.position + region.size)
+            end = end_offset if end is None else min(end, end_offset)
+            return nothing._replace(records=region, aborted=list(aborted_transactions(segments[number:], offset, end)))
+    return nothing
+
+
+def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
+    """Those that have records from `offset` up to `end_offset`, in the order of their markers.
+
+    `segments` begin with the one where `offset` belongs.  Raises OSError.
+    """
+    for segment in segments:
+        for transaction in segment.transaction_index.from_offset(offset):
+            if transaction.first_offset < end_offset:
+                yield transaction
+            if transaction.last_stable_offset >= end_offset:
+                return
