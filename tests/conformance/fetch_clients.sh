@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# fetch_clients.sh [FOLDER]: brings the group consumers that Python's index does not have into FOLDER: Java's of 0.9 to 2.8 through
+# Maven, franz-go through Go, kafkajs through npm. FOLDER is .peers/clients in the project's root unless given, and there the
+# tests find it by themselves; for another folder set HMB_CLIENTS. A language that is not installed is left out, and said.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+folder=${1:-$here/../../.peers/clients}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+
+has() { command -v "$1" >/dev/null || { echo "fetch_clients.sh: no $1 on the PATH, its clients are left out" >&2; return 1; }; }
+
+java_client() { # VERSION: unpacked beside its place and moved there whole
+  [ -d "$folder/java-$1" ] && return
+  local building
+  building=$(mktemp -d "$folder/building-XXXXXX")
+  local dependency="<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>$1</version></dependency>"
+  cat > "$building/pom.xml" <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>hmb.clients</groupId><artifactId>java</artifactId><version>1</version><dependencies>$dependency</dependencies></project>
+POM
+  (cd "$building" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=libs)
+  mv "$building/libs" "$folder/java-$1"
+  rm -r "$building"
+}
+
+if has mvn; then
+  for version in 0.9.0.1 0.10.2.2 0.11.0.3 1.0.2 2.8.2; do java_client "$version"; done
+fi
+if has go && [ ! -x "$folder/go/member" ]; then
+  (cd "$here/groups/go" && go build -o "$folder/go/member" .)
+fi
+if has npm && [ ! -d "$folder/node" ]; then
+  building=$(mktemp -d "$folder/building-XXXXXX")
+  cp "$here"/groups/node/* "$building"
+  (cd "$building" && npm install --no-audit --no-fund --silent)
+  mv "$building" "$folder/node"
+fi

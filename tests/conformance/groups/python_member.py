@@ -1,0 +1,167 @@
+"""A member of a group with a client library of Python, telling what it does as Kafka's VerifiableConsumer does.
+
+    python -m tests.conformance.groups.python_member confluent 127.0.0.1:9092 TOPIC GROUP
+
+One JSON object a line: partitions_assigned and partitions_revoked with their `partitions`, records_consumed with the
+first and last offset of each partition, offsets_committed.  Each batch is committed before the next is polled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SESSION_MS = 6_000
+HEARTBEAT_MS = 1_000
+POLL_SECONDS = 0.2
+
+
+def emit(name: str, **fields: Any) -> None:
+    print(json.dumps({"name": name, **fields}), flush=True)
+
+
+def rebalanced(name: str, partitions: Iterable[tuple[str, int]]) -> None:
+    emit(f"partitions_{name}", partitions=[{"topic": topic, "partition": number} for topic, number in partitions])
+
+
+def consumed(ranges: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+    """`ranges`: each partition's first and last offset."""
+    partitions = [
+        {"topic": topic, "partition": number, "minOffset": first, "maxOffset": last}
+        for (topic, number), (first, last) in ranges.items()
+    ]
+    emit("records_consumed", partitions=partitions)
+
+
+def ranges_of(records: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for topic, number, offset in records:
+        first, _ = found.get((topic, number), (offset, offset))
+        found[topic, number] = first, offset
+    return found
+
+
+def confluent(bootstrap: str, topic: str, group: str, **more: str) -> None:
+    from confluent_kafka import Consumer, KafkaException
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+            **(more or {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": HEARTBEAT_MS}),
+        }
+    )
+    consumer.subscribe(
+        [topic],
+        on_assign=lambda _, given: rebalanced("assigned", [(each.topic, each.partition) for each in given]),
+        on_revoke=lambda _, taken: rebalanced("revoked", [(each.topic, each.partition) for each in taken]),
+        on_lost=lambda _, taken: rebalanced("revoked", [(each.topic, each.partition) for each in taken]),
+    )
+    while True:
+        messages = [each for each in consumer.consume(500, POLL_SECONDS) if not each.error()]
+        if messages:
+            consumed(ranges_of((each.topic() or "", each.partition() or 0, each.offset() or 0) for each in messages))
+            try:
+                consumer.commit(asynchronous=False)
+            except KafkaException:
+                continue  # the group rebalances: whoever owns the partition next reads again from the last commit
+            emit("offsets_committed")
+
+
+def confluent_cooperative(bootstrap: str, topic: str, group: str) -> None:
+    session = {"session.timeout.ms": str(SESSION_MS), "heartbeat.interval.ms": str(HEARTBEAT_MS)}
+    confluent(bootstrap, topic, group, **session, **{"partition.assignment.strategy": "cooperative-sticky"})
+
+
+def confluent_consumer_protocol(bootstrap: str, topic: str, group: str) -> None:
+    """KIP-848's protocol: session and heartbeat are the broker's settings."""
+    confluent(bootstrap, topic, group, **{"group.protocol": "consumer"})
+
+
+def kafka_python(bootstrap: str, topic: str, group: str) -> None:
+    from kafka import ConsumerRebalanceListener, KafkaConsumer
+    from kafka.errors import CommitFailedError, KafkaError
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            rebalanced("assigned", assigned)
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            rebalanced("revoked", revoked)
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=HEARTBEAT_MS,
+    )
+    consumer.subscribe([topic], listener=Listener())
+    while True:
+        batches = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+        if batches:
+            consumed({tuple(where): (batch[0].offset, batch[-1].offset) for where, batch in batches.items()})
+            try:
+                consumer.commit()
+            except (CommitFailedError, KafkaError):
+                continue
+            emit("offsets_committed")
+
+
+def aiokafka(bootstrap: str, topic: str, group: str) -> None:
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.abc import ConsumerRebalanceListener
+    from aiokafka.errors import KafkaError
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            rebalanced("assigned", assigned)
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            rebalanced("revoked", revoked)
+
+    async def consume() -> None:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=HEARTBEAT_MS,
+        )
+        consumer.subscribe([topic], listener=Listener())
+        await consumer.start()
+        while True:
+            batches = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
+            batches = {where: batch for where, batch in batches.items() if batch}
+            if batches:
+                consumed({tuple(where): (batch[0].offset, batch[-1].offset) for where, batch in batches.items()})
+                try:
+                    await consumer.commit()
+                except KafkaError:
+                    continue
+                emit("offsets_committed")
+
+    asyncio.run(consume())
+
+
+MEMBERS = {
+    "confluent": confluent,
+    "confluent-cooperative": confluent_cooperative,
+    "confluent-consumer": confluent_consumer_protocol,
+    "kafka-python": kafka_python,
+    "aiokafka": aiokafka,
+}
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    kind, *arguments = sys.argv[1:]
+    MEMBERS[kind](*arguments)
