@@ -50,16 +50,22 @@ def read(
             break
         is_active = number + 1 == len(segments)
         size = active_size if is_active else segment.size
-        if end_offset < (nothing.high_watermark if is_active else segments[number + 1].base_offset):
-            size = segment.position_of(end_offset, size)
+        next_offset = nothing.high_watermark if is_active else segments[number + 1].base_offset
+        if end_offset < next_offset:
+            size, next_offset = segment.position_of(end_offset, size), end_offset
         region = segment.read(offset, max_bytes, size)
         if region is not None:
-            if not committed:
-                return nothing._replace(records=region)
-            end = segment.offset_index.offset_at_or_behind(region.position + region.size)
-            end = end_offset if end is None else min(end, end_offset)
-            return nothing._replace(records=region, aborted=list(aborted_transactions(segments[number:], offset, end)))
+            found = nothing._replace(records=region)
+            return _with_aborted(found, segments[number:], offset, next_offset) if committed else found
     return nothing
+
+
+def _with_aborted(found: LogSlice, segments: Sequence[Segment], offset: int, next_offset: int) -> LogSlice:
+    """What was found in the first of the segments, in which it ends at `next_offset` at most."""
+    assert found.records is not None
+    end = segments[0].offset_index.offset_at_or_behind(found.records.position + found.records.size)
+    end_offset = next_offset if end is None else min(end, next_offset)
+    return found._replace(aborted=list(aborted_transactions(segments, offset, end_offset)))
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:

@@ -7,6 +7,8 @@ Behaviour: answers as soon as `min_bytes` are there, an error is to be told, `ma
     answer holds regions of files, which the connection sends with sendfile.  A fetch that waits looks up now and then
     (LOOK_AGAIN): its client may have left, and a topic may have been made anew, whose log wakes nobody who watches
     the old one, so its first records come that much later.  No wait is longer than a connection may be idle.
+    A reader of committed records gets them up to the last stable offset, and with them the aborted transactions that
+    it has to leave out itself.
 Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1); `max_bytes` from
     3, isolation level from 4, sessions from 7, leader epochs from 9; 13 names topics by id.
 Left out: followers, diverging epochs: one broker has no replicas.
@@ -20,16 +22,17 @@ from collections.abc import Sequence
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.fetch_sessions import FetchedPartition
+from hmb.broker.old_clients import converted
 from hmb.broker.topics import NO_ID, Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
-from hmb.records.convert import down_convert
-from hmb.storage.files import FileRegion
+from hmb.records.batch import MAGIC
 from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
+AbortedTransaction = PartitionData.AbortedTransaction
 FIRST_VERSION_OF_BATCHES = 4
 FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_IDS = 13
@@ -78,6 +81,8 @@ class _Fetch:
         self._context = context
         self._find = _log_by_id if context.version >= FIRST_VERSION_OF_IDS else _log_by_name
         self._is_committed = request.isolation_level == READ_COMMITTED
+        is_new = context.version >= FIRST_VERSION_OF_BATCHES
+        self._magic = MAGIC if is_new else int(context.version >= FIRST_VERSION_OF_MAGIC_1)
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.logs: list[Log] = []
@@ -112,22 +117,18 @@ class _Fetch:
 
     def _read_partition(self, log: Log, partition: FetchedPartition, data: PartitionData) -> None:
         max_bytes = max(0, min(partition.max_bytes, self._max_bytes - self._size))
-        found = log.read(partition.fetch_offset, max_bytes, at_least_one=self._size == 0)
-        data.high_watermark = data.last_stable_offset = found.high_watermark
+        offset, committed = partition.fetch_offset, self._is_committed
+        found = log.read(offset, max_bytes, at_least_one=self._size == 0, committed=committed)
+        data.high_watermark, data.last_stable_offset = found.high_watermark, found.last_stable_offset
         data.log_start_offset = found.log_start_offset
-        data.aborted_transactions = [] if self._is_committed else None
+        aborted = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
+        data.aborted_transactions = aborted if committed else None
         if found.records is not None:
-            data.records = self._converted(found.records, partition.fetch_offset, max_bytes)
+            data.records = found.records
+            if self._magic < MAGIC:
+                limit = self._context.broker.config.max_decompressed
+                data.records = converted(found, log, self._magic, offset, max_bytes, limit)
             self._size += part_size(data.records)
-
-    def _converted(self, records: FileRegion, offset: int, max_bytes: int) -> FileRegion | memoryview:
-        """Records as this version's clients can read them."""
-        version = self._context.version
-        if version >= FIRST_VERSION_OF_BATCHES:
-            return records
-        magic = 1 if version >= FIRST_VERSION_OF_MAGIC_1 else 0
-        limit = self._context.broker.config.max_decompressed
-        return memoryview(down_convert(records.read(), magic, offset, max_bytes, limit))
 
 
 def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:

@@ -3,7 +3,7 @@
 Versions: 0-11, flexible from 6.
 Behaviour: a timestamp (ms) is answered with the first record that is not older, (-1, -1) where there is none.
     Special timestamps: -1 the log's end, -2 its start, -3 the record with the greatest timestamp, -4 the start of
-    what is on local disk.
+    what is on local disk.  For a reader of committed records the log ends at its last stable offset.
 Version notes: 0 answers with a list, newest first: the log's end and the starts of segments that were last written
     before the time, at most `max_num_offsets`; 2 brought the isolation level, 4 leader epochs, 7 and 8 the special
     timestamps -3 and -4.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.handlers.fetch import check_epoch
+from hmb.broker.handlers.fetch import READ_COMMITTED, check_epoch
 from hmb.broker.topics import NO_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -43,31 +43,33 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
                 if context.version == 0:
                     answer.old_style_offsets = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
                 else:
-                    _answer(log, wanted, answer, context.version)
+                    _answer(log, wanted, answer, context.version, request.isolation_level)
     return response
 
 
-def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int) -> None:
+def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, isolation_level: int) -> None:
     check_epoch(wanted.current_leader_epoch, log)
-    found = _find(log, wanted.timestamp, version)
+    end_offset = log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
+    found = _find(log, wanted.timestamp, version, end_offset)
     if found is not None:
         answer.timestamp, answer.offset = found
         if version >= 4:
             answer.leader_epoch = log.leader_epoch
 
 
-def _find(log: Log, timestamp: int, version: int) -> TimestampOffset | None:
+def _find(log: Log, timestamp: int, version: int, end_offset: int) -> TimestampOffset | None:
     if version < FIRST_VERSION.get(timestamp, 0):
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} needs ListOffsets v{FIRST_VERSION[timestamp]}"
         )
     if timestamp == LATEST:
-        return TimestampOffset(NO_TIMESTAMP, log.high_watermark)
+        return TimestampOffset(NO_TIMESTAMP, end_offset)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return TimestampOffset(NO_TIMESTAMP, log.log_start_offset)
-    if timestamp == MAX_TIMESTAMP:
-        return log.offset_of_max_timestamp()
-    return None if timestamp in TIERED else log.offset_for_timestamp(timestamp)
+    if timestamp in TIERED:
+        return None
+    found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    return found if found is not None and found.offset < end_offset else None
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
