@@ -19,7 +19,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +133,8 @@ class CommitWatch:
 
     def _run(self) -> None:
         while not self._finish.wait(LOOK_SECONDS):
-            try:
+            with suppress(ConnectionFailed):  # the broker is dead just now
                 self.look()
-            except ConnectionFailed:
-                pass  # the broker is dead just now
 
     def look(self) -> None:
         with Connection(peers.HOST, self._port, timeout=5) as connection:
@@ -167,7 +166,7 @@ def until(condition: Callable[[], bool], what: str, members: list[Member]) -> No
 def is_shared_out(members: list[Member], count: int) -> bool:
     """Each partition is owned by one of `count` members that live."""
     alive = [sorted(member.owned) for member in members if member.is_alive]
-    return len(alive) == count and sorted(sum(alive, [])) == list(range(PARTITIONS)) and all(alive)
+    return len(alive) == count and all(alive) and sorted(chain(*alive)) == list(range(PARTITIONS))
 
 
 def make_topic(port: int, topic: str) -> None:
