@@ -1,0 +1,257 @@
+"""The journal of the groups: the topic `__consumer_offsets`, written and read by the coordinator itself.
+
+A group belongs to one partition of the topic, by the hash of its id, as in Kafka; so a data directory can go from one
+broker to the other.  What a partition holds is in group_records.py, how it is read at a start in journal_loading.py.
+
+Writing is a group commit.  Committing an offset is a record of some hundred bytes, and a disk syncs a thousand times a
+second, not more, so those who commit at the same time share a batch and a sync:
+
+    enqueue   takes the next place in the partition's queue; no I/O, so it may be called under a group's lock
+    write     waits for the partition's turn; who gets it writes all that is queued as one batch, syncs, and lets
+              `apply` of each come true in the order of the queue; the others find that theirs is done
+
+So there is one order: that of the queue is that of the log, and that in which the coordinator's memory changes.  And
+what is in memory is durable: nobody is told an offset that could go back.  "Durable" is what acks=all is for producers,
+`log.flush.acks.all`.
+
+Invariant: a `Pending` is done once it has left the queue and the turn in which it left is over.
+
+Source: Kafka's `CoordinatorRuntime`, `GroupCoordinatorService`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Protocol
+
+from hmb.coordinator.journal_loading import Replay, newest_records
+from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.records import RECORD_BATCH_OVERHEAD, Record, encode_batch
+from hmb.storage.log import Log, now_ms
+
+LOGGER = logging.getLogger(__name__)
+OFFSETS_TOPIC = "__consumer_offsets"
+RECORD_OVERHEAD = 32  # bytes that a record takes at most besides its key and value
+
+KeyAndValue = tuple[bytes, bytes | None]
+Apply = Callable[[], None]
+
+
+class OffsetsTopic(Protocol):
+    """The broker's topic, as the journal needs it."""
+
+    def logs(self) -> Mapping[int, Log]:
+        """Of its partitions; the same object while it is the same topic.  Empty where there is none."""
+
+    def make(self) -> None:
+        """Make it where there is none.  Raises KafkaError."""
+
+
+@lru_cache(10_000)
+def java_hash(text: str) -> int:
+    """`String.hashCode()`: 31 times what came before, plus the next UTF-16 unit, in 32 bits."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value if value < 2**31 else value - 2**32
+
+
+class Pending:
+    """Records in the queue: their place is theirs already, durable they are after `GroupJournal.write`."""
+
+    __slots__ = ("apply", "done", "failure", "partition", "records")
+
+    def __init__(self, partition: _Partition, records: Sequence[KeyAndValue], apply: Apply | None) -> None:
+        self.partition, self.records, self.apply = partition, records, apply
+        self.done = False
+        self.failure: KafkaError | None = None
+
+    @property
+    def size(self) -> int:
+        """In bytes, at most."""
+        return sum(len(key) + len(value or b"") + RECORD_OVERHEAD for key, value in self.records)
+
+
+class State(Enum):
+    LOADING = auto()
+    ACTIVE = auto()
+    FAILED = auto()  # it holds what cannot be read; nothing is served from a part of the truth
+
+
+class _Partition:
+    """One partition of the topic."""
+
+    def __init__(self, log: Log, state: State) -> None:
+        self.log, self.state = log, state
+        self.queue: deque[Pending] = deque()
+        self.turn = threading.Lock()  # held by who writes for all; taken before the log's locks, after a group's
+
+
+class GroupJournal:
+    """The topic's partitions.  Thread-safe."""
+
+    def __init__(self, topic: OffsetsTopic, *, sync: bool, clock: Callable[[], int] = now_ms) -> None:
+        self._topic = topic
+        self._sync = sync
+        self._clock = clock
+        self._lock = threading.Lock()  # guards the change from one topic to another
+        self._take(topic.logs(), State.LOADING)
+
+    # -- whose group is it
+
+    def make_topic(self) -> None:
+        """Make the topic where there is none.  Raises KafkaError."""
+        if not self._topic.logs():
+            self._topic.make()
+
+    def partition_for(self, group_id: str) -> int:
+        """The number of the group's partition.  Raises NOT_COORDINATOR where there is no topic."""
+        if (logs := self._topic.logs()) is not self._logs:
+            self._follow(logs)
+        if not self._partitions:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"there is no topic {OFFSETS_TOPIC} yet")
+        return abs(java_hash(group_id)) % self._count
+
+    def check_coordinates(self, group_id: str) -> None:
+        """Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        self._partition(group_id)
+
+    def _partition(self, group_id: str) -> _Partition:
+        number = self.partition_for(group_id)
+        partition = self._partitions.get(number)
+        if partition is None or partition.state is State.FAILED:
+            what = f"{OFFSETS_TOPIC}-{number} " + ("is not here" if partition is None else "cannot be read")
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, what)
+        if partition.state is State.LOADING:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{OFFSETS_TOPIC}-{number} is being read")
+        return partition
+
+    def _follow(self, logs: Mapping[int, Log]) -> None:
+        """The topic is another one than before: deleted, or made while the broker runs, and then there is nothing in
+        it to load.  The number of its partitions counts from now on, whatever is added later."""
+        with self._lock:
+            if logs is not self._logs:
+                self._take(logs, State.ACTIVE)
+
+    def _take(self, logs: Mapping[int, Log], state: State) -> None:
+        self._partitions = {number: _Partition(log, state) for number, log in logs.items()}
+        self._count = max(logs, default=-1) + 1  # of those that the topic had when it was made
+        self._logs = logs
+
+    # -- write
+
+    def enqueue(self, group_id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> Pending:
+        """Take the next place.  Raises as `check_coordinates` does."""
+        partition = self._partition(group_id)
+        pending = Pending(partition, records, apply)
+        partition.queue.append(pending)
+        return pending
+
+    def write(self, pending: Pending) -> None:
+        """Return once it is durable.  Raises NOT_COORDINATOR, UNKNOWN_SERVER_ERROR (too large): nothing came of it."""
+        if not pending.done:
+            with pending.partition.turn:
+                if not pending.done:
+                    self._write_queued(pending.partition)
+        if pending.failure is not None:
+            raise KafkaError(pending.failure.code, pending.failure.message)
+
+    def append(self, group_id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
+        """Both in one."""
+        self.write(self.enqueue(group_id, records, apply))
+
+    def settle(self, group_id: str) -> None:
+        """Return once nothing of the group is queued any more; under its lock, so that nothing can be added."""
+        partition = self._partition(group_id)
+        with partition.turn:
+            self._write_queued(partition)
+
+    def _write_queued(self, partition: _Partition) -> None:
+        queue = partition.queue
+        taken = [queue.popleft() for _ in range(len(queue))]
+        try:
+            self._write_all(partition.log, taken)
+        finally:
+            for pending in taken:
+                if not pending.done:
+                    pending.failure, pending.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "not written"), True
+
+    def _write_all(self, log: Log, taken: Sequence[Pending]) -> None:
+        written: list[Pending] = []
+        for together in _batches(taken, log.config.max_message_bytes):
+            failure = self._append(log, together)
+            if failure is None:
+                written += together
+            for pending in together if failure else ():
+                pending.failure, pending.done = failure, True
+        failure = self._flush(log) if written and self._sync else None
+        for pending in written:
+            if failure is None and pending.apply is not None:
+                pending.apply()
+            pending.failure, pending.done = failure, True
+
+    def _append(self, log: Log, together: Sequence[Pending]) -> KafkaError | None:
+        now = self._clock()
+        records = [Record(timestamp=now, key=key, value=value) for each in together for key, value in each.records]
+        try:
+            if records:
+                log.append(memoryview(encode_batch(records)))
+        except KafkaError as error:
+            return _as_coordinator(error)
+        return None
+
+    def _flush(self, log: Log) -> KafkaError | None:
+        try:
+            log.flush()
+        except (KafkaError, OSError) as error:
+            return _as_coordinator(error)
+        return None
+
+    # -- load
+
+    def load(self, replay: Replay, stop: threading.Event) -> None:
+        """Read what the topic held at the start, partition by partition; to be run in a thread of its own.
+
+        `replay` gets each key that is there once, with its newest value.
+        """
+        for number, partition in sorted(self._partitions.items()):
+            if partition.state is not State.LOADING or stop.is_set():
+                continue
+            try:
+                for key, value in newest_records(partition.log, stop):
+                    replay(key, value)
+                partition.state = State.LOADING if stop.is_set() else State.ACTIVE
+            except (KafkaError, ProtocolError, OSError) as error:
+                partition.state = State.FAILED
+                LOGGER.error(
+                    "%s-%d: %s; its groups are not served. `hmb dump-log --offsets-decoder %s` shows what is in it",
+                    *(OFFSETS_TOPIC, number, error, partition.log.directory),
+                )
+
+
+def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:
+    """As many in one batch as the topic takes; what belongs together stays together, even where it is too large."""
+    together: list[Pending] = []
+    room = limit - RECORD_BATCH_OVERHEAD
+    for pending in taken:
+        if together and pending.size > room:
+            yield together
+            together, room = [], limit - RECORD_BATCH_OVERHEAD
+        together.append(pending)
+        room -= pending.size
+    if together:
+        yield together
+
+
+def _as_coordinator(error: KafkaError | OSError) -> KafkaError:
+    """What a group's member is told; NOT_COORDINATOR makes it try again, which is right where a disk may be mended."""
+    if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"too large to be written down: {error.message}")
+    LOGGER.error("%s cannot be written: %s", OFFSETS_TOPIC, error)
+    return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))

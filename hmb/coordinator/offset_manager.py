@@ -1,0 +1,127 @@
+"""Committed offsets on disk and in memory: `GroupOffsets` behind the journal.
+
+Whoever may commit is the group's business, so these calls come in two steps (see journal.py).  `begin_...` is called
+under the group's lock, right after the group has agreed: it takes a place in the journal and does no I/O.  The caller
+then gives the lock back and waits with `GroupJournal.write`.  A member that was shut out of its group while it waited
+has taken its place before, so that a commit of its successor cannot be overtaken.  What is to be deleted can only be
+known when no commit of the group is under way: deleting, which is rare, waits for the disk under the lock.
+
+What is read here is durable: memory changes when the journal says so.
+
+Source: Kafka's `OffsetMetadataManager`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from hmb.coordinator.group_records import (
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
+from hmb.coordinator.journal import GroupJournal, KeyAndValue, Pending
+from hmb.coordinator.offsets import NO_EXPIRY, Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.storage.checkpoints import TopicPartition
+
+FIRST_VERSION_OF_EXPIRY = 1  # and the only one
+
+
+class OffsetManager:
+    """The offsets of all groups.  Thread-safe."""
+
+    def __init__(self, journal: GroupJournal) -> None:
+        self._journal = journal
+        self._offsets = GroupOffsets()
+        self._lock = threading.Lock()  # guards the offsets; the last to be taken, held for a moment only
+
+    # -- under the group's lock
+
+    def begin_commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> Pending:
+        """Commit these.  Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        records = [(_key(group_id, partition), _value(committed)) for partition, committed in offsets.items()]
+        return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets))
+
+    def begin_delete(
+        self, group_id: str, partitions: Iterable[TopicPartition], also: Sequence[KeyAndValue] = ()
+    ) -> Pending:
+        """Forget these, as far as they are there; and write `also` with it.  Raises as `begin_commit` does."""
+        self._journal.settle(group_id)
+        with self._lock:
+            known = self._offsets.of_group(group_id)
+            gone = [partition for partition in dict.fromkeys(partitions) if partition in known]
+        tombstones: list[KeyAndValue] = [(_key(group_id, partition), None) for partition in gone]
+        return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
+
+    def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
+        """Those whose time has come: for `begin_delete`, without giving the group's lock back in between."""
+        self._journal.settle(group_id)
+        with self._lock:
+            return self._offsets.expired(group_id, now, retention_ms, expiry)
+
+    # -- read
+
+    def fetch(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Those of these partitions (None: all) that were committed."""
+        with self._lock:
+            known = self._offsets.of_group(group_id)
+            if partitions is None:
+                return dict(known)
+            return {partition: known[partition] for partition in partitions if partition in known}
+
+    # -- in the journal's order
+
+    def _commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        with self._lock:
+            self._offsets.commit(group_id, offsets)
+
+    def _delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
+        with self._lock:
+            self._offsets.delete(group_id, partitions)
+
+    def replay(
+        self, key: OffsetCommitKey | LegacyOffsetCommitKey, value: OffsetCommitValue | LegacyOffsetCommitValue
+    ) -> None:
+        """A record of the journal, at the start."""
+        if isinstance(value, LegacyOffsetCommitValue):
+            value = OffsetCommitValue(
+                offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
+            )
+        self._commit(key.group, {TopicPartition(key.topic, key.partition): OffsetAndMetadata.of_record(value)})
+
+    # -- a topic is deleted
+
+    def delete_topic(self, topic: str) -> None:
+        """Forget all offsets of a topic; returns once that is durable.  Raises KafkaError."""
+        with self._lock:
+            found = list(self._offsets.of_topic(topic))
+        for group_id, partitions in found:
+            self._journal.write(self.begin_delete(group_id, partitions))
+
+    def forget_all(self) -> None:
+        """The journal itself is deleted."""
+        with self._lock:
+            self._offsets = GroupOffsets()
+
+
+def _key(group_id: str, partition: TopicPartition) -> bytes:
+    return encode_key(OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition))
+
+
+def _value(committed: OffsetAndMetadata) -> bytes:
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp,
+        expire_timestamp=committed.expire_timestamp,
+        topic_id=committed.topic_id,
+    )
+    return encode_value(value, None if committed.expire_timestamp == NO_EXPIRY else FIRST_VERSION_OF_EXPIRY)

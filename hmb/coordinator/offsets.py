@@ -1,0 +1,94 @@
+"""Committed offsets: how far each group has read in each partition.
+
+A committed offset is the *next* one to be read, with whatever text the consumer wants back (metadata).  It is kept by
+group, topic and partition, and forgotten
+
+- when it is deleted (OffsetDelete), or its group is (DeleteGroups), or its topic is;
+- when it expires.  Since KIP-211 the clock starts when it could last have been used: when the group became Empty; or,
+  where a group is only a name under which offsets are kept, or is Stable and reads other topics, at the commit.  What
+  a client of the years before asked for (`retention_time_ms`) overrules that: such an offset has its own time to go.
+
+No threads and no disk here: offset_manager.py.
+
+Source: KIP-211, KIP-496; Kafka's `OffsetMetadataManager`, `OffsetExpirationConditionImpl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from hmb.coordinator.group_records import OffsetCommitValue
+from hmb.storage.checkpoints import TopicPartition
+
+NO_TOPIC_ID = UUID(int=0)
+NO_EXPIRY = -1
+
+
+class OffsetAndMetadata(NamedTuple):
+    """One committed offset.  Times in ms."""
+
+    offset: int
+    leader_epoch: int  # of the last record read, -1 where the client did not say
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int = NO_EXPIRY
+    topic_id: UUID = NO_TOPIC_ID
+
+    @classmethod
+    def of_record(cls, value: OffsetCommitValue) -> OffsetAndMetadata:
+        return cls(
+            *(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp),
+            *(value.expire_timestamp, value.topic_id),
+        )
+
+    def is_expired(self, now: int, retention_ms: int, since: int) -> bool:
+        """`since`: when it could last have been used."""
+        if self.expire_timestamp != NO_EXPIRY:
+            return now >= self.expire_timestamp
+        return now - since >= retention_ms
+
+
+class Expiry(NamedTuple):
+    """When a group's offsets expire (`ClassicGroup.expiry`, say)."""
+
+    since: Callable[[OffsetAndMetadata], int]  # ms: when one could last have been used
+    is_read: Callable[[str], bool]  # whether the group reads the topic, so that nothing of it expires
+
+
+class GroupOffsets:
+    """The offsets of all groups.  A group without any is not in it."""
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Put these in the place of older ones."""
+        self._by_group.setdefault(group_id, {}).update(offsets)
+
+    def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
+        """Forget these, as far as they are there."""
+        offsets = self._by_group.get(group_id, {})
+        for partition in partitions:
+            offsets.pop(partition, None)
+        if not offsets:
+            self._by_group.pop(group_id, None)
+
+    def of_group(self, group_id: str) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """All of a group: the table itself, which changes."""
+        return self._by_group.get(group_id, {})
+
+    def of_topic(self, topic: str) -> Iterator[tuple[str, list[TopicPartition]]]:
+        """The groups with offsets of a topic, and which."""
+        for group_id, offsets in self._by_group.items():
+            if found := [partition for partition in offsets if partition.topic == topic]:
+                yield group_id, found
+
+    def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
+        """Those of a group whose time has come."""
+        return [
+            partition
+            for partition, committed in self.of_group(group_id).items()
+            if not expiry.is_read(partition.topic) and committed.is_expired(now, retention_ms, expiry.since(committed))
+        ]
