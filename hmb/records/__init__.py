@@ -9,14 +9,14 @@ Read in this order:
 - `message`      messages v0 and v1, plain and wrappers: the formats of 2012 to 2017
 - `message_set`  encoding them, and the broker's assignment of offsets
 - `reading`      from bytes to batches to records, formats mixed
-- `convert`      new records for old clients
+- `convert`      new records for old clients, and the other way
 - `control`      transaction markers
 """
 
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch, encode_batch
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 from hmb.records.control import ControlType, EndTransactionMarker, control_type, decode_marker, encode_marker
-from hmb.records.convert import down_convert
+from hmb.records.convert import down_convert, up_convert
 from hmb.records.crc import crc32, crc32c
 from hmb.records.message import Message
 from hmb.records.message_set import AssignedMessages, assign_offsets, encode_message_set
@@ -52,4 +52,5 @@ __all__ = [
     "iter_batches",
     "parse_batch",
     "read_records",
+    "up_convert",
 ]

@@ -173,6 +173,12 @@ class RecordBatch(NamedTuple):
         after_crc = _AFTER_CRC.pack(attributes, self.last_offset_delta, *times, *self[9:12], count)
         return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
 
+    def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> "RecordBatch":
+        """The same batch compressed in another way; its records are decompressed to `limit` bytes at most."""
+        after_crc = _AFTER_CRC.pack((self.attributes & ~CODEC_MASK) | codec, *self[6:13])
+        content = compress(codec, self.uncompressed(limit), level=level)
+        return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
+
 
 def encode_batch(
     records: Sequence[Record],
@@ -202,6 +208,14 @@ def encode_batch(
     producer = (producer_id, producer_epoch, base_sequence)
     after_crc = _AFTER_CRC.pack(attributes, last_offset_delta, base_timestamp, max_timestamp, *producer, len(records))
     return _assemble(base_offset, leader_epoch, after_crc, content)
+
+
+def wrap_records(
+    content: bytes, count: int, base_timestamp: int, max_timestamp: int, codec: Codec, level: int | None = None
+) -> bytes:
+    """The batch of a producer without an id around records that are encoded already, at offsets 0, 1, 2 ..."""
+    after_crc = _AFTER_CRC.pack(codec, count - 1, base_timestamp, max_timestamp, -1, -1, -1, count)
+    return _assemble(0, -1, after_crc, compress(codec, content, level=level))
 
 
 def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes) -> bytes:

@@ -1,20 +1,26 @@
-"""Down-conversion: new records for clients that only know old formats.
+"""Conversion between formats: new records for old clients, old clients' records as a new batch.
 
-A fetch below version 4 cannot take record batches, one below version 2 no timestamps.  What is stored in a newer
-format is then written anew as plain messages, uncompressed; what is old enough is passed on as it came.  What gets
-lost: headers, producer ids, and with v0 the timestamps.  Offsets stay.  Control batches are left out: old clients
-would take them for records.  (Aborted records stay; old clients read uncommitted.)
+*Down-conversion.*  A fetch below version 4 cannot take record batches, one below version 2 no timestamps.  What is
+stored in a newer format is then written anew as plain messages, uncompressed; what is old enough is passed on as it
+came.  What gets lost: headers, producer ids, and with v0 the timestamps.  Offsets stay.  Control batches are left out:
+old clients would take them for records.  (Aborted records stay; old clients read uncommitted.)
 
 It costs a broker what it otherwise never does: opening every batch.  And it undoes compression, so a few kilobytes may
 become gigabytes: the answer ends where its bytes are used up, in the middle of a batch if need be, and the client's
 next fetch goes on from there.  Kafka 4 has dropped it together with the old clients (KIP-896).
+
+*Up-conversion.*  Where a topic has a codec of its own, messages that came in another one become a record batch, as they
+do in Kafka 3 (which converts all messages).  Nothing gets lost; a key of a wrapper had no meaning.
 """
 
 from collections.abc import Iterator
 
-from hmb.records.compression import DEFAULT_LIMIT
-from hmb.records.message_set import encode_record
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import RecordBatch, wrap_records
+from hmb.records.compression import DEFAULT_LIMIT, Codec
+from hmb.records.message_set import AssignedMessages, encode_record
 from hmb.records.reading import Batch, Buffer, iter_batches
+from hmb.records.record import MAX_INT64, Record, encode_records
 
 
 def down_convert(data: Buffer, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -44,3 +50,25 @@ def _converted(batch: Batch, magic: int, start_offset: int, limit: int) -> Itera
             if record.offset >= start_offset:
                 message = encode_record(record, record.offset, magic)
                 yield message, len(message) + sum(len(name) + len(value or b"") + 2 for name, value in record.headers)
+
+
+def up_convert(
+    messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
+) -> RecordBatch:
+    """All the messages as one batch, which gets its offsets when it is appended."""
+    base_timestamp = next(_records(messages, limit)).timestamp
+    content = encode_records(_near(base_timestamp, _records(messages, limit)), None, base_timestamp)
+    batch = wrap_records(content, messages.count, base_timestamp, messages.max_timestamp, codec, level)
+    return RecordBatch.parse(batch)
+
+
+def _records(messages: AssignedMessages, limit: int) -> Iterator[Record]:
+    return (record for message in iter_batches(messages.data) for record in message.records(limit))
+
+
+def _near(base_timestamp: int, records: Iterator[Record]) -> Iterator[Record]:
+    """The records, as long as a batch can tell how far their timestamps are from the first one's."""
+    for record in records:
+        if abs(record.timestamp - base_timestamp) > MAX_INT64:
+            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
+        yield record

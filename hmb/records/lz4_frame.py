@@ -33,6 +33,7 @@ import cramjam
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 END_MARK = bytes(4)
 BLOCK_SIZE = 1 << 16  # what Kafka's clients write
+DEFAULT_LEVEL = 9  # of Kafka's clients; it stands for the fast compressor, every other level for the thorough one
 MAX_RATIO = 255  # a byte of a block lengthens a match by 255 bytes at most
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
@@ -54,20 +55,33 @@ class Frame(NamedTuple):
     descriptor_end: int  # where HC stands; the blocks follow it
 
 
-def compress(data: bytes | bytearray | memoryview, *, broken_checksum: bool = False) -> bytes:
+def compress(
+    data: bytes | bytearray | memoryview, *, broken_checksum: bool = False, level: int = DEFAULT_LEVEL
+) -> bytes:
     """One frame of independent 64 KB blocks; `broken_checksum` as clients before 0.10 wrote it (message sets v0)."""
     checksum = header_checksum(FRAME_MAGIC + _DESCRIPTOR if broken_checksum else _DESCRIPTOR)
     parts: list[bytes | memoryview] = [FRAME_MAGIC, _DESCRIPTOR, bytes([checksum])]
     view = memoryview(data)
     for start in range(0, len(view), BLOCK_SIZE):
         block = view[start : start + BLOCK_SIZE]
-        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        packed = _compress_block(block, level)
         if len(packed) < len(block):
             parts += [_UINT32.pack(len(packed)), packed]
         else:
             parts += [_UINT32.pack(len(block) | _STORED), block]
     parts.append(END_MARK)
     return b"".join(parts)
+
+
+def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
+    """cramjam's blocks know the fast compressor only; for the other one a block is taken out of a frame."""
+    if level == DEFAULT_LEVEL:
+        return bytes(cramjam.lz4.compress_block(block, store_size=False))
+    encoder = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    encoder.compress(bytes(block))
+    frame = memoryview(bytes(encoder.finish()))
+    ((_, packed),) = _blocks(frame, _parse_header(frame))  # stored, it is no smaller than the block
+    return packed
 
 
 def decompressed_bound(data: memoryview) -> int:

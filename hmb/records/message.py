@@ -40,7 +40,7 @@ KEY_START = (18, 26)
 
 _HEADER = Struct(">qiIbb")
 _BODY = (Struct(">bb"), Struct(">bbq"))  # by magic: what follows the CRC, up to the key
-_OFFSET_SIZE_CRC = Struct(">qiI")
+_OFFSET_SIZE, _OFFSET_SIZE_CRC = Struct(">qi"), Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 _CRC_END = 16
 
@@ -145,10 +145,10 @@ class Message(_Header):
         if self.codec is Codec.NONE:
             yield self._record(self.offset)
             return
-        inner = list(self.inner_messages(limit))
-        shift = self.offset - inner[-1].offset if self.magic == 1 else 0
+        data = memoryview(self.decompressed(limit))
+        shift = self.offset - _last_offset(data) if self.magic == 1 else 0
         log_append_time = self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
-        for message in inner:
+        for message in self._inner_messages(data):
             if abs(message.offset + shift) > MAX_INT64:
                 raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
             record = message._record(message.offset + shift)
@@ -158,7 +158,9 @@ class Message(_Header):
 
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator["Message"]:
         """What a wrapper holds: at least one message, of the same magic, none compressed again."""
-        data = memoryview(self.decompressed(limit))
+        return self._inner_messages(memoryview(self.decompressed(limit)))
+
+    def _inner_messages(self, data: memoryview) -> Iterator["Message"]:
         position = 0
         while position < len(data):
             message = Message.parse(data, position)
@@ -206,6 +208,19 @@ def encode_message(
         )
     )
     return _OFFSET_SIZE_CRC.pack(offset, len(body) + 4, crc32(body)) + body
+
+
+def _last_offset(messages: memoryview) -> int:
+    """Of the last message, found by sizes only: there may be millions, each of which would be an object."""
+    offset = position = 0
+    while position < len(messages):
+        if len(messages) - position < LOG_OVERHEAD:
+            raise _corrupt(f"{len(messages) - position} bytes are too few for a message")
+        offset, size = _OFFSET_SIZE.unpack_from(messages, position)
+        if size < 0:
+            raise _corrupt(f"a message claims {size} bytes")
+        position += LOG_OVERHEAD + size
+    return int(offset)
 
 
 def _corrupt(why: str) -> KafkaError:

@@ -7,6 +7,9 @@ wrapper has a whole set inside (see `message` for the layouts).  `assign_offsets
 - a v1 wrapper: opened to check it, but passed on as it came if its messages count 0, 1, 2 ..., as clients since 0.10
   send them.  Only the wrapper's offset changes, and it stands in front of the CRC;
 - a v0 wrapper: absolute offsets inside, hence decompressed, patched and compressed again.
+
+All that takes its time, and only who holds the log's lock knows the next offset.  So a broker assigns the offsets that
+it expects, takes the lock, and if somebody was faster moves them on (`move_to`): one number a message.
 """
 
 from collections.abc import Sequence
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT
+from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
 from hmb.records.crc import crc32
 from hmb.records.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message
@@ -23,6 +26,7 @@ from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 # By magic: message size, CRC, magic, attributes, timestamp (of magic 0 an empty field in its place), key length.
 _SIZE_TO_KEY = (Struct(">iIbb0si"), Struct(">iIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
+_OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 # By magic: with one of these bits a message is not just a record, but a wrapper or a mistake.
@@ -38,6 +42,24 @@ class AssignedMessages:
     max_timestamp: int  # -1 for messages v0
     offset_of_max_timestamp: int  # of the first top-level message that has it
     count: int  # of records, those inside of wrappers included
+    is_movable: bool = True  # False: with v0 wrappers, which have offsets inside
+
+    def move_to(self, first_offset: int) -> bool:
+        """Give the messages the offsets from `first_offset` on; False, and nothing is done, if they are not movable.
+
+        Offsets stand in front of the CRCs, so nothing else changes.
+        """
+        shift = first_offset + self.count - 1 - self.last_offset
+        if shift and not self.is_movable:
+            return False
+        position, end = 0, len(self.data) if shift else 0
+        while position < end:
+            offset, size = _OFFSET_SIZE.unpack_from(self.data, position)
+            _INT64.pack_into(self.data, position, offset + shift)
+            position += LOG_OVERHEAD + size
+        self.last_offset += shift
+        self.offset_of_max_timestamp += shift
+        return True
 
 
 def encode_message_set(
@@ -79,7 +101,7 @@ def assign_offsets(
 
     With `log_append_time` all messages v1 get that time (v0 has none).  CORRUPT_MESSAGE for a wrong size or CRC,
     INVALID_RECORD for messages that no producer may send, MESSAGE_TOO_LARGE where all wrappers together decompress to
-    more than `limit`: the log waits meanwhile, and a set may have thousands of wrappers.
+    more than `limit`: a set may have thousands of wrappers.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise _corrupt(f"{len(data)} bytes are too few for a message")
@@ -157,6 +179,7 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: bytes) 
     inner = AssignedMessages(bytearray(content), first_inside - 1, NO_TIMESTAMP, 0, 0)
     if _assign_plain(inner, 0, magic) < len(content):
         raise _invalid("a compressed message inside a compressed message")
+    result.is_movable &= magic == 1
     result.count += inner.count
     result.last_offset += inner.count
     if inner.max_timestamp > result.max_timestamp:

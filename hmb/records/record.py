@@ -53,7 +53,7 @@ class Record:
 
 def encode_records(records: Iterable[Record], base_offset: int | None, base_timestamp: int) -> bytes:
     """The records of a batch, uncompressed; offset deltas 0, 1, 2 ... if no base offset is given."""
-    parts: list[bytes] = []
+    encoded = bytearray()
     for index, record in enumerate(records):
         key, value = record.key, record.value
         body = b"".join(
@@ -66,8 +66,9 @@ def encode_records(records: Iterable[Record], base_offset: int | None, base_time
                 _encode_headers(record.headers) if record.headers else b"\x00",
             )
         )
-        parts += (VARINTS[len(body)], body)
-    return b"".join(parts)
+        encoded += VARINTS[len(body)]
+        encoded += body
+    return bytes(encoded)
 
 
 def _encode_headers(headers: tuple[Header, ...]) -> bytes:

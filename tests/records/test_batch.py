@@ -105,6 +105,26 @@ def test_log_append_time(records: list[Record], codec: Codec) -> None:
     assert encode_batch(records, codec=codec, log_append_time=77)[61:] == batch.view[61:]
 
 
+@given(records=record_lists(), before=st.sampled_from(Codec), after=st.sampled_from(Codec))
+def test_another_codec_changes_nothing_else(records: list[Record], before: Codec, after: Codec) -> None:
+    ids = {"producer_id": 9, "producer_epoch": 3, "base_sequence": 70, "transactional": True}
+    sent = RecordBatch.parse(encode_batch(records, codec=before, keep_offsets=True, leader_epoch=4, **ids))
+    changed = sent.with_codec(after)
+    changed.check()
+    assert changed.codec is after
+    assert list(changed.records()) == list(sent.records()) == records
+    free = {"batch_length": 0, "crc": 0, "attributes": 0, "view": memoryview(b"")}
+    assert changed._replace(**free) == sent._replace(**free)
+    assert changed.attributes & ~7 == sent.attributes & ~7
+
+
+def test_a_bomb_is_not_compressed_again() -> None:
+    bomb = RecordBatch.parse(encode_batch([Record(value=bytes(1 << 20))], codec=Codec.ZSTD))
+    with pytest.raises(KafkaError) as refused:
+        bomb.with_codec(Codec.GZIP, limit=1 << 19)
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
 def test_sequence_numbers_wrap_around() -> None:
     data = encode_batch(SMALL, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2)
     assert RecordBatch.parse(data).last_sequence == 0

@@ -25,6 +25,23 @@ def test_round_trip(codec: Codec, magic: int, data: bytes, times: int) -> None:
     assert decompress(codec, compress(codec, data, magic), magic=magic, limit=len(data)) == data
 
 
+@pytest.mark.parametrize(("codec", "levels"), [(Codec.GZIP, (1, 9)), (Codec.LZ4, (1, 17)), (Codec.ZSTD, (-131072, 19))])
+def test_a_higher_level_is_smaller(codec: Codec, levels: tuple[int, int]) -> None:
+    data = b"".join(b'{"id": %d, "user": "user %d"}' % (n, n * n % 1001) for n in range(6_000))
+    fast, small = (compress(codec, data, level=level) for level in levels)
+    assert len(small) < 0.9 * len(fast)
+    assert decompress(codec, fast) == decompress(codec, small) == data
+
+
+@pytest.mark.parametrize("level", [1, 3, 12, 17])
+@given(data=st.binary(max_size=100), times=st.sampled_from([0, 1, 2_000]))
+def test_lz4_levels_change_no_frame(level: int, data: bytes, times: int) -> None:
+    data *= times
+    packed = lz4_frame.compress(data, level=level)
+    assert packed[:7] == bytes.fromhex("04224d18 60 40 82")  # independent blocks, which Java's reader asks for
+    assert decompress(Codec.LZ4, packed, limit=len(data)) == data
+
+
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_the_limit_is_exact(codec: Codec) -> None:
     packed = compress(codec, bytes(100_000))

@@ -1,10 +1,10 @@
-"""New records for old clients; transaction markers."""
+"""New records for old clients, and old clients' records as a batch; transaction markers."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import (
     Codec,
     ControlType,
@@ -12,6 +12,7 @@ from hmb.records import (
     Record,
     RecordBatch,
     TimestampType,
+    assign_offsets,
     control_type,
     decode_marker,
     down_convert,
@@ -20,6 +21,7 @@ from hmb.records import (
     encode_message_set,
     iter_batches,
     read_records,
+    up_convert,
 )
 from tests.records.record_strategies import record_lists
 
@@ -36,6 +38,30 @@ def test_batches_become_plain_messages_at_their_offsets(magic: int, records: lis
     ]
     if magic:
         assert [r.timestamp for r in read_records(converted)] == [r.timestamp for r in records]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("inside", [Codec.NONE, Codec.GZIP])
+@given(records=record_lists(), codec=st.sampled_from(Codec))
+def test_messages_become_one_batch(magic: int, inside: Codec, records: list[Record], codec: Codec) -> None:
+    data = encode_message_set(records, magic) + encode_message_set(records, magic, inside)
+    batch = up_convert(assign_offsets(data, 0), codec)
+    batch.check()
+    batch.validate()
+    assert batch.codec is codec
+    timestamps = [record.timestamp if magic else -1 for record in records * 2]
+    assert (batch.base_timestamp, batch.max_timestamp) == (timestamps[0], max(timestamps))
+    assert [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in batch.records()] == [
+        (offset, timestamp, r.key, r.value, ())
+        for offset, (timestamp, r) in enumerate(zip(timestamps, records * 2, strict=True))
+    ]
+
+
+def test_timestamps_that_no_batch_can_tell_are_refused() -> None:
+    data = encode_message_set([Record(timestamp=-(2**62)), Record(timestamp=2**63 - 1)], 1)
+    with pytest.raises(KafkaError) as refused:
+        up_convert(assign_offsets(data, 0), Codec.GZIP)
+    assert refused.value.code is ErrorCode.INVALID_TIMESTAMP
 
 
 def test_the_broker_s_time_stays_the_broker_s() -> None:

@@ -1,5 +1,7 @@
 """Message sets v0 and v1: plain and compressed, and the offsets that the broker gives them."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,23 @@ def test_assigned_offsets_follow_on(magic: int, codec: Codec, records: list[Reco
 
 @both_magics
 @old_codecs
+@given(records=record_lists(), expected=st.integers(0, 2**40), first=st.integers(0, 2**40))
+def test_messages_moved_are_as_if_assigned_there(
+    magic: int, codec: Codec, records: list[Record], expected: int, first: int
+) -> None:
+    data = encode_message_set(SMALL, magic) + encode_message_set(records, magic, codec)
+    assigned, there = assign_offsets(data, expected), assign_offsets(data, first)
+    if expected != first and magic == 0 and codec is not Codec.NONE:
+        before = bytes(assigned.data)
+        assert not assigned.move_to(first)  # offsets stand inside the wrapper
+        assert assigned.data == before
+    else:
+        assert assigned.move_to(first)
+        assert assigned == there
+
+
+@both_magics
+@old_codecs
 def test_log_append_time(magic: int, codec: Codec) -> None:
     data = encode_message_set(SMALL, magic, codec)
     assigned = assign_offsets(data + data, 10, log_append_time=5000)
@@ -155,6 +174,19 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
     assert assign_offsets(wrapper * 3, 0, limit=limit).count == 3
     if codec is not Codec.NONE:
         assert refuse(wrapper * 4, limit=limit) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_wrapper_of_a_million_messages_is_read_one_by_one() -> None:
+    """Each was an object, all at once: a wrapper of a few kilobytes took a gigabyte."""
+    inside = encode_message(0, 1, 0, 5, None, None) * 200_000
+    wrapper = parse_batch(encode_message(0, 1, Codec.GZIP, 5, None, compress(Codec.GZIP, inside)))
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in wrapper.records()) == 200_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(inside)
 
 
 def test_a_v1_message_may_not_claim_log_append_time() -> None:
