@@ -46,7 +46,7 @@ def command(
 
     Prints its address on standard output once it accepts connections.
     """
-    from hmb.broker.config import ConfigError
+    from hmb.broker.config_keys import ConfigError
 
     if host == "":
         raise click.BadParameter("it is empty; 0.0.0.0 stands for all addresses", param_hint="--host")
@@ -67,7 +67,7 @@ def command(
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
     """Settings from all places, and where each of them comes from, as the user wrote it there."""
-    from hmb.broker.config import VARIABLES, environment_properties, unknown_names, unknown_variables
+    from hmb.broker.config_names import VARIABLES, environment_properties, unknown_names, unknown_variables
     from hmb.storage.properties import PropertiesError, read_properties
 
     try:

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config import ALIASES, BrokerConfig, ConfigError
+from hmb.broker.config import ALIASES, BrokerConfig
+from hmb.broker.config_keys import ConfigError
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper

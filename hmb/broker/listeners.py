@@ -17,7 +17,8 @@ import re
 import socket
 from dataclasses import dataclass
 
-from hmb.broker.config import BrokerConfig, ConfigError
+from hmb.broker.config import BrokerConfig
+from hmb.broker.config_keys import ConfigError
 
 LOGGER = logging.getLogger(__name__)
 LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)

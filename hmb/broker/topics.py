@@ -13,7 +13,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hmb.broker.config import BrokerConfig, ConfigError, log_config
+from hmb.broker.config import BrokerConfig, log_config
+from hmb.broker.config_keys import ConfigError
 from hmb.broker.topic_store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name

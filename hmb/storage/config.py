@@ -6,17 +6,27 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from hmb.records import DEFAULT_LIMIT, Codec
+from hmb.records.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
+
 MIB = 1024 * 1024
-DAY_MS = 24 * 60 * 60 * 1000
+HOUR_MS = 60 * 60 * 1000
+DAY_MS = 24 * HOUR_MS
 NEVER = 2**63 - 1
 INT_MAX = 2**31 - 1
-POLICIES = ("delete", "compact", "compact,delete", "delete,compact")
+POLICIES = ("delete", "compact")
 
 
 def _key(
-    default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, choices: tuple[str, ...] = ()
+    default: object,
+    doc: str,
+    minimum: float = -math.inf,
+    maximum: float = NEVER,
+    choices: tuple[str, ...] = (),
+    is_list: bool = False,
 ) -> Any:
-    return field(default=default, metadata={"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices})
+    metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices, "is_list": is_list}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +36,19 @@ class LogConfig:
     # fmt: off
     segment_bytes: int          = _key(1024 * MIB, "start a new segment when this one would grow larger", 14, INT_MAX)
     segment_ms: int             = _key(7 * DAY_MS, "start a new segment when its first record is older", minimum=1)
+    segment_jitter_ms: int      = _key(0, "do so earlier by up to this, by chance: not all segments at once", minimum=0)
     segment_index_bytes: int    = _key(10 * MIB, "start a new segment when an index would grow larger", 24, INT_MAX)
+    preallocate: bool           = _key(False, "give a segment's file its whole size at once")
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT_MAX)
     max_message_bytes: int      = _key(MIB + 12, "largest batch that is taken", 0, INT_MAX)
+    compression_type: str       = _key("producer", "the codec that batches are kept in", choices=("producer", *CODECS))
+    compression_gzip_level: int = _key(-1, "of its gzip", choices=("-1", *map(str, range(1, 10))))
+    compression_lz4_level: int  = _key(LZ4_LEVEL, "of its lz4", 1, 17)
+    compression_zstd_level: int = _key(3, "of its zstd", -131_072, 22)
     message_timestamp_type: str = _key("CreateTime", "whose clock", choices=("CreateTime", "LogAppendTime"))
-    cleanup_policy: str         = _key("delete", "how old records go", choices=POLICIES)
+    message_timestamp_before_max_ms: int = _key(NEVER, "refuse records that are older", minimum=0)
+    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records that lie further in the future", minimum=0)
+    cleanup_policy: str         = _key("delete", "how old records go", choices=POLICIES, is_list=True)
     delete_retention_ms: int    = _key(DAY_MS, "keep tombstones in a compacted log for", minimum=0)
     min_compaction_lag_ms: int  = _key(0, "do not compact records that are younger", minimum=0)
     max_compaction_lag_ms: int  = _key(NEVER, "compact records at the latest after", minimum=1)
@@ -40,7 +58,30 @@ class LogConfig:
     file_delete_delay_ms: int   = _key(60_000, "remove a deleted segment's files after", minimum=0)
     flush_messages: int         = _key(NEVER, "sync after so many records, whatever the producers want", minimum=1)
     flush_ms: int               = _key(NEVER, "sync after so much time", minimum=0)
+    max_decompressed: int       = DEFAULT_LIMIT  # of a batch, in bytes: the broker's limit, not a topic's to set
     # fmt: on
+
+    @property
+    def codec(self) -> Codec | None:
+        """The codec that batches are kept in; None: the producer's."""
+        return CODECS.get(self.compression_type)
+
+    @property
+    def level(self) -> int | None:
+        """Of compression in that codec; None where it has no levels."""
+        match self.codec:
+            case Codec.GZIP:
+                return self.compression_gzip_level
+            case Codec.LZ4:
+                return self.compression_lz4_level
+            case Codec.ZSTD:
+                return self.compression_zstd_level
+        return None
+
+    @property
+    def max_segment_ms(self) -> int:
+        """When a segment is started anew: in a compacted log also to let the last one be compacted in time."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
 
     @property
     def compacts(self) -> bool:

@@ -3,7 +3,9 @@
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config import BrokerConfig, ConfigError, environment_properties, unknown_names, unknown_variables
+from hmb.broker.config import BrokerConfig
+from hmb.broker.config_keys import ConfigError
+from hmb.broker.config_names import environment_properties, unknown_names, unknown_variables
 from hmb.broker.listeners import BindError, parse_listeners
 
 HOUR = 60 * 60 * 1000

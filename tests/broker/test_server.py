@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config import ConfigError
+from hmb.broker.config_keys import ConfigError
 from hmb.broker.connection import has_left
 from hmb.broker.context import Stop
 from hmb.broker.housekeeping import Housekeeper

@@ -84,7 +84,7 @@ def _configs(topic: Topic, context: RequestContext) -> list[Answer.CreatableTopi
     return [
         Answer.CreatableTopicConfigs(
             name=name,
-            value=str(getattr(settings, key.name)),
+            value=key.text(getattr(settings, key.field) if key.field else topic.configs.get(name, key.default)),
             config_source=SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
         )
         for name, key in TOPIC_KEYS.items()

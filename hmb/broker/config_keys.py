@@ -1,0 +1,134 @@
+"""What a setting is: its name, its type, its default, what it may be, and what it is for.
+
+A setting is declared once, either as a field of `LogConfig` or `BrokerConfig`, where the code that heeds it finds it,
+or in config_no_effect.py, if this broker has no use for it and yet must take it, because clients and tools set it.
+From there come the parsing of `server.properties` and of a topic's settings, what DescribeConfigs tells of them, and
+what may be altered while the broker runs.
+
+A number's type is not written down: Kafka has ints and longs, and a setting that goes no further than 2^31-1 is an int.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from hmb.storage.config import INT_MAX
+
+
+class ConfigType(IntEnum):
+    """As DescribeConfigs says it."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+class ConfigError(Exception):
+    """A value that a setting cannot take; says which (none: it has no name), and what it can take."""
+
+    def __init__(self, problem: str, name: str = "", value: str = "") -> None:
+        super().__init__(problem, name, value)
+        self.problem, self.name, self.value = problem, name, value
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}: {self.problem}" if self.name else self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One setting."""
+
+    name: str
+    type: ConfigType
+    default: Any  # None: it has no value unless somebody sets one
+    doc: str
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    choices: tuple[str, ...] = ()  # of a list: for each of its items
+    dynamic: bool = False  # of a broker: it may be altered while the broker runs
+    field: str = ""  # of LogConfig or BrokerConfig; none: nobody heeds it
+
+    @classmethod
+    def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
+        """The setting that a field of `LogConfig` or `BrokerConfig` declares."""
+        told = {key: value for key, value in field.metadata.items() if key not in ("name", "is_list")}
+        type = _number_type(told["maximum"]) if field.type == "int" else TYPES[str(field.type)]
+        if field.metadata.get("is_list"):
+            type = ConfigType.LIST
+        return cls(name=name, type=type, default=field.default, field=field.name, **told)
+
+    def parse(self, text: str, name: str = "") -> float | str | bool:
+        """The value from its text; `name` is that under which it was given.  Raises ConfigError."""
+        name = name or self.name
+        if self.type is ConfigType.BOOLEAN:
+            if text.strip().lower() not in ("true", "false"):
+                raise ConfigError("must be true or false", name, text)
+            return text.strip().lower() == "true"
+        if self.type is ConfigType.LIST:
+            return self._parse_list(text, name)
+        if self.type is not ConfigType.STRING:
+            return self._parse_number(text, name)
+        if self.choices and text not in self.choices:
+            raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
+        return text
+
+    def _parse_number(self, text: str, name: str) -> float:
+        is_whole = self.type is not ConfigType.DOUBLE
+        try:
+            value = int(text) if is_whole else float(text)
+        except ValueError:
+            raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
+        if value > self.maximum:
+            raise ConfigError(f"must be at most {self.maximum}", name, text)
+        if not value >= self.minimum:  # nor is NaN
+            raise ConfigError(f"must be at least {self.minimum}", name, text)
+        return value
+
+    def _parse_list(self, text: str, name: str) -> str:
+        items = split_list(text)
+        if wrong := [item for item in items if self.choices and item not in self.choices]:
+            raise ConfigError(f"must be one of {', '.join(self.choices)}, not {wrong[0]!r}", name, text)
+        if "" in items:
+            raise ConfigError("an item of the list is empty", name, text)
+        return ",".join(items)
+
+    def text(self, value: object) -> str | None:
+        """A value's text, as Java writes it."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float):
+            return repr(value).replace("e+", "E").replace("e-", "E-")
+        return None if value is None else str(value)
+
+    @property
+    def default_text(self) -> str | None:
+        return self.text(self.default)
+
+
+TYPES = {"bool": ConfigType.BOOLEAN, "float": ConfigType.DOUBLE, "str": ConfigType.STRING}
+
+
+def _number_type(maximum: float) -> ConfigType:
+    return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
+
+
+def split_list(text: str) -> list[str]:
+    """The items of a list, each once; an empty text is an empty list."""
+    return list(dict.fromkeys(item.strip() for item in text.split(","))) if text.strip() else []
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """For a message about an unknown name: what may have been meant."""
+    matches = difflib.get_close_matches(name, list(known), 1, cutoff)
+    return f", did you mean {matches[0]!r}?" if matches else ""
