@@ -68,7 +68,8 @@ class ClassicGroup(ClassicRebalance):
     def resume(self, now: int) -> None:
         """All is restored: its members have a session's time to be heard of."""
         for member in self.members:
-            member.deadline = now + member.session_timeout
+            if member.deadline is None:
+                member.deadline = now + member.session_timeout
         if len(self.members) > self._settings.max_size:
             self._prepare(f"it has {len(self.members)} members, more than it may have now", now)
 

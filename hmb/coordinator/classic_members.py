@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call:
     """A request that may be answered later: the group keeps it, and gives it back with its answer."""
 
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """One member.  Times in ms; it has until `deadline` to be heard of."""
+    """One member.  Times in ms; it has until `deadline` to be heard of, if its session has begun already."""
 
     member_id: str
     group_instance_id: str | None
@@ -40,7 +40,7 @@ class ClassicMember:
     rebalance_timeout: int
     protocols: Sequence[tuple[str, bytes]]  # with their metadata, the preferred one first
     assignment: bytes = b""
-    deadline: int = 0
+    deadline: int | None = None
     joining: Call | None = None  # its JoinGroup that waits
     syncing: Call | None = None  # its SyncGroup that waits
     is_new: bool = False  # it has not been told yet that it is a member

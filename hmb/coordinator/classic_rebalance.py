@@ -45,13 +45,12 @@ class GroupSettings:
     max_size: int = 2**31 - 1
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Write:
     """A value of the group's record, to be written; the next step is `then(error, now)`."""
 
     value: bytes
     then: Callable[[KafkaError | None, int], None] = lambda error, now: None
-    error: KafkaError | None = None
 
 
 class ClassicRebalance:
@@ -245,6 +244,9 @@ class ClassicRebalance:
         """The broker stops: nobody waits any longer, and nothing changes from now on."""
         for member in self.members:
             self._dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
+        self.members = ClassicMembers()
+        self.pending.clear()
+        self._join_deadline = self._sync_deadline = None
         self._move(GroupState.DEAD)
 
     # -- time

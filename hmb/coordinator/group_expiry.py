@@ -1,0 +1,70 @@
+"""When the offsets of a classic group expire: what it still reads is kept, the rest has its time.
+
+Since KIP-211 the retention of an offset begins when its group became Empty.  In a Stable group of consumers offsets
+expire too, each some time after its commit, where nobody reads the topic any more; for that the coordinator has a look
+into the members' metadata, which is otherwise the leader's business.  It is a `ConsumerProtocolSubscription`, and this
+much of it is the same in all its versions::
+
+    int16 version   int32 count of topics   each: int16 length, the name   ...
+
+Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSubscribedTopics`.
+"""
+
+from __future__ import annotations
+
+from hmb.coordinator.classic_group import ClassicGroup
+from hmb.coordinator.offsets import Expiry, OffsetAndMetadata
+from hmb.coordinator.states import GroupState
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.primitives import INT16, INT32, array, string
+
+CONSUMER = "consumer"  # the protocol type of consumers
+TOPICS = array(INT32, string(INT16, nullable=False), nullable=False)
+
+
+def subscribed_topics(subscription: bytes) -> list[str]:
+    """The topics that a consumer reads, by its metadata.  Raises ProtocolError."""
+    data = memoryview(subscription)
+    _, position = INT16.decode(data, 0)
+    topics, _ = TOPICS.decode(data, position)
+    return list(topics)
+
+
+def topics_of(group: ClassicGroup) -> set[str] | None:
+    """The topics that a group of consumers reads; None where that cannot be known (yet)."""
+    if not group.members:
+        return set()
+    topics: set[str] = set()
+    try:
+        for member in group.members:
+            if group.protocol is None or not member.speaks(group.protocol):
+                return None
+            topics.update(subscribed_topics(member.metadata(group.protocol)))
+    except ProtocolError:
+        return None
+    return topics
+
+
+def is_subscribed(group: ClassicGroup, topic: str) -> bool:
+    """Whether a consumer of the group reads the topic, or might."""
+    if group.protocol_type != CONSUMER:
+        return False
+    topics = topics_of(group)
+    return topics is None or topic in topics
+
+
+def expiry(group: ClassicGroup) -> Expiry | None:
+    """When its offsets expire; None: not as long as it is as it is."""
+    if group.protocol_type is None:  # no members ever: a name under which a client keeps offsets
+        return Expiry(_commit_time, lambda topic: False)
+    if group.state is GroupState.EMPTY:
+        since = group.state_timestamp
+        return Expiry(_commit_time if since == -1 else lambda offset: since, lambda topic: False)
+    topics = topics_of(group) if group.protocol_type == CONSUMER else None
+    if group.state is GroupState.STABLE and topics is not None:
+        return Expiry(_commit_time, topics.__contains__)
+    return None
+
+
+def _commit_time(offset: OffsetAndMetadata) -> int:
+    return offset.commit_timestamp

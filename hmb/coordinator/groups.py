@@ -1,0 +1,215 @@
+"""The group coordinator: the table of groups, for the threads of many connections.
+
+What a group does is told in classic_group.py, how threads share one in shared_group.py.  Here groups are found, made,
+listed and deleted, and restored at start: the journal gives back its records, and who asks for a group before that is
+done is told COORDINATOR_LOAD_IN_PROGRESS.
+
+A group exists as soon as somebody joins it without a member id, or commits offsets to it, and until it is deleted or
+its last offset expires.
+
+Source: Kafka's `GroupCoordinatorService`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+
+from hmb.coordinator.classic_group import ClassicGroup, DescribedGroup, MemberIdentity
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, Key, Value, encode_key
+from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
+from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.offset_manager import OffsetManager
+from hmb.coordinator.shared_group import SharedGroup, WaitingCall
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from hmb.protocol.messages.list_groups import ListGroupsResponse
+from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.storage.log import now_ms
+
+CLASSIC = "classic"  # a group's type
+ListedGroup = ListGroupsResponse.ListedGroup
+
+
+class GroupCoordinator:
+    """All groups of this broker.  Thread-safe."""
+
+    def __init__(
+        self,
+        journal: GroupJournal,
+        settings: GroupSettings,
+        *,
+        wall_clock: Callable[[], int] = now_ms,
+        clock: Callable[[], int] = monotonic_ms,
+    ) -> None:
+        self._journal = journal
+        self._offsets = OffsetManager(journal)
+        self._settings = settings
+        self._wall_clock = wall_clock
+        self._clock = clock
+        self._timer = GroupTimer(clock)
+        self._lock = threading.Lock()  # guards the table and `_stopping`; a group's lock is never taken under it
+        self._groups: dict[str, SharedGroup] = {}
+        self._stopping = False
+        self._loaded = threading.Event()
+        self._loader = threading.Thread(target=self._load, name="group-loader", daemon=True)
+        self._stop_loading = threading.Event()
+
+    # -- start and stop
+
+    def start(self) -> None:
+        """Load the groups, in a thread; until then they are not served."""
+        self._timer.start()
+        self._loader.start()
+
+    def stop(self, deadline: float) -> None:
+        """Answer all who wait, with NOT_COORDINATOR: they look for the coordinator until it is there again."""
+        self._stop_loading.set()
+        with self._lock:
+            self._stopping = True
+        for group in self._all():
+            group.unload()
+        self._timer.stop()
+        for thread in (self._timer.thread, self._loader):
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _load(self) -> None:
+        self._journal.load(self.replay, self._stop_loading)
+        for group in self._all():
+            group.step(group.classic.resume)
+        self._loaded.set()
+
+    def replay(self, key: Key, value: Value) -> None:
+        """A record of the journal, the newest with its key."""
+        if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
+            classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
+            self._find_or_make(key.group).classic = classic
+
+    # -- the table
+
+    def _all(self) -> list[SharedGroup]:
+        with self._lock:
+            return list(self._groups.values())
+
+    def _find(self, group_id: str) -> SharedGroup:
+        """Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        self._journal.check_coordinates(group_id)
+        group = self._groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return group
+
+    def _find_or_make(self, group_id: str) -> SharedGroup:
+        """Raises COORDINATOR_NOT_AVAILABLE: the broker stops."""
+        with self._lock:
+            if self._stopping:
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            if group_id not in self._groups:
+                classic = ClassicGroup(group_id, self._settings, self._wall_clock)
+                self._groups[group_id] = SharedGroup(classic, self._journal, self._timer, self._clock)
+            return self._groups[group_id]
+
+    def _find_of_member(self, group_id: str) -> SharedGroup:
+        """The group of somebody who says to be a member.  Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID and as `_find`."""
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        try:
+            return self._find(group_id)
+        except KafkaError as error:
+            if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, error.message) from error
+            raise
+
+    # -- members
+
+    def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
+        """Become a member, or stay one; returns when all members have joined.  Raises KafkaError."""
+        if not request.group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
+        if not shortest <= request.session_timeout_ms <= longest:
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        if request.member_id:
+            group = self._find_of_member(request.group_id)
+        else:
+            self._journal.check_coordinates(request.group_id)
+            group = self._find_or_make(request.group_id)
+        group.step(lambda now: group.classic.join(call, request, now))
+        response: JoinGroupResponse = call.wait()
+        return response
+
+    def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
+        """Get an assignment; returns when the leader has brought it.  Raises KafkaError."""
+        group = self._find_of_member(request.group_id)
+        group.step(lambda now: group.classic.sync(call, request, now))
+        response: SyncGroupResponse = call.wait()
+        return response
+
+    def heartbeat(self, request: HeartbeatRequest) -> None:
+        """Stay a member.  Raises KafkaError."""
+        try:
+            group = self._find_of_member(request.group_id)
+        except KafkaError as error:
+            if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                return  # its session begins when all is loaded
+            raise
+        with group.lock:  # no step: deadlines move on, nothing else changes
+            group.classic.heartbeat(request, self._clock())
+
+    def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
+        """Let members go; what became of each.  Raises KafkaError."""
+        try:
+            group = self._find_of_member(group_id)
+        except KafkaError as error:
+            if error.code is ErrorCode.UNKNOWN_MEMBER_ID:
+                return [error.code] * len(leaving)
+            raise
+        return group.step(lambda now: group.classic.leave(leaving, now), durable=True)
+
+    # -- admins
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """State and members.  Raises KafkaError."""
+        group = self._find(group_id)
+        with group.lock:
+            return group.classic.describe()
+
+    def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
+        """The groups in these states and of these types, or in all.  Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        if not self._loaded.is_set():
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        wanted = {state.strip().lower() for state in states}
+        if types and CLASSIC not in {type_.lower() for type_ in types}:
+            return []
+        return [
+            ListedGroup(
+                group_id=group.classic.group_id,
+                protocol_type=group.classic.protocol_type or "",
+                group_state=group.classic.state.value,
+                group_type=CLASSIC,
+            )
+            for group in self._all()
+            if not wanted or group.classic.state.value.lower() in wanted
+        ]
+
+    def delete(self, group_id: str) -> None:
+        """Forget a group without members, and its offsets.  Raises NON_EMPTY_GROUP and as `describe`."""
+        group = self._find(group_id)
+        with group.lock:
+            before = copy(group.classic)
+            group.classic.delete()
+            tombstone = encode_key(GroupMetadataKey(group=group_id)), None
+            place = self._offsets.begin_delete(group_id, self._offsets.fetch(group_id), [tombstone])
+        try:
+            self._journal.write(place)
+        except KafkaError:
+            with group.lock:
+                group.classic = before
+            raise
+        with self._lock:
+            del self._groups[group_id]

@@ -1,0 +1,144 @@
+"""A group as threads see it: its lock, its waiting requests, its journal.
+
+The state machine (classic_group.py) only says what should happen; `step` makes it happen.  Under the lock it lets the
+group change and the time pass, and the answers that come of it wake the threads that wait for them, each in its own
+connection.  A record takes its place in the journal under the lock, so that the newest one is the truth, and is written
+outside of it, because that takes as long as a disk takes to sync.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from hmb.coordinator.classic_group import ClassicGroup
+from hmb.coordinator.classic_members import Call
+from hmb.coordinator.classic_rebalance import Write
+from hmb.coordinator.group_records import GroupMetadataKey, encode_key
+from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+LOGGER = logging.getLogger(__name__)
+LOOK_AGAIN = 5.0  # seconds: how often one that waits sees whether its client is still there
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(slots=True, eq=False)
+class WaitingCall(Call):
+    """A JoinGroup or SyncGroup in the thread of its connection."""
+
+    is_client_gone: Callable[[], bool] = lambda: False
+    _answered: threading.Event = field(default_factory=threading.Event)
+    _answer: Any = None
+
+    def answer(self, response: Any) -> None:
+        self._answer = response
+        self._answered.set()
+
+    def wait(self) -> Any:
+        """The answer.  The group's time limits bound the wait; raises NETWORK_EXCEPTION when nobody wants it any more.
+
+        The member stays what it is: its client may come again on another connection, else its session ends.
+        """
+        while not self._answered.wait(LOOK_AGAIN):
+            if self.is_client_gone():
+                raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the client has left while its request waited")
+        return self._answer
+
+
+class Journal(Protocol):
+    """Where records become durable (journal.py)."""
+
+    def enqueue(self, group_id: str, records: Sequence[tuple[bytes, bytes | None]]) -> Any:
+        """Take the next place, without I/O.  Raises KafkaError."""
+
+    def write(self, pending: Any) -> None:
+        """Return once what was enqueued is durable.  Raises KafkaError."""
+
+
+class SharedGroup:
+    """One group."""
+
+    def __init__(
+        self, classic: ClassicGroup, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
+    ) -> None:
+        self.classic = classic
+        self.due: int | None = None  # the timer's
+        self._journal = journal
+        self._timer = timer
+        self._clock = clock
+        # Guards the group; the locks of the timer and of the journal's queue are taken under it, none of a disk's.
+        self.lock = threading.Lock()
+
+    def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
+        """Let the group change, with the time as argument, and see to all that comes of it.
+
+        Raises what `change` raises; with `durable` also why the record could not be written that it called for.
+        """
+        writes: list[tuple[Write, Any]] = []
+        try:
+            with self.lock:
+                try:
+                    outcome = change(self._clock())
+                finally:
+                    writes = self._settle()
+        finally:
+            errors = self._write(writes)
+        if durable and errors:
+            raise errors[0]
+        return outcome
+
+    def wake(self) -> None:
+        """The timer's call: time has passed."""
+        self.step(lambda now: None)
+
+    def unload(self) -> None:
+        """Answer all who wait: the broker stops."""
+        self.step(lambda now: self.classic.unload())
+
+    def _settle(self) -> list[tuple[Write, Any]]:
+        """With the lock held: let time pass, hand out answers, say when to be woken.
+
+        Returns what is to be written, each with its place in the journal.
+        """
+        self.classic.tick(self._clock())
+        for call, response in self.classic.answers:
+            assert isinstance(call, WaitingCall)
+            call.answer(response)
+        self.classic.answers.clear()
+        self._timer.schedule(self, self.classic.next_deadline())
+        writes, self.classic.writes = self.classic.writes, []
+        return [(write, self._enqueue(write)) for write in writes]
+
+    def _enqueue(self, write: Write) -> Any:
+        """Its place, or why there is none."""
+        key = encode_key(GroupMetadataKey(group=self.classic.group_id))
+        try:
+            return self._journal.enqueue(self.classic.group_id, [(key, write.value)])
+        except KafkaError as error:
+            return error
+
+    def _write(self, writes: list[tuple[Write, Any]]) -> list[KafkaError]:
+        """Without the lock: write, then take the steps that follow; what went wrong."""
+        errors = []
+        for write, place in writes:
+            if (error := self._try_write(place)) is not None:
+                LOGGER.error("group %s: its state could not be written: %s", self.classic.group_id, error.message)
+                errors.append(error)
+            with self.lock:
+                write.then(error, self._clock())
+                more = self._settle()
+            errors += self._write(more)
+        return errors
+
+    def _try_write(self, place: Any) -> KafkaError | None:
+        if isinstance(place, KafkaError):
+            return place
+        try:
+            self._journal.write(place)
+        except KafkaError as error:
+            return error
+        return None
