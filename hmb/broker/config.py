@@ -57,6 +57,7 @@ TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),
     "log.roll.hours": ("log.roll.ms", HOUR_MS),
+    "log.roll.jitter.hours": ("log.roll.jitter.ms", HOUR_MS),
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
@@ -117,14 +118,18 @@ class BrokerConfig:
             elif name in BROKER_KEYS:
                 key = BROKER_KEYS[name]
                 values[key.field] = key.parse(text, given)
+            if log_values.get("retention_ms") == 0:  # which only a topic may have
+                raise ConfigError("must be at least 1, or -1: keep for ever", given, text)
         log_values.pop(UNHEEDED, None)
         values.pop(UNHEEDED, None)
-        return cls(**values, log=_consistent(LogConfig(**log_values)))  # type: ignore[arg-type]
+        config = cls(**values, log=_consistent(LogConfig(**log_values)))  # type: ignore[arg-type]
+        log = dataclasses.replace(config.log, max_decompressed=config.max_decompressed)
+        return dataclasses.replace(config, log=log)
 
 
 UNHEEDED = ""  # the field of a setting that has no effect
 TOPIC_KEYS = {key.name: key for key in config_no_effect.TOPIC} | {
-    (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig)
+    (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
 BROKER_KEYS = {key.name: key for key in [*config_no_effect.BROKER, *config_no_effect.RATES]} | {
     (name := f.metadata["name"]): ConfigKey.of(name, f) for f in dataclasses.fields(BrokerConfig) if f.metadata

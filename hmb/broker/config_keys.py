@@ -93,6 +93,8 @@ class ConfigKey:
             raise ConfigError(f"must be at most {self.maximum}", name, text)
         if not value >= self.minimum:  # nor is NaN
             raise ConfigError(f"must be at least {self.minimum}", name, text)
+        if self.choices and str(value) not in self.choices:
+            raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
         return value
 
     def _parse_list(self, text: str, name: str) -> str:

@@ -15,6 +15,7 @@ DAY_MS = 24 * HOUR_MS
 NEVER = 2**63 - 1
 INT_MAX = 2**31 - 1
 POLICIES = ("delete", "compact")
+CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec is not Codec.NONE}}
 
 
 def _key(
@@ -42,7 +43,7 @@ class LogConfig:
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT_MAX)
     max_message_bytes: int      = _key(MIB + 12, "largest batch that is taken", 0, INT_MAX)
     compression_type: str       = _key("producer", "the codec that batches are kept in", choices=("producer", *CODECS))
-    compression_gzip_level: int = _key(-1, "of its gzip", choices=("-1", *map(str, range(1, 10))))
+    compression_gzip_level: int = _key(-1, "of its gzip", -1, 9, choices=("-1", *map(str, range(1, 10))))
     compression_lz4_level: int  = _key(LZ4_LEVEL, "of its lz4", 1, 17)
     compression_zstd_level: int = _key(3, "of its zstd", -131_072, 22)
     message_timestamp_type: str = _key("CreateTime", "whose clock", choices=("CreateTime", "LogAppendTime"))

@@ -3,10 +3,12 @@
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config import BrokerConfig
+from hmb.broker.config import BrokerConfig, log_config
 from hmb.broker.config_keys import ConfigError
 from hmb.broker.config_names import environment_properties, unknown_names, unknown_variables
 from hmb.broker.listeners import BindError, parse_listeners
+from hmb.records import Codec
+from hmb.storage.config import CODECS, LogConfig
 
 HOUR = 60 * 60 * 1000
 
@@ -34,6 +36,38 @@ def test_segments_roll_after_hours_or_milliseconds() -> None:
     assert environment_properties({"HMB_LOG_ROLL_HOURS": "1"}) == {"log.roll.hours": "1"}
 
 
+def test_segments_roll_earlier_by_hours_or_milliseconds() -> None:
+    properties = {"log.roll.jitter.hours": "2"}
+    assert BrokerConfig.from_properties(properties).log.segment_jitter_ms == 2 * HOUR
+    assert BrokerConfig.from_properties({"log.roll.jitter.ms": "5", **properties}).log.segment_jitter_ms == 5
+
+
+def test_a_topic_may_keep_nothing() -> None:
+    """Only a broker's log.retention.ms may not be 0, as in Kafka 4.3."""
+    assert log_config({"retention.ms": "0"}, LogConfig()).retention_ms == 0
+
+
+def test_the_limit_of_decompression_is_the_broker_s_and_no_topic_s() -> None:
+    broker = BrokerConfig.from_properties({"max.decompressed.message.bytes": "5000"})
+    assert broker.log.max_decompressed == log_config({"segment.bytes": "100"}, broker.log).max_decompressed == 5000
+    assert BrokerConfig.from_properties({}).log.max_decompressed == 64 * 2**20
+    with pytest.raises(ConfigError, match="unknown topic config"):
+        log_config({"max.decompressed": "6000"}, broker.log)
+
+
+def test_compression_has_a_codec_and_its_level() -> None:
+    assert (LogConfig().codec, LogConfig().level) == (None, None)
+    levels = {"compression.gzip.level": "4", "compression.lz4.level": "5", "compression.zstd.level": "-6"}
+    configs = [log_config({"compression.type": name, **levels}, LogConfig()) for name in CODECS]
+    assert [(config.codec, config.level) for config in configs] == [
+        (Codec.NONE, None),
+        (Codec.GZIP, 4),
+        (Codec.SNAPPY, None),
+        (Codec.LZ4, 5),
+        (Codec.ZSTD, -6),
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
@@ -42,6 +76,16 @@ def test_segments_roll_after_hours_or_milliseconds() -> None:
         ("log.roll.hours", "0", "must be at least 1"),
         ("log.roll.hours", str(2**62), f"must be at most {(2**63 - 1) // HOUR}"),
         ("log.segment.bytes", "abc", "must be a whole number"),
+        ("log.retention.hours", "0", "must be at least 1, or -1: keep for ever"),
+        ("log.retention.ms", "0", "must be at least 1, or -1: keep for ever"),
+        ("log.roll.jitter.hours", "-1", "must be at least 0"),
+        ("log.preallocate", "yes", "must be true or false"),
+        ("log.message.timestamp.after.max.ms", "-1", "must be at least 0"),
+        ("compression.type", "none", "must be one of producer, uncompressed, gzip, snappy, lz4, zstd"),
+        ("compression.gzip.level", "0", "must be one of -1, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
+        ("compression.gzip.level", "10", "must be at most 9"),
+        ("compression.lz4.level", "18", "must be at most 17"),
+        ("compression.zstd.level", "-131073", "must be at least -131072"),
     ],
 )
 def test_a_wrong_value_is_told_under_the_name_that_was_given(name: str, value: str, problem: str) -> None:
