@@ -18,6 +18,8 @@ as unsynced.  Segments that leave a gap or overlap are reported, and read in the
 point ends a log that is not compacted, as damage does.
 
 Damaged indexes are made again from the log, the producers' state is the newest snapshot plus the batches behind it.
+For a transaction index, too, one has to know which transactions were open where its segment begins, so the replay then
+begins at a snapshot from before it.
 
 Source: kafka-0.7-design (log recovery); Kafka's `LogLoader`.
 """
@@ -26,7 +28,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +38,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.segment import Recovered, Segment
 from hmb.storage.swap import finish_swaps
+from hmb.storage.transaction_index import AbortedTransaction
 
 LOGGER = logging.getLogger(__name__)
 SEGMENT_NAME = re.compile(r"([0-9]{20})\.log")
@@ -54,9 +57,11 @@ def load(directory: Path, config: LogConfig, *, recovery_point: int | None, clea
 
     `recovery_point`: what lies before it has been synced; None: unknown.
     """
-    finish_swaps(directory, config)
+    swapped = finish_swaps(directory, config)
     base_offsets = _base_offsets(directory) or [recovery_point or 0]
     segments = [Segment(directory, base_offset, config) for base_offset in base_offsets]
+    for segment in segments:
+        segment.lacks_transactions = segment.base_offset in swapped
     loading = _Loading(segments, config, recovery_point, clean)
     loading.run()
     producers = _load_producers(directory, segments, loading.end_offset)
@@ -106,6 +111,7 @@ class _Loading:
 
     def _look_at(self, segment: Segment, following: int | None) -> Recovered:
         if self._clean or (following is not None and following <= (self._recovery_point or 0)):
+            segment.lacks_transactions |= not segment.transaction_index.is_sane()
             try:
                 return Recovered(segment.end_offset(), None)
             except KafkaError as error:
@@ -161,20 +167,23 @@ class _Loading:
 
 def _load_producers(directory: Path, segments: Sequence[Segment], end_offset: int) -> ProducerState:
     state, known_to = ProducerState(), segments[0].base_offset
+    wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
     for offset, path in reversed(snapshots(directory)):
         if offset > end_offset:
             path.unlink()  # it tells of batches that were cut off
-        elif state.load_snapshot(path):
+        elif offset <= wanted and state.load_snapshot(path):
             known_to = offset
             break
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         next_offset = end_offset if following is None else following.base_offset
         if next_offset > known_to:
-            _replay(state, segment, known_to)
+            aborted = list(_replay(state, segment, known_to))
+            if segment.lacks_transactions:
+                segment.replace_transactions(aborted)
     return state
 
 
-def _replay(state: ProducerState, segment: Segment, from_offset: int) -> None:
+def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
     """Note the batches of idempotent producers from an offset on."""
     positions = segment.producer_batches
     batches = segment.batches_from(from_offset, segment.size) if positions is None else segment.batches_at(positions)
@@ -183,6 +192,7 @@ def _replay(state: ProducerState, segment: Segment, from_offset: int) -> None:
             if isinstance(batch, RecordBatch) and batch.producer_id >= 0 and batch.last_offset >= from_offset:
                 whole = segment.whole(position, batch) if batch.is_control else batch
                 assert isinstance(whole, RecordBatch)
-                state.replay(whole)
+                if aborted := state.replay(whole):
+                    yield aborted
     except KafkaError as error:  # in a segment that was not checked
         LOGGER.error("%s: %s; producers that wrote behind it are not known", segment.path, error.message)

@@ -131,6 +131,10 @@ class ProducerBatches:
         else:
             self._last[producer_id].append(position)
 
+    @property
+    def has_transactions(self) -> bool:
+        return bool(self._of_transactions)
+
     def positions(self) -> list[int]:
         return sorted(chain(self._of_transactions, *self._last.values()))
 

@@ -74,6 +74,7 @@ class Segment:
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
+        self.lacks_transactions = False  # the transaction index has to be made again
         self._config = config
         self._file: FileIO | None = None
         self._bytes_since_index_entry = 0
@@ -273,8 +274,15 @@ class Segment:
                         producers.note(position, producer_id, attributes)
             except Damage as damage:
                 damaged = f"{self.path}, position {damage.position}: {damage.message}"
-            self.producer_batches = producers.positions()
+            self.producer_batches, self.lacks_transactions = producers.positions(), True
+            if not producers.has_transactions:
+                self.replace_transactions([])
             return Recovered(end_offset, damaged)
+
+    def replace_transactions(self, aborted: Sequence[AbortedTransaction]) -> None:
+        """Put right what the transaction index knows.  Raises OSError."""
+        self.transaction_index.replace(aborted)
+        self.lacks_transactions = False
 
     def end_of_whole_batches(self, next_offset: int) -> int | None:
         """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""

@@ -39,8 +39,12 @@ def put_in_place(segment: Segment) -> None:
     sync_directory(segment.path.parent)
 
 
-def finish_swaps(directory: Path, config: LogConfig) -> None:
-    """What a start has to do about a compaction that a crash has interrupted.  Raises OSError, KafkaError."""
+def finish_swaps(directory: Path, config: LogConfig) -> set[int]:
+    """What a start has to do about a compaction that a crash has interrupted.  Raises OSError, KafkaError.
+
+    Returns the base offsets of the segments that were put in place; their transaction indexes may be others'.
+    """
+    finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):
         swap = Segment(directory, int(path.name.split(".")[0]), config, suffix=SWAP)
         swap.rebuild_indexes()
@@ -50,6 +54,8 @@ def finish_swaps(directory: Path, config: LogConfig) -> None:
                 LOGGER.info("%s: replaced by its compacted form", old)
                 Segment(directory, int(old.stem), config).mark_deleted()
         put_in_place(swap)
+        finished.add(swap.base_offset)
     for suffix in (CLEANED, SWAP, DELETED):
         for leftover in directory.glob(f"*{suffix}"):
             leftover.unlink()
+    return finished

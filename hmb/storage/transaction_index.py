@@ -28,11 +28,11 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hmb.storage.files import sync_directory
+from hmb.storage.files import replace_file, sync_directory
 from hmb.storage.offset_index import IndexFile
 
 VERSION = 0
@@ -90,10 +90,15 @@ class TransactionIndex(IndexFile):
     def _all_fields(self) -> Iterator[tuple[int, ...]]:
         return self.ENTRY.iter_unpack(self._mapped(self.entries)) if self.entries else iter(())
 
-    def clear(self) -> None:
-        if self._found is not None or self._file is not None:
-            super().clear()
-            self._is_synced = False
+    def replace(self, transactions: Sequence[AbortedTransaction]) -> None:
+        """Have these entries and no others, on disk too.  Raises OSError, and then it is as it was."""
+        self.close()
+        if transactions:
+            replace_file(self.path, b"".join(self.ENTRY.pack(VERSION, *each) for each in transactions))
+        elif self.path.exists():
+            self.path.unlink()
+            sync_directory(self.path.parent)
+        self.entries, self._is_synced = len(transactions), True
 
     def flush(self) -> None:
         """Sync what was written since the last time, and the name of a new file.  Raises OSError."""

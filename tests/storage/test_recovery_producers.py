@@ -70,7 +70,10 @@ def test_a_recovered_log_knows_its_producers_as_if_it_had_replayed_all(
         if begin:
             path = snapshot_path(directory, list(iter_batches(data))[begin].base_offset)
             replay(ProducerState(), data, slice(begin)).write_snapshot(path)
-            state.load_snapshot(path)
+            if any(kind != "idempotent" for kind, _, _ in happened):
+                begin = 0  # the transaction index asks for the state at the segment's start
+            else:
+                state.load_snapshot(path)
         expected = replay(state, data, slice(begin, None))
         found = load(directory, LogConfig(), recovery_point=0, clean=False).producers
         assert vars(found) == vars(expected)
