@@ -116,7 +116,8 @@ class GroupJournal:
             self._follow(logs)
         if not self._partitions:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"there is no topic {OFFSETS_TOPIC} yet")
-        return abs(java_hash(group_id)) % self._count
+        value = java_hash(group_id)
+        return 0 if value == -(2**31) else abs(value) % self._count  # whose absolute value is no 32-bit number
 
     def check_coordinates(self, group_id: str) -> None:
         """Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""

@@ -1,0 +1,59 @@
+"""The journal's topic in a temporary directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from hmb.coordinator.journal import GroupJournal
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+
+
+class Topic:
+    """`__consumer_offsets` with few partitions, as the broker would have it."""
+
+    def __init__(self, directory: Path, partitions: int) -> None:
+        self.directory = directory
+        self.config = LogConfig(cleanup_policy="compact")
+        self.partitions = partitions
+        self.opened: dict[int, Log] = {}
+
+    def logs(self) -> Mapping[int, Log]:
+        return self.opened
+
+    def make(self) -> None:
+        self.opened = {number: self.open(number) for number in range(self.partitions)}
+
+    def open(self, number: int) -> Log:
+        path = self.directory / f"__consumer_offsets-{number}"
+        path.mkdir(exist_ok=True)
+        return Log(path, self.config, clean=True)
+
+    def reopen(self) -> None:
+        """As a broker does when it starts again."""
+        for log in self.opened.values():
+            log.close()
+        self.make()
+
+
+MakeJournal = Callable[..., GroupJournal]
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Topic:
+    made = Topic(tmp_path, 1)
+    made.make()
+    return made
+
+
+@pytest.fixture
+def journal(topic: Topic) -> Iterator[GroupJournal]:
+    """Of a topic that is new and has one partition."""
+    opened = topic.opened
+    topic.opened = {}
+    journal = GroupJournal(topic, sync=True, clock=lambda: 1_000)
+    topic.opened = opened
+    yield journal

@@ -1,0 +1,186 @@
+"""Committed offsets: in memory by themselves, and with the journal, from which they come back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from hmb.coordinator.group_records import (
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.offset_manager import OffsetManager
+from hmb.coordinator.offsets import Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.protocol.errors import KafkaError
+from hmb.storage.checkpoints import TopicPartition
+from tests.coordinator.conftest import Topic
+from tests.storage.conftest import read_all
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+NEVER_READ = Expiry(since=lambda committed: committed.commit_timestamp, is_read=lambda topic: False)
+
+
+def at(offset: int, *, timestamp: int = 0, expires: int = -1, metadata: str = "") -> OffsetAndMetadata:
+    return OffsetAndMetadata(offset, -1, metadata, timestamp, expires)
+
+
+# In memory
+
+
+def test_offsets_belong_to_their_group() -> None:
+    offsets = GroupOffsets()
+    offsets.commit("g", {T0: at(1), T1: at(2)})
+    offsets.commit("g", {T1: at(3)})
+    offsets.commit("h", {U0: at(9)})
+    assert dict(offsets.of_group("g")) == {T0: at(1), T1: at(3)}
+    assert dict(offsets.of_topic("t")) == {"g": [T0, T1]}
+    offsets.delete("g", [T0, U0, T1])
+    assert dict(offsets.of_group("g")) == {}
+    assert dict(offsets.of_topic("u")) == {"h": [U0]}
+
+
+@pytest.mark.parametrize(
+    ("committed", "now", "is_expired"),
+    [
+        (at(1, timestamp=1_000), 1_099, False),
+        (at(1, timestamp=1_000), 1_100, True),
+        (at(1, timestamp=1_000, expires=1_050), 1_049, False),
+        (at(1, timestamp=1_000, expires=1_050), 1_050, True),
+        (at(1, timestamp=1_000, expires=5_000), 4_000, False),  # its own time overrules the broker's
+    ],
+)
+def test_an_offset_expires_after_its_retention(committed: OffsetAndMetadata, now: int, is_expired: bool) -> None:
+    offsets = GroupOffsets()
+    offsets.commit("g", {T0: committed})
+    assert offsets.expired("g", now, 100, NEVER_READ) == [T0] * is_expired
+
+
+def test_expiry_counts_from_when_the_group_became_empty() -> None:
+    offsets = GroupOffsets()
+    offsets.commit("g", {T0: at(1, timestamp=0), U0: at(1, timestamp=0)})
+    emptied = Expiry(since=lambda committed: 5_000, is_read=lambda topic: False)
+    assert offsets.expired("g", 5_099, 100, emptied) == []
+    assert offsets.expired("g", 5_100, 100, emptied) == [T0, U0]
+
+
+def test_what_a_group_reads_does_not_expire() -> None:
+    offsets = GroupOffsets()
+    offsets.commit("g", {T0: at(1), U0: at(1)})
+    assert offsets.expired("g", 1_000, 100, NEVER_READ._replace(is_read=lambda topic: topic == "t")) == [U0]
+
+
+# With the journal
+
+
+@pytest.fixture
+def manager(journal: GroupJournal) -> OffsetManager:
+    return OffsetManager(journal)
+
+
+Commit = Callable[..., None]
+
+
+@pytest.fixture
+def commit(journal: GroupJournal, manager: OffsetManager) -> Commit:
+    def commit(group_id: str, **offsets: OffsetAndMetadata) -> None:
+        partitions = {"t0": T0, "t1": T1, "u0": U0}
+        journal.write(manager.begin_commit(group_id, {partitions[name]: each for name, each in offsets.items()}))
+
+    return commit
+
+
+def restarted(topic: Topic) -> OffsetManager:
+    topic.reopen()
+    journal = GroupJournal(topic, sync=False)
+    manager = OffsetManager(journal)
+    journal.load(manager.replay, threading.Event())
+    return manager
+
+
+def test_a_commit_comes_back_as_sent(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
+    sent = OffsetAndMetadata(5, 3, 'ü "\n\0', 1_000, -1, UUID(int=7))
+    old = OffsetAndMetadata(6, -1, "", 1_000, 2_000)
+    commit("g", t0=sent, t1=old)
+    for found in (manager, restarted(topic)):
+        assert found.fetch("g", [T0, T1, U0]) == {T0: sent, T1: old}
+        assert found.fetch("h") == {}
+
+
+def test_commits_are_records_as_kafka_writes_them(commit: Commit, topic: Topic) -> None:
+    commit("g", t0=at(5, metadata="m"), t1=at(6, expires=2_000))
+    first, second = read_all(topic.opened[0])
+    assert first.key is not None and first.value is not None and second.value is not None
+    key = decode_key(first.key)
+    assert key == OffsetCommitKey(group="g", topic="t", partition=0)
+    assert first.value[:2] == b"\0\4"
+    assert second.value[:2] == b"\0\1", "the only version that has a time to expire"
+    assert decode_value(key, first.value) == OffsetCommitValue(offset=5, metadata="m")
+
+
+def test_an_offset_is_not_seen_before_it_is_durable(journal: GroupJournal, manager: OffsetManager) -> None:
+    pending = manager.begin_commit("g", {T0: at(5)})
+    assert manager.fetch("g") == {}
+    journal.write(pending)
+    assert manager.fetch("g") == {T0: at(5)}
+
+
+def test_the_last_to_be_enqueued_is_the_last_to_count(
+    journal: GroupJournal, manager: OffsetManager, topic: Topic
+) -> None:
+    older, newer = (manager.begin_commit("g", {T0: at(offset)}) for offset in (5, 6))
+    journal.write(newer)
+    journal.write(older)
+    assert manager.fetch("g") == {T0: at(6)}
+    assert restarted(topic).fetch("g") == {T0: at(6)}
+
+
+def test_what_is_deleted_is_gone_after_a_restart(
+    journal: GroupJournal, manager: OffsetManager, commit: Commit, topic: Topic
+) -> None:
+    commit("g", t0=at(1), t1=at(2))
+    journal.write(manager.begin_delete("g", [T0, T0, U0]))
+    assert [record.value for record in read_all(topic.opened[0])][2:] == [None], "a tombstone for what was there"
+    assert manager.fetch("g").keys() == restarted(topic).fetch("g").keys() == {T1}
+
+
+def test_deleting_sees_the_commits_that_are_under_way(journal: GroupJournal, manager: OffsetManager) -> None:
+    manager.begin_commit("g", {T0: at(1)})
+    journal.write(manager.begin_delete("g", [T0]))
+    assert manager.fetch("g") == {}
+
+
+def test_an_offset_that_is_committed_again_does_not_expire(manager: OffsetManager, commit: Commit) -> None:
+    commit("g", t0=at(1, timestamp=0))
+    manager.begin_commit("g", {T0: at(2, timestamp=1_000)})
+    assert manager.expired("g", 1_000, 100, NEVER_READ) == []
+
+
+def test_a_deleted_topic_takes_its_offsets_along(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
+    commit("g", t0=at(1), u0=at(2))
+    commit("h", t1=at(3))
+    manager.delete_topic("t")
+    for found in (manager, restarted(topic)):
+        assert (found.fetch("g"), found.fetch("h")) == ({U0: at(2)}, {})
+
+
+def test_without_its_topic_everything_is_forgotten(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
+    commit("g", t0=at(1))
+    topic.opened = {}
+    manager.forget_all()
+    assert manager.fetch("g") == {}
+    with pytest.raises(KafkaError):
+        manager.begin_commit("g", {T0: at(2)})
+
+
+def test_offsets_of_kafka_082_are_replayed(manager: OffsetManager) -> None:
+    key = LegacyOffsetCommitKey(group="g", topic="t", partition=0)
+    manager.replay(key, LegacyOffsetCommitValue(offset=5, metadata="m", commit_timestamp=9))
+    assert manager.fetch("g") == {T0: at(5, timestamp=9, metadata="m")}
