@@ -48,13 +48,11 @@ class OffsetManager:
         return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets))
 
     def begin_delete(
-        self, group_id: str, partitions: Iterable[TopicPartition], also: Sequence[KeyAndValue] = ()
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> Pending:
-        """Forget these, as far as they are there; and write `also` with it.  Raises as `begin_commit` does."""
+        """Forget these (None: all), as far as they are there, and write `also` with it.  Raises as `begin_commit`."""
         self._journal.settle(group_id)
-        with self._lock:
-            known = self._offsets.of_group(group_id)
-            gone = [partition for partition in dict.fromkeys(partitions) if partition in known]
+        gone = list(self.fetch(group_id, None if partitions is None else dict.fromkeys(partitions)))
         tombstones: list[KeyAndValue] = [(_key(group_id, partition), None) for partition in gone]
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
