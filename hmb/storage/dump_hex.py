@@ -27,13 +27,14 @@ from hmb.records import crc32c
 from hmb.records.annotate import Note, annotate_batch, annotate_header, fixed_fields, timestamp_note
 from hmb.storage.dump_entries import DamageEntry, DumpOptions, Entry, text_or_base64
 from hmb.storage.dump_findings import Findings
-from hmb.storage.dump_index import ABORTED_TRANSACTION, AbortedTransactionEntry, ProducerEntry
+from hmb.storage.dump_index import AbortedTransactionEntry, ProducerEntry
 from hmb.storage.dump_segment import crc_damage, log_batches, whole_batch
 from hmb.storage.dump_state import state_lines
 from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER
 from hmb.storage.segment_files import BatchAt
 from hmb.storage.time_index import TimeIndex
+from hmb.storage.transaction_index import TransactionIndex
 
 CHUNK = 1 << 16
 LONGEST_TEXT = 80  # characters of a value, the bytes of which stand beside it in full
@@ -125,7 +126,7 @@ def transaction_fields(
     file: BufferedReader, _path: Path, _options: DumpOptions, _findings: Findings
 ) -> Iterator[Entry]:
     """A transaction index: its aborted transactions."""
-    end = yield from _repeated(file, 0, ABORTED_TRANSACTION, AbortedTransactionEntry, "transactions")
+    end = yield from _repeated(file, 0, TransactionIndex.ENTRY, AbortedTransactionEntry, "transactions")
     yield from _rest(file, end)
 
 

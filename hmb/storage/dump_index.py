@@ -26,8 +26,7 @@ from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
 from hmb.storage.segment_files import IndexReader, header_at, walk
 from hmb.storage.time_index import TimeIndex
-
-ABORTED_TRANSACTION = Struct(">hqqqq")
+from hmb.storage.transaction_index import TransactionIndex, is_possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +87,16 @@ class ProducerEntry(Entry):
 
     def line(self) -> str:
         first = self.current_txn_first_offset
-        first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
-        return (
+        head = (
             f"producerId: {self.producer_id} producerEpoch: {self.producer_epoch}"
             f" coordinatorEpoch: {self.coordinator_epoch}"
-            f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp}"
-            f" firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
+            f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp} "
+        )
+        if self.last_offset < 0:
+            return head  # Kafka's line, too, ends with a space where no batch is known
+        first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
+        return head + (
+            f"firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
             f" lastOffset: {self.last_offset} offsetDelta: {self.offset_delta} timestamp: {self.timestamp}"
         )
 
@@ -164,10 +167,14 @@ def read_transaction_index(
     file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings
 ) -> Iterator[Entry]:
     """The transaction index: the aborted transactions of the segment."""
-    position, width = 0, ABORTED_TRANSACTION.size
+    position, width, end = 0, TransactionIndex.ENTRY.size, int(path.stem)
     while len(data := file.read(width)) == width:
-        yield AbortedTransactionEntry(*ABORTED_TRANSACTION.unpack(data))
-        position += width
+        fields = TransactionIndex.ENTRY.unpack(data)
+        yield (entry := AbortedTransactionEntry(*fields))
+        if not is_possible(fields, end):
+            why = f"no entry: its numbers, or its place behind a marker at offset {end - 1}, are impossible"
+            yield DamageEntry(path, position, why)
+        position, end = position + width, entry.last_offset + 1
     if data:
         yield DamageEntry(path, position, f"{len(data)} bytes are too few for an entry of {width}")
 

@@ -78,17 +78,12 @@ class TransactionIndex(IndexFile):
             return True
         if self._found.size % self.ENTRY.size:
             return False
-        before = self.base_offset - 1
-        for version, producer_id, first, last, last_stable in self._all_fields():
-            if version != VERSION or producer_id < 0 or not before < last or not 0 <= first < last:
+        next_offset = self.base_offset
+        for fields in self.ENTRY.iter_unpack(self._mapped(self.entries)) if self.entries else ():
+            if not is_possible(fields, next_offset):
                 return False
-            if not 0 <= last_stable <= last + 1:
-                return False
-            before = last
+            next_offset = fields[3] + 1
         return True
-
-    def _all_fields(self) -> Iterator[tuple[int, ...]]:
-        return self.ENTRY.iter_unpack(self._mapped(self.entries)) if self.entries else iter(())
 
     def replace(self, transactions: Sequence[AbortedTransaction]) -> None:
         """Have these entries and no others, on disk too.  Raises OSError, and then it is as it was."""
@@ -106,3 +101,10 @@ class TransactionIndex(IndexFile):
             self._is_synced = True  # what is appended from here on has to be synced again
             os.fsync(self._open().fileno())
             sync_directory(self.path.parent)
+
+
+def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
+    """Whether an entry can have these fields; markers up to `next_offset` stand before it."""
+    version, producer_id, first, last, last_stable = fields
+    in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
+    return version == VERSION and producer_id >= 0 and in_order

@@ -24,6 +24,7 @@ from hmb.records import (
 )
 from hmb.storage.dump import as_json_fields, dump, log_files
 from hmb.storage.dump_entries import DumpOptions, Entry
+from hmb.storage.producer_state import ProducerState
 
 SEGMENTS = Path(__file__).parents[1] / "records" / "segments"
 DUMPS = Path(__file__).parent / "dumps"
@@ -236,9 +237,20 @@ def test_transactions_and_producers(write: Write) -> None:
     ]
 
 
+def test_a_producer_of_which_only_a_marker_is_known(tmp_path: Path) -> None:
+    state, path = ProducerState(), tmp_path / "00000000000000000012.snapshot"
+    state.note_marker(3, 1, EndTransactionMarker(ControlType.COMMIT, 4), 99)
+    state.write_snapshot(path)
+    assert lines(path)[1:] == [  # Kafka's line ends with a space, too
+        "producerId: 3 producerEpoch: 1 coordinatorEpoch: 4 currentTxnFirstOffset: OptionalLong.empty lastTimestamp: 99 "
+    ]
+
+
 def test_damaged_transactions_and_producers(write: Write) -> None:
     data = (DUMPS / "transactions.txnindex").read_bytes()
     assert damages(write(data, b"abc", name="00000000000000000000.txnindex"))[0][0] == len(data)
+    entry = write(data, data, name="00000000000000000000.txnindex")  # the same marker twice
+    assert [position for position, _ in damages(entry)] == [len(data)]
     data = (DUMPS / "transactions.snapshot").read_bytes()
     for position in range(len(data)):
         flipped = bytearray(data)
