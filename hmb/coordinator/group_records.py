@@ -163,7 +163,10 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 
 
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
-    """A member and its subscription.  The tagged part is of one that still speaks the classic protocol."""
+    """A member and its subscription.  The tagged part is of one that still speaks the classic protocol.
+
+    Kafka's definition means null to be its default, but writes it so that an empty struct is; so null is written out.
+    """
 
     class ClassicMemberMetadata(Struct):
         class ClassicProtocol(Struct):
@@ -181,9 +184,7 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     subscribed_topic_regex:  str | None                   = t.string(nullable="0+")
     rebalance_timeout_ms:    int                          = t.int32(default=-1)
     server_assignor:         str | None                   = t.string(nullable="0+")
-    classic_member_metadata: ClassicMemberMetadata | None = t.struct(
-        ClassicMemberMetadata, nullable="0+", default=None, tag=0
-    )
+    classic_member_metadata: ClassicMemberMetadata | None = t.struct(ClassicMemberMetadata, nullable="0+", tag=0)
 
 
 class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
@@ -229,7 +230,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
     class TopicPartitions(Struct):
         topic_id:          UUID             = t.uuid()
         partitions:        list[int]        = t.array(t.int32)
-        assignment_epochs: list[int] | None = t.array(t.int32, nullable="0+", default=None, tag=0)
+        assignment_epochs: list[int] | None = t.array(t.int32, nullable="0+", tag=0)
 
     member_epoch:                  int                   = t.int32()
     previous_member_epoch:         int                   = t.int32()

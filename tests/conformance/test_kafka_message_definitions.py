@@ -18,13 +18,15 @@ import pytest
 
 from hmb.coordinator.group_records import KEYS, Key
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import MESSAGES
 from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 
 RECORDS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
-CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader, *RECORDS]
+OTHERS = [RequestHeader, ResponseHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
+CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), *OTHERS, *RECORDS]
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
 ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs v0 from KIP-133
     ("OffsetCommitRequestPartition", "commit_timestamp"),
@@ -68,7 +70,7 @@ def snake_case(name: str) -> str:
 
 def their_default(field: dict[str, Any]) -> Any:
     kind, default = field["type"], field.get("default")
-    if default == "null" or (kind == "records" and default is None) or ("default" in field and default is None):
+    if default == "null" or (kind == "records" and default is None):
         return None
     if kind.startswith("[]"):
         return []

@@ -63,9 +63,11 @@ def test_new_records_are_written_in_the_versions_of_kafka_43() -> None:
 
 
 def test_a_member_that_speaks_the_classic_protocol() -> None:
-    member = ConsumerGroupMemberMetadataValue(instance_id=None, rack_id=None, server_assignor=None)
-    assert encode_value(member).endswith(b"\xff\xff\xff\xff\0\0"), "rebalance timeout -1, no assignor, no tags"
-    member.classic_member_metadata = member.ClassicMemberMetadata(session_timeout_ms=1)
+    member = ConsumerGroupMemberMetadataValue(server_assignor=None, classic_member_metadata=None)
+    assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 01 00 01 ff")), "null is told, as Kafka does it"
+    member.classic_member_metadata = member.ClassicMemberMetadata()
+    assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 00"))
+    member.classic_member_metadata.session_timeout_ms = 1
     assert encode_value(member).endswith(bytes.fromhex("01 00 07 01 00000001 01 00"))
 
 
