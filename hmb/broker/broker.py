@@ -19,8 +19,12 @@ from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import Listener, parse_listeners
+from hmb.broker.offsets_topic import OffsetsTopic
 from hmb.broker.server import Server
 from hmb.broker.topics import Topics
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal import GroupJournal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
@@ -57,6 +61,7 @@ class Broker:
         self._temporary: Path | None = None
         self._stop = Stop()
         self._logs: LogManager | None = None
+        self._groups: GroupCoordinator | None = None
         self._server: Server | None = None
         self._housekeepers: list[Housekeeper] = []
 
@@ -98,14 +103,18 @@ class Broker:
         directory = self._data_dir or self._temporary
         assert directory is not None
         self._logs = LogManager(directory, node_id=self._config.broker_id)
+        topics = Topics(self._logs, self._config)
+        self._groups = _coordinator(topics, self._config)
         context = BrokerContext(
             config=self._config,
             cluster_id=self._logs.cluster_id,
-            topics=Topics(self._logs, self._config),
+            topics=topics,
             producer_ids=ProducerIds(directory / "producer-ids", self._logs.highest_producer_id()),
             fetch_sessions=FetchSessions(self._config.fetch_session_slots, self._config.fetch_session_eviction),
+            groups=self._groups,
             stop=self._stop,
         )
+        self._groups.start()
         self._start_housekeeping(self._logs)
         server.start(context)
 
@@ -131,6 +140,8 @@ class Broker:
         """
         self._stop.request()
         deadline = time.monotonic() + STOP_TIMEOUT
+        if self._groups is not None:
+            self._groups.stop(deadline)
         if self._server is not None:
             self._server.stop(deadline)
         for housekeeper in self._housekeepers:
@@ -148,6 +159,17 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _coordinator(topics: Topics, config: BrokerConfig) -> GroupCoordinator:
+    journal = GroupJournal(OffsetsTopic(topics, config), sync=config.flush_acks_all)
+    settings = GroupSettings(
+        min_session_timeout=config.group_min_session,
+        max_session_timeout=config.group_max_session,
+        initial_delay=config.group_initial_delay,
+        max_size=config.group_max_size,
+    )
+    return GroupCoordinator(journal, settings)
 
 
 def _allow_many_files() -> None:

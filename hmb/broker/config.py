@@ -95,6 +95,12 @@ class BrokerConfig:
     cleaner_backoff: int       = _dynamic("log.cleaner.backoff.ms", 15_000, "compact every", 1)
     cleaner_memory: int        = _dynamic("log.cleaner.dedupe.buffer.size", 128 * MIB, "memory for a log's keys", 1024)
     cleaner_rate: float        = _dynamic("log.cleaner.io.max.bytes.per.second", MAX_RATE, "of compaction", 1, MAX_RATE)
+    group_min_session: int     = _key("group.min.session.timeout.ms", 6_000, "shortest session timeout", 0, INT_MAX)
+    group_max_session: int     = _key("group.max.session.timeout.ms", 1_800_000, "longest session timeout", 0, INT_MAX)
+    group_initial_delay: int   = _key("group.initial.rebalance.delay.ms", 3_000, "wait for more members", 0, INT_MAX)
+    group_max_size: int        = _key("group.max.size", INT_MAX, "most members of a group", 1, INT_MAX)
+    offsets_partitions: int    = _key("offsets.topic.num.partitions", 50, "of __consumer_offsets", 1, INT_MAX)
+    offsets_segment_bytes: int = _key("offsets.topic.segment.bytes", 100 * MIB, "of __consumer_offsets", 1, INT_MAX)
     max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
     log: LogConfig             = field(default=LogConfig())
     # fmt: on

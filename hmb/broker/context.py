@@ -10,6 +10,7 @@ from hmb.broker.config import BrokerConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.listeners import Listener
 from hmb.broker.topics import Topics
+from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.watchers import Watchers
@@ -36,6 +37,7 @@ class BrokerContext:
     topics: Topics
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
+    groups: GroupCoordinator
     stop: Stop
 
 
@@ -46,6 +48,7 @@ class RequestContext:
     broker: BrokerContext
     listener: Listener
     header: RequestHeader
+    client_host: str
     is_client_gone: Callable[[], bool]  # whoever waits asks now and then, not to wait for nobody
 
     @property

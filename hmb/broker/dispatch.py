@@ -36,11 +36,13 @@ class Dispatcher:
         broker: BrokerContext,
         listener: Listener,
         handlers: Mapping[type[Request], Handler] = HANDLERS,
+        client_host: str = "",
         is_client_gone: Callable[[], bool] = lambda: False,
     ) -> None:
         self._broker = broker
         self._listener = listener
         self._handlers = handlers
+        self._client_host = client_host
         self._is_client_gone = is_client_gone
         self._connection = ServerConnection()
 
@@ -57,7 +59,7 @@ class Dispatcher:
         return self._handle(header, request)
 
     def _handle(self, header: RequestHeader, request: Request) -> list[Part] | None:
-        context = RequestContext(self._broker, self._listener, header, self._is_client_gone)
+        context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone)
         try:
             response = self._handlers[type(request)](request, context)
             return None if response is None else self._connection.respond(header, response)

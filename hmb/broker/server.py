@@ -98,7 +98,12 @@ class Server:
             connection = Connection(
                 client,
                 peer,
-                Dispatcher(broker, listener, is_client_gone=partial(has_left, client)),
+                Dispatcher(
+                    broker,
+                    listener,
+                    client_host=peer.rpartition(":")[0],
+                    is_client_gone=partial(has_left, client),
+                ),
                 idle=broker.config.connections_max_idle / 1000,
                 max_request=broker.config.request_max_bytes,
                 on_close=self._forget,

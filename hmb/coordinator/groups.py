@@ -90,6 +90,10 @@ class GroupCoordinator:
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._find_or_make(key.group).classic = classic
 
+    def make_topic(self) -> None:
+        """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
+        self._journal.make_topic()
+
     # -- the table
 
     def _all(self) -> list[SharedGroup]:

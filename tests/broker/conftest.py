@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,11 @@ from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.listeners import Listener
+from hmb.broker.offsets_topic import OffsetsTopic
 from hmb.broker.topics import Topics
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal import GroupJournal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
@@ -48,6 +53,7 @@ class Asker:
     def close(self) -> None:
         """As the broker does when it stops."""
         if not self.closed:
+            self.broker.groups.stop(time.monotonic() + 5)
             self.logs.close()
         self.closed = True
 
@@ -73,8 +79,12 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
             topics=topics,
             producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),
             fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
+            groups=GroupCoordinator(
+                GroupJournal(OffsetsTopic(topics, config), sync=False), GroupSettings(initial_delay=0)
+            ),
             stop=Stop(),
         )
+        context.groups.start()
         opened.append(Asker(context, Dispatcher(context, LISTENER), logs))
         return opened[-1]
 

@@ -14,23 +14,37 @@ from typing import Any
 from hmb.broker.handlers import (
     api_versions,
     create_topics,
+    delete_groups,
     delete_topics,
+    describe_groups,
     fetch,
     find_coordinator,
+    heartbeat,
     init_producer_id,
+    join_group,
+    leave_group,
+    list_groups,
     list_offsets,
     metadata,
     produce,
+    sync_group,
 )
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
+from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
+from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request
 
 HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
@@ -39,8 +53,15 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     ListOffsetsRequest: list_offsets.handle,
     MetadataRequest: metadata.handle,
     FindCoordinatorRequest: find_coordinator.handle,
+    JoinGroupRequest: join_group.handle,
+    HeartbeatRequest: heartbeat.handle,
+    LeaveGroupRequest: leave_group.handle,
+    SyncGroupRequest: sync_group.handle,
+    DescribeGroupsRequest: describe_groups.handle,
+    ListGroupsRequest: list_groups.handle,
     ApiVersionsRequest: api_versions.handle,
     CreateTopicsRequest: create_topics.handle,
     DeleteTopicsRequest: delete_topics.handle,
     InitProducerIdRequest: init_producer_id.handle,
+    DeleteGroupsRequest: delete_groups.handle,
 }

@@ -1,7 +1,8 @@
 """FindCoordinator: which broker looks after a consumer group.
 
 Versions: 0-6, flexible from 3.
-Behaviour: this broker, the only one, is the coordinator of every group.
+Behaviour: this broker, the only one, is the coordinator of every group.  Who asks for one will use it, so the topic
+    that it needs, `__consumer_offsets`, is made where there is none.
 Version notes: librdkafka takes version 0 as a sign that a broker reads lz4, and compresses with it only then; 4 asks
     for several keys.
 Left out: transactional ids and share groups, refused with INVALID_REQUEST until there are transactions and share
@@ -36,6 +37,7 @@ def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
     with answering(answer):
         if key_type != GROUP:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"this broker coordinates groups, not key type {key_type}")
+        context.broker.groups.make_topic()
         answer.node_id = context.broker.config.broker_id
         answer.host, answer.port = context.listener.advertised_host, context.listener.advertised_port
     return answer

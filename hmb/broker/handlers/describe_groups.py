@@ -1,0 +1,43 @@
+"""DescribeGroups: state and members of groups.
+
+Versions: 0-6, flexible from 5.
+Behaviour: each group with its state, its protocol and its members; members' metadata only while the group is Stable.
+Version notes: 3 adds what one may do with the group; 4 group instance ids.  Up to 5 a group that does not exist is one
+    in state Dead, from 6 on it is an error as well.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.authorized import GROUP_OPERATIONS
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.coordinator.states import GroupState
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+
+DescribedGroup = DescribeGroupsResponse.DescribedGroup
+FIRST_VERSION_OF_UNKNOWN_GROUPS = 6
+
+
+def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+    groups = [_describe(group_id, context) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in groups:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
+    group = DescribedGroup(group_id=group_id)
+    with answering(group):
+        try:
+            return context.broker.groups.describe(group_id)
+        except KafkaError as error:
+            if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+                raise
+            group.group_state = GroupState.DEAD.value
+            if context.version >= FIRST_VERSION_OF_UNKNOWN_GROUPS:
+                raise
+    return group

@@ -1,0 +1,33 @@
+"""LeaveGroup: members go, and the group rebalances at once in place of waiting for their sessions to end.
+
+Versions: 0-5, flexible from 4.
+Behaviour: each member leaves or not for itself.  An admin removes a static member by its group instance id alone.
+Version notes: up to 2 one member leaves, and its error is the answer's; from 3 on several, each with its own error.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+FIRST_VERSION_OF_MEMBERS = 3
+
+
+def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
+    several = context.version >= FIRST_VERSION_OF_MEMBERS
+    leaving = request.members if several else [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
+    response = LeaveGroupResponse()
+    with answering(response):
+        outcomes = context.broker.groups.leave(request.group_id, leaving)
+        if not several:
+            response.error_code = outcomes[0]
+            return response
+        response.members = [
+            LeaveGroupResponse.MemberResponse(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=code
+            )
+            for member, code in zip(leaving, outcomes, strict=True)
+        ]
+    return response

@@ -1,0 +1,27 @@
+"""SyncGroup: the leader hands in the assignment, every member gets its part of it.
+
+Versions: 0-5, flexible from 4.
+Behaviour: the answer comes when the leader has brought the assignment and it is written down; until then the request
+    waits in its connection's thread.  In a Stable group it is answered at once.
+Version notes: 3 brought static members; 5 the protocol's type and name, which must be those of the group.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.coordinator.shared_group import WaitingCall
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+FIRST_VERSION_OF_PROTOCOLS = 5
+
+
+def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
+    if context.version >= FIRST_VERSION_OF_PROTOCOLS and None in (request.protocol_type, request.protocol_name):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    response = SyncGroupResponse()
+    with answering(response):
+        return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)
+    return response
