@@ -120,20 +120,12 @@ class Topics:
     ) -> Topic:
         """Make a topic.
 
-        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_CONFIG,
-        KAFKA_STORAGE_ERROR.
+        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the controller's own log),
+        INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
         """
         configs = dict(configs or {})
         with self._lock:
-            self._check_name(name)
-            if not 1 <= partitions <= MAX_PARTITIONS:
-                raise KafkaError(
-                    ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 to {MAX_PARTITIONS}"
-                )
-            try:
-                settings = log_config(configs, self._config.log)
-            except ConfigError as error:
-                raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+            settings = self.check(name, partitions, configs)
             topic = Topic(name, uuid.uuid4(), configs=configs)
             if validate_only:
                 return topic
@@ -146,6 +138,21 @@ class Topics:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make topic {name!r}: {error}") from error
             self._by_name[name] = self._by_id[topic.id] = topic
             return topic
+
+    def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> LogConfig:
+        """Whether this topic could be made now, and the settings of its logs.  Raises as `create` does."""
+        self._check_name(name)
+        try:
+            settings = log_config(configs, self._config.log)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        if partitions < 1:
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
+        if partitions > MAX_PARTITIONS:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most"
+            )
+        return settings
 
     def _undo_creation(self, names: list[TopicPartition]) -> None:
         with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
@@ -173,7 +180,7 @@ class Topics:
     def _check_name(self, name: str) -> None:
         check_topic_name(name)
         if name == KAFKA_METADATA_TOPIC:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} is the name of a KRaft controller's own log")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")
         if name in self._by_name:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
         # Metric names turn '.' into '_', so Kafka lets only one of such a pair exist.

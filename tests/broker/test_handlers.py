@@ -68,11 +68,18 @@ def outcome(response: object) -> int:
 
 @pytest.mark.parametrize("version", ApiVersionsRequest.versions)
 def test_api_versions_lists_what_is_served(ask: Asker, version: int) -> None:
-    response = ask(ApiVersionsRequest(), version)
+    response = ask(ApiVersionsRequest(client_software_name="test", client_software_version="1"), version)
     ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     assert ranges[ApiKey.PRODUCE] == (0, 13)
     assert ranges[ApiKey.FETCH] == (0, 18)
     assert set(ranges) == {request.api_key for request in HANDLERS}
+
+
+@pytest.mark.parametrize("name", ["", "a client", "-a", "a.", "a/b", "a\n"])
+def test_a_client_that_tells_its_name_tells_a_proper_one(ask: Asker, name: str) -> None:
+    for names in ((name, "1.0"), ("client", name)):
+        response = ask(ApiVersionsRequest(client_software_name=names[0], client_software_version=names[1]), 3)
+        assert (response.error_code, response.api_keys) == (ErrorCode.INVALID_REQUEST, [])
 
 
 def test_api_versions_of_the_future_is_answered_in_version_0(ask: Asker) -> None:
@@ -117,7 +124,7 @@ def test_metadata_does_not_make_what_it_must_not(make_asker: Callable[..., Asker
     assert ask.broker.topics.all() == []
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "__cluster_metadata", "a/b", "a\0b", "x" * 250, "ünï"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0b", "x" * 250, "ünï"])
 def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> None:
     created = ask(CreateTopicsRequest(topics=[Creatable(name=name, num_partitions=1, replication_factor=1)]), 7)
     assert created.topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -164,7 +171,7 @@ def test_create_and_delete_topics(ask: Asker, version: int) -> None:
     ("wanted", "code"),
     [
         (Creatable(name="t", num_partitions=0, replication_factor=1), ErrorCode.INVALID_PARTITIONS),
-        (Creatable(name="t", num_partitions=2**31 - 1, replication_factor=1), ErrorCode.INVALID_PARTITIONS),
+        (Creatable(name="t", num_partitions=2**31 - 1, replication_factor=1), ErrorCode.POLICY_VIOLATION),
         (Creatable(name="t", num_partitions=1, replication_factor=3), ErrorCode.INVALID_REPLICATION_FACTOR),
         (Creatable(name="t", num_partitions=1, replication_factor=0), ErrorCode.INVALID_REPLICATION_FACTOR),
         (Creatable(name="a.b", num_partitions=1, replication_factor=1), ErrorCode.INVALID_TOPIC_EXCEPTION),

@@ -131,7 +131,7 @@ def test_a_topic_with_the_longest_name_can_be_deleted(ask: Asker) -> None:
 def test_the_log_of_a_kraft_controller_is_no_topic(ask: Asker) -> None:
     with pytest.raises(KafkaError) as error:
         ask.broker.topics.create("__cluster_metadata", 1)
-    assert error.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert error.value.code is ErrorCode.INVALID_REQUEST
 
 
 def test_topics_of_another_broker_keep_all_their_records(make_asker: MakeAsker, tmp_path: Path) -> None:

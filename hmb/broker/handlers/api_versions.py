@@ -11,6 +11,7 @@ Left out: features; a single broker has none to agree on with others.
 from __future__ import annotations
 
 import logging
+import re
 
 from hmb.broker import handlers
 from hmb.broker.context import RequestContext
@@ -18,10 +19,15 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 LOGGER = logging.getLogger(__name__)
+FIRST_VERSION_OF_NAMES = 3
+SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511
 
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     LOGGER.debug("client %s %s", request.client_software_name, request.client_software_version)
+    named = (request.client_software_name, request.client_software_version)
+    if context.version >= FIRST_VERSION_OF_NAMES and not all(map(SOFTWARE_NAME.fullmatch, named)):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return _response(ErrorCode.NONE)
 
 

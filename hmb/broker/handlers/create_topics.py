@@ -4,7 +4,7 @@ Versions: 0-7, flexible from 5.
 Behaviour: each topic has its own error code and message.  Partitions -1 means `num.partitions`; the replication
     factor is 1, or -1 for the default, and above the number of brokers, which is one, it is
     INVALID_REPLICATION_FACTOR.  A replica assignment by hand must name this broker only and number its partitions
-    from 0.
+    from 0.  What is wrong is told in Kafka's order: the name, the settings, the partitions, the replicas.
 Version notes: 1 brought `validate_only` and messages, 4 the defaults by -1, 5 the settings in the answer, 7 the
     topic's id.
 Left out: quotas (`throttle_time_ms` is 0).
@@ -38,7 +38,7 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                     Answer(name=wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message=message)
                 )
             continue
-        answer = Answer(name=wanted.name)
+        answer = Answer(name=wanted.name, error_message=None)
         response.topics.append(answer)
         with answering(answer):
             _create(wanted, answer, request.validate_only, context)
@@ -52,6 +52,8 @@ def _create(wanted: Wanted, answer: Answer, validate_only: bool, context: Reques
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"{config.name}: null is no value")
         configs[config.name] = config.value
     partitions = _partitions(wanted, context)
+    context.broker.topics.check(wanted.name, partitions, configs)
+    _check_replicas(wanted, context)
     topic = context.broker.topics.create(wanted.name, partitions, configs, validate_only=validate_only)
     answer.topic_id = topic.id
     answer.num_partitions, answer.replication_factor = partitions, 1
@@ -59,24 +61,27 @@ def _create(wanted: Wanted, answer: Answer, validate_only: bool, context: Reques
 
 
 def _partitions(wanted: Wanted, context: RequestContext) -> int:
-    """How many partitions; also checks who is to hold them."""
     if wanted.assignments:
         if wanted.num_partitions != DEFAULT or wanted.replication_factor != DEFAULT:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, "an assignment says it all: partitions and replication factor must be -1"
             )
+        return len(wanted.assignments)
+    return context.broker.config.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions
+
+
+def _check_replicas(wanted: Wanted, context: RequestContext) -> None:
+    if wanted.assignments:
         if sorted(a.partition_index for a in wanted.assignments) != list(range(len(wanted.assignments))):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions must be numbered 0, 1, 2 ...")
         if any(a.broker_ids != [context.broker.config.broker_id] for a in wanted.assignments):
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the only broker is {context.broker.config.broker_id}"
             )
-        return len(wanted.assignments)
-    if wanted.replication_factor not in (DEFAULT, 1):
+    elif wanted.replication_factor not in (DEFAULT, 1):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {wanted.replication_factor}: there is one broker"
         )
-    return context.broker.config.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions
 
 
 def _configs(topic: Topic, context: RequestContext) -> list[Answer.CreatableTopicConfigs]:

@@ -1,15 +1,19 @@
 """DeleteTopics: delete topics with all their records.
 
 Versions: 0-6, flexible from 4.
-Behaviour: done when it is answered.  Each topic has its own error code.
-Version notes: 6 names topics by name or by id, never by both (INVALID_REQUEST).
+Behaviour: done when it is answered, whatever the request's time limit.  Each topic has its own error code.  A topic
+    that is named twice stays, with INVALID_REQUEST.
+Version notes: 6 names topics by name or by id, never by both or neither (INVALID_REQUEST).
 Left out: quotas.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.topics import Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
@@ -19,13 +23,29 @@ Answer = DeleteTopicsResponse.DeletableTopicResult
 
 def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
     response = DeleteTopicsResponse()
-    for wanted in [*request.topics, *(Wanted(name=name) for name in request.topic_names)]:
+    all_wanted = [*request.topics, *(Wanted(name=name) for name in request.topic_names)]
+    identities = [_identity(wanted, context.broker.topics) for wanted in all_wanted]
+    times = Counter(identities)
+    for wanted, identity in zip(all_wanted, identities, strict=True):
+        count, times[identity] = times[identity], 0
+        if not count:
+            continue  # it has its answer
         answer = Answer(name=wanted.name, topic_id=wanted.topic_id)
         response.responses.append(answer)
         with answering(answer):
-            if wanted.name is not None and wanted.topic_id.int:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or its id, not by both")
+            if (wanted.name is None) != bool(wanted.topic_id.int):
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or its id, by one of the two")
+            if count > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
             answer.name, answer.topic_id = topic.name, topic.id
             context.broker.topics.delete(topic)
     return response
+
+
+def _identity(wanted: Wanted, topics: Topics) -> object:
+    """Equal for what names the same topic; what is no name at all is like nothing else."""
+    if (wanted.name is None) != bool(wanted.topic_id.int):
+        return object()
+    topic = topics.get(wanted.name) if wanted.name is not None else None
+    return topic.id if topic is not None else wanted.name or wanted.topic_id

@@ -14,11 +14,15 @@ from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
+NO_PRODUCER, NO_EPOCH = -1, -1
+
 
 def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
     response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
     with answering(response):
         if request.transactional_id is not None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "this broker has no transactions yet")
+        if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_EPOCH):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch go together")
         response.producer_id, response.producer_epoch = context.broker.producer_ids.allocate(), 0
     return response

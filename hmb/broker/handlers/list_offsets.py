@@ -3,7 +3,8 @@
 Versions: 0-11, flexible from 6.
 Behaviour: a timestamp (ms) is answered with the first record that is not older, (-1, -1) where there is none.
     Special timestamps: -1 the log's end, -2 its start, -3 the record with the greatest timestamp, -4 the start of
-    what is on local disk.  For a reader of committed records the log ends at its last stable offset.
+    what is on local disk.  For a reader of committed records the log ends at its last stable offset.  A partition
+    that is asked for twice gets INVALID_REQUEST, once.
 Version notes: 0 answers with a list, newest first: the log's end and the starts of segments that were last written
     before the time, at most `max_num_offsets`; 2 brought the isolation level, 4 leader epochs, 7 and 8 the special
     timestamps -3 and -4.
@@ -11,6 +12,8 @@ Left out: tiered storage: its timestamps -5 and -6 get (-1, -1), as from a Kafka
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
@@ -27,18 +30,26 @@ TopicResponse = ListOffsetsResponse.ListOffsetsTopicResponse
 PartitionResponse = TopicResponse.ListOffsetsPartitionResponse
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 TIERED = (-5, -6)
-FIRST_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     response = ListOffsetsResponse()
+    times = Counter((topic.name, wanted.partition_index) for topic in request.topics for wanted in topic.partitions)
     for topic in request.topics:
         topic_response = TopicResponse(name=topic.name)
         response.topics.append(topic_response)
         for wanted in topic.partitions:
+            key = topic.name, wanted.partition_index
+            count, times[key] = times[key], 0
+            if not count:
+                continue  # it has its answer
             answer = PartitionResponse(partition_index=wanted.partition_index)
             topic_response.partitions.append(answer)
             with answering(answer):
+                if count > 1:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST)
+                _check_timestamp(wanted.timestamp, context.version)
                 log = context.broker.topics.log(topic.name, NO_ID, wanted.partition_index)
                 if context.version == 0:
                     answer.old_style_offsets = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
@@ -47,21 +58,24 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
     return response
 
 
+def _check_timestamp(timestamp: int, version: int) -> None:
+    """Times before 1970 are none; what else is negative is special, if this version knows it."""
+    first_version = FIRST_VERSION.get(timestamp)
+    if timestamp < 0 and (first_version is None or version < first_version):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+
 def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, isolation_level: int) -> None:
     check_epoch(wanted.current_leader_epoch, log)
     end_offset = log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
-    found = _find(log, wanted.timestamp, version, end_offset)
+    found = _find(log, wanted.timestamp, end_offset)
     if found is not None:
         answer.timestamp, answer.offset = found
         if version >= 4:
             answer.leader_epoch = log.leader_epoch
 
 
-def _find(log: Log, timestamp: int, version: int, end_offset: int) -> TimestampOffset | None:
-    if version < FIRST_VERSION.get(timestamp, 0):
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} needs ListOffsets v{FIRST_VERSION[timestamp]}"
-        )
+def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
     if timestamp == LATEST:
         return TimestampOffset(NO_TIMESTAMP, end_offset)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):

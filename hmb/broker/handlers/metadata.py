@@ -3,7 +3,7 @@
 Versions: 0-13, flexible from 9.
 Behaviour: names this broker, at the advertised address of the listener that the client came by, as leader of every
     partition.  A topic that is not there is made at once where the client and `auto.create.topics.enable` allow it,
-    and the same answer names its leader, so that clients need no second try.
+    and the same answer names its leader, so that clients need no second try.  A topic asked for twice is told once.
 Version notes: in 0 an empty list of topics asks for all, from 1 on null does and an empty list asks for none; 4 lets
     the client forbid automatic creation; topics by id from 12.  10 and 11 have room for an id and for no name
     already, but a request that uses it gets INVALID_REQUEST for all its topics.
@@ -41,7 +41,7 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
     if request.topics is None or (context.version == 0 and not request.topics):
         response.topics = [_describe(topic, TopicAnswer(), context) for topic in broker.topics.all()]
     else:
-        for wanted in request.topics:
+        for wanted in {(each.name, each.topic_id): each for each in request.topics}.values():
             answer = TopicAnswer(name=wanted.name, topic_id=wanted.topic_id)
             response.topics.append(answer)
             with answering(answer):

@@ -1,0 +1,94 @@
+"""Requests that contradict themselves get Apache Kafka 4.3.0's error codes (tests/conformance/same_bytes has more)."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from tests.broker.conftest import Asker
+
+Doomed = DeleteTopicsRequest.DeleteTopicState
+Creatable = CreateTopicsRequest.CreatableTopic
+
+
+def test_a_topic_that_is_to_be_deleted_twice_stays(ask: Asker) -> None:
+    topic = ask.broker.topics.create("t", 1)
+    for twice in (
+        [Doomed(name="t"), Doomed(name="t")],
+        [Doomed(topic_id=topic.id), Doomed(topic_id=topic.id)],
+        [Doomed(name="t"), Doomed(topic_id=topic.id)],
+    ):
+        (answer,) = ask(DeleteTopicsRequest(topics=twice), 6).responses
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert ask(DeleteTopicsRequest(topic_names=["t", "t"]), 1).responses[0].error_code == ErrorCode.INVALID_REQUEST
+    assert "t" in ask.broker.topics
+
+
+def test_a_topic_to_delete_has_a_name_or_an_id(ask: Asker) -> None:
+    topic = ask.broker.topics.create("t", 1)
+    wanted = [Doomed(), Doomed(name="t", topic_id=topic.id), Doomed(name=""), Doomed(topic_id=uuid.UUID(int=1))]
+    assert [answer.error_code for answer in ask(DeleteTopicsRequest(topics=wanted), 6).responses] == [
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    ]
+    assert "t" in ask.broker.topics
+
+
+def test_metadata_tells_a_topic_once(ask: Asker) -> None:
+    topic = ask.broker.topics.create("t", 1)
+    by_name = [MetadataRequest.MetadataRequestTopic(name="t")] * 2
+    by_id = [MetadataRequest.MetadataRequestTopic(name=None, topic_id=topic.id)] * 2
+    for wanted in (by_name, by_id):
+        assert [answer.name for answer in ask(MetadataRequest(topics=wanted), 12).topics] == ["t"]
+
+
+def test_offsets_asked_for_twice_are_refused_once(ask: Asker) -> None:
+    ask.broker.topics.create("t", 2)
+    wanted = [
+        ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(partition_index=n, timestamp=-1) for n in (0, 1, 0)
+    ]
+    (answer,) = ask(
+        ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="t", partitions=wanted)]), 1
+    ).topics
+    assert {p.partition_index: p.error_code for p in answer.partitions} == {0: ErrorCode.INVALID_REQUEST, 1: 0}
+    assert len(answer.partitions) == 2
+
+
+@pytest.mark.parametrize(("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11), (-(2**63), 1)])
+def test_special_times_that_a_version_does_not_know(ask: Asker, timestamp: int, version: int) -> None:
+    """Even of a topic that is not there."""
+    wanted = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(timestamp=timestamp)]
+    request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="nobody", partitions=wanted)])
+    assert ask(request, version).topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(5, -1), (-1, 5)])
+def test_a_producer_tells_both_id_and_epoch_or_neither(ask: Asker, producer_id: int, epoch: int) -> None:
+    request = InitProducerIdRequest(transactional_id=None, producer_id=producer_id, producer_epoch=epoch)
+    assert ask(request, 3).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_what_is_wrong_with_a_new_topic_is_told_in_order(ask: Asker) -> None:
+    """The name, the settings, the partitions, the replicas."""
+    ask.broker.topics.create("there", 1)
+    bad = [Creatable.CreatableTopicConfig(name="colour", value="blue")]
+    for wanted, code in (
+        (Creatable(name="a/b", num_partitions=0, replication_factor=3, configs=bad), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (Creatable(name="there", num_partitions=0, replication_factor=3, configs=bad), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (Creatable(name="t", num_partitions=0, replication_factor=3, configs=bad), ErrorCode.INVALID_CONFIG),
+        (Creatable(name="t", num_partitions=0, replication_factor=3), ErrorCode.INVALID_PARTITIONS),
+        (Creatable(name="t", num_partitions=1, replication_factor=3), ErrorCode.INVALID_REPLICATION_FACTOR),
+    ):
+        (answer,) = ask(CreateTopicsRequest(topics=[wanted], validate_only=True), 7).topics
+        assert answer.error_code == code
+    (good,) = ask(CreateTopicsRequest(topics=[Creatable(name="t", num_partitions=1, replication_factor=1)]), 7).topics
+    assert (good.error_code, good.error_message) == (0, None)
