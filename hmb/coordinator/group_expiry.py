@@ -2,10 +2,8 @@
 
 Since KIP-211 the retention of an offset begins when its group became Empty.  In a Stable group of consumers offsets
 expire too, each some time after its commit, where nobody reads the topic any more; for that the coordinator has a look
-into the members' metadata, which is otherwise the leader's business.  It is a `ConsumerProtocolSubscription`, and this
-much of it is the same in all its versions::
-
-    int16 version   int32 count of topics   each: int16 length, the name   ...
+into the members' metadata, which is otherwise the leader's business: a `ConsumerProtocolSubscription` begins with the
+topics in all its versions.
 
 Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSubscribedTopics`.
 """
@@ -15,19 +13,15 @@ from __future__ import annotations
 from hmb.coordinator.classic_group import ClassicGroup
 from hmb.coordinator.offsets import Expiry, OffsetAndMetadata
 from hmb.coordinator.states import GroupState
+from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
-from hmb.protocol.primitives import INT16, INT32, array, string
 
-CONSUMER = "consumer"  # the protocol type of consumers
-TOPICS = array(INT32, string(INT16, nullable=False), nullable=False)
+VERSION_SIZE = 2  # bytes in front
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """The topics that a consumer reads, by its metadata.  Raises ProtocolError."""
-    data = memoryview(subscription)
-    _, position = INT16.decode(data, 0)
-    topics, _ = TOPICS.decode(data, position)
-    return list(topics)
+    """The topics that a consumer reads, by its metadata of whatever version.  Raises ProtocolError."""
+    return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
 
 
 def topics_of(group: ClassicGroup) -> set[str] | None:
