@@ -206,6 +206,10 @@ class Cleaner:
         self._uncleanable: set[Log] = set()  # damaged ones: said once, not every 15 s
         self._seen: dict[TopicPartition, Log] = {}
 
+    def reconfigure(self, *, max_memory: int, rate: float) -> None:
+        """For the rounds that begin from now on."""
+        self._max_memory, self._rate = max_memory, rate
+
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
         try:
             return checkpoints.read_offsets(self._checkpoint)

@@ -377,6 +377,13 @@ class Log:
             why = f"{self.directory} could not be synced ({self._failure}); mend the disk, restart"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)
 
+    def reconfigure(self, config: LogConfig) -> None:
+        """Heed these settings from now on, in the active segment too."""
+        with self._lock:
+            self.config = config
+            for segment in self._segments:
+                segment.config = config
+
     def refuse(self, reason: KafkaError) -> None:
         """Take nothing more, for this reason: the log is closed or deleted."""
         with self._lock:

@@ -75,7 +75,7 @@ class Segment:
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
         self.lacks_transactions = False  # the transaction index has to be made again
-        self._config = config
+        self.config = config
         self._file: FileIO | None = None
         self._bytes_since_index_entry = 0
 
@@ -96,13 +96,13 @@ class Segment:
         """Whether `size` more bytes, up to `last_offset`, belong into a new segment."""
         if not self.size:
             return False
-        too_old = self.first_timestamp is not None and timestamp - self.first_timestamp > self._config.segment_ms
+        too_old = self.first_timestamp is not None and timestamp - self.first_timestamp > self.config.segment_ms
         return (
             too_old
-            or self.size + size > self._config.segment_bytes
+            or self.size + size > self.config.segment_bytes
             or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
-            or self.offset_index.size + self.offset_index.ENTRY.size > self._config.segment_index_bytes
-            or self.time_index.size + self.time_index.ENTRY.size > self._config.segment_index_bytes
+            or self.offset_index.size + self.offset_index.ENTRY.size > self.config.segment_index_bytes
+            or self.time_index.size + self.time_index.ENTRY.size > self.config.segment_index_bytes
         )
 
     def append(
@@ -148,7 +148,7 @@ class Segment:
             self.first_timestamp = newest
         if newest > self.max_timestamp:
             self.max_timestamp, self.offset_of_max_timestamp = newest, offset_of_newest
-        if self._bytes_since_index_entry > self._config.index_interval_bytes:
+        if self._bytes_since_index_entry > self.config.index_interval_bytes:
             try:
                 self.offset_index.append(first_batch_end, position)
                 self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
@@ -246,7 +246,7 @@ class Segment:
         for position, batch in self.batches(entry.position, self.size):
             if position == entry.position and position and batch.last_offset > entry.offset:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} is not this log's")
-            if position - entry.position > self._config.index_interval_bytes + MAX_UNINDEXED:
+            if position - entry.position > self.config.index_interval_bytes + MAX_UNINDEXED:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
             end_offset, size = batch.last_offset + 1, position + batch.size
             newest = max(newest, batch.max_timestamp)
