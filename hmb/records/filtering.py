@@ -86,7 +86,7 @@ def filter_batch(
     if not kept:
         return None
     if batch.delete_horizon is None and delete_horizon is not None and any(raw.is_tombstone for raw in kept):
-        return _with_delete_horizon(batch, {raw.offset for raw in kept}, delete_horizon, limit)
+        return with_delete_horizon(batch, delete_horizon, {raw.offset for raw in kept}, limit)
     if len(kept) == batch.records_count:
         return batch.view
     content = b"".join([data[raw.start : raw.end] for raw in kept])
@@ -104,8 +104,11 @@ def _max_timestamp(batch: RecordBatch, deltas: list[int]) -> int:
     return batch.base_timestamp + max(deltas)
 
 
-def _with_delete_horizon(batch: RecordBatch, offsets: set[int], delete_horizon: int, limit: int) -> bytes:
-    records = [record for record in batch.records(limit) if record.offset in offsets]
+def with_delete_horizon(
+    batch: RecordBatch, delete_horizon: int, offsets: set[int] | None = None, limit: int = DEFAULT_LIMIT
+) -> bytes:
+    """The batch, or those of its records with these offsets, with a delete horizon (ms)."""
+    records = [record for record in batch.records(limit) if offsets is None or record.offset in offsets]
     content = encode_records(records, batch.base_offset, delete_horizon)
     max_timestamp = max(record.timestamp for record in records)  # all the same with log append time
     return batch.with_records(content, len(records), max_timestamp, base_timestamp=delete_horizon)

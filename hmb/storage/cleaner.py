@@ -22,15 +22,14 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hmb.protocol.errors import KafkaError
-from hmb.records import Batch, parse_batch
+from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.storage import checkpoints, swap
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
-from hmb.storage.config import NEVER
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET
@@ -83,12 +82,12 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     """What a round would work on now; None where it is not worth one."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
-    segments = log.segments
-    count = len(segments) - 1
+    segments, stable = log.segments, log.last_stable_offset
+    count = min(len(segments) - 1, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
         young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
         count = min(count, next(young, count))
-    found = Cleanable(segments[:count], first_dirty, segments[count].base_offset)
+    found = Cleanable(segments[:count], first_dirty, min(segments[count].base_offset, stable))
     if not found.dirty:
         return None
     too_old = any(0 <= s.max_timestamp < now - config.max_compaction_lag_ms for s in found.dirty)
@@ -102,49 +101,51 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
 
 
 def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
-    if not set(work.segments) <= set(log.segments):
+    segments = log.segments
+    if not set(work.segments) <= set(segments):
         return work.first_dirty  # some were deleted since they were looked at; the next round will look again
-    transactions = Transactions()
-    end = _find_transactions(work, transactions, throttle)
-    map = OffsetMap(max_memory)
-    for batch in _batches(work.dirty, throttle):
-        if batch.last_offset < work.first_dirty:
-            continue
-        if batch.last_offset >= end or not map.add(
-            batch, counts=not (batch.is_control or transactions.is_aborted(batch))
-        ):
-            break
+    map = _map_of(work, segments, max_memory, throttle)
     if not map.end_offset:
         return work.first_dirty
-    rule = Compaction(map, transactions, log.last_batches_of_producers(), now, log.config.delete_retention_ms)
+    rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms)
+    rewriting = _Rewriting(log, segments, rule, throttle)
     for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
-        _compact(group, log, rule, throttle)
+        rewriting.compact(group)
     return map.end_offset
 
 
-def _find_transactions(work: Cleanable, transactions: Transactions, throttle: Throttle) -> int:
-    """Look at all headers; returns the offset of the first record of a transaction that is still open."""
-    for segment in work.segments:
-        throttle.spend(0)
-        for position, batch in segment.batches(0, segment.size):
-            if batch.is_transactional:
-                transactions.note(segment.whole(position, batch) if batch.is_control else batch)
-    return min(transactions.open.values(), default=NEVER)
+def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, throttle: Throttle) -> OffsetMap:
+    """The last offset of each key among the dirty records, as far as memory goes; `segments` are all of the log's."""
+    map, transactions = OffsetMap(max_memory), Transactions()
+    for segment in work.dirty:
+        for batch in _batches(segment, segments, transactions, throttle):
+            if batch.is_control:
+                transactions.end(batch)
+            counts = not (batch.is_control or transactions.is_aborted(batch))
+            if batch.last_offset >= work.end:
+                break
+            if batch.last_offset >= work.first_dirty and not map.add(batch, counts=counts):
+                return map
+    map.end_offset = work.end
+    return map
 
 
-def _batches(segments: Iterable[Segment], throttle: Throttle) -> Iterator[Batch]:
-    """Every batch of the segments, through memory maps."""
-    for segment in segments:
-        if not segment.size:
-            continue
-        log = memoryview(mmap.mmap(segment.file.fileno(), segment.size, access=mmap.ACCESS_READ))
-        position = 0
-        while position < segment.size:
-            batch = parse_batch(log, position)
-            batch.check()
-            yield batch
-            throttle.spend(batch.size)
-            position += batch.size
+def _batches(
+    segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
+) -> Iterator[Batch]:
+    """Every batch of one of the log's segments, through a memory map."""
+    number = segments.index(segment)
+    transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
+    if not segment.size:
+        return
+    log = memoryview(mmap.mmap(segment.file.fileno(), segment.size, access=mmap.ACCESS_READ))
+    position = 0
+    while position < segment.size:
+        batch = parse_batch(log, position)
+        batch.check()
+        yield batch
+        throttle.spend(batch.size)
+        position += batch.size
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
@@ -162,35 +163,52 @@ def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
     return groups
 
 
-def _compact(group: Sequence[Segment], log: Log, rule: Compaction, throttle: Throttle) -> None:
-    """Write a group of segments again as one, and put that in their place."""
-    cleaned = Segment(log.directory, group[0].base_offset, log.config, suffix=swap.CLEANED)
-    try:
-        _write(cleaned, group, rule, throttle)
-        before = sum(segment.size for segment in group)
-        if len(group) == 1 and cleaned.size == before:
-            cleaned.delete()  # nothing was dropped, so there is nothing to swap
-            return
-        swap.make_ready(cleaned)
-    except BaseException:
-        cleaned.delete()
-        raise
-    log.replace(group, cleaned)
-    swap.put_in_place(cleaned)
-    LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
+class _Rewriting:
+    """One round's second pass: the log's segments are written again, group by group, from its start on."""
 
+    def __init__(self, log: Log, segments: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
+        self._log = log
+        self._segments = segments  # as they were when the round began
+        self._rule = rule
+        self._throttle = throttle
+        self._transactions = Transactions()
 
-def _write(cleaned: Segment, group: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
-    for segment in group:
+    def compact(self, group: Sequence[Segment]) -> None:
+        """Write a group of segments again as one, and put that in their place."""
+        log = self._log
+        cleaned = Segment(log.directory, group[0].base_offset, log.config, suffix=swap.CLEANED)
+        try:
+            for segment in group:
+                self._write(cleaned, segment)
+            last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps goes on
+            os.utime(cleaned.file.fileno(), ns=(last_write, last_write))
+            before = sum(segment.size for segment in group)
+            if len(group) == 1 and cleaned.size == before:
+                cleaned.delete()  # nothing was dropped, so there is nothing to swap
+                return
+            swap.make_ready(cleaned)
+        except BaseException:
+            cleaned.delete()
+            raise
+        log.replace(group, cleaned)
+        swap.put_in_place(cleaned)
+        LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
+
+    def _write(self, cleaned: Segment, segment: Segment) -> None:
+        rule, transactions = self._rule, self._transactions
         is_old = segment.path.stat().st_mtime * 1000 < rule.now - rule.delete_retention_ms
-        for batch in _batches([segment], throttle):
-            kept = rule.apply(batch, drop_old_tombstones=is_old)
+        for batch in _batches(segment, self._segments, transactions, self._throttle):
+            aborted = None
+            if isinstance(batch, RecordBatch) and batch.is_control:
+                has_batches, aborted = transactions.end(batch)
+                kept = rule.apply_to_marker(batch, is_needed=has_batches)
+            else:
+                kept = rule.apply(batch, is_aborted=transactions.is_aborted(batch), drop_old_tombstones=is_old)
             if kept is not None:
                 left = parse_batch(kept)
-                cleaned.append([kept], left.last_offset, TimestampOffset(left.max_timestamp, left.last_offset))
-                throttle.spend(left.size)
-    last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps must not start again
-    os.utime(cleaned.file.fileno(), ns=(last_write, last_write))
+                newest = TimestampOffset(left.max_timestamp, left.last_offset)
+                cleaned.append([kept], left.last_offset, newest, aborted)
+                self._throttle.spend(left.size)
 
 
 class Cleaner:

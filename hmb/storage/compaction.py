@@ -11,6 +11,9 @@ The rule for one record, in this order; it is dropped when
 3. the map knows a later record with its key;
 4. it is a tombstone, and its batch's delete horizon has come.
 
+A transaction's marker is kept as long as a batch of the transaction is there, and then for `delete.retention.ms`, as if
+it were a tombstone.
+
 The map (key -> last offset) is built from the records that were not compacted yet, the *dirty* ones.  When it has taken
 `log.cleaner.dedupe.buffer.size` bytes it ends there, and so does this round: what lies behind stays dirty.
 
@@ -19,11 +22,17 @@ Source: Kafka's `Cleaner`, KIP-534 (delete horizon).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from hmb.records import Batch, ControlType, RecordBatch, control_type
-from hmb.records.filtering import empty_batch, filter_batch, keys_of
+from hmb.records import Batch, RecordBatch
+from hmb.records.filtering import empty_batch, filter_batch, keys_of, with_delete_horizon
+from hmb.storage.log_reading import aborted_transactions
 from hmb.storage.producer_state import LastBatch
+from hmb.storage.segment import Segment
+from hmb.storage.transaction_index import AbortedTransaction
 
 ENTRY_OVERHEAD = 130  # bytes: a slot of a dict, and the objects for a short key and its offset
 
@@ -51,29 +60,51 @@ class OffsetMap:
         return True
 
 
-@dataclass(slots=True)
 class Transactions:
-    """What markers say of a log's transactions: which batches were aborted, and where the first open one begins."""
+    """Whose records the batches of a log are, which come one after the other: of transactions that were aborted?
 
-    aborted: list[tuple[int, int, int]] = field(default_factory=list)  # producer id, first and last offset
-    open: dict[int, int] = field(default_factory=dict)  # producer id -> first offset
+    Before the batches of a segment come, `enter` looks up what is known of them in the transaction indexes.
+    """
 
-    def note(self, batch: Batch) -> None:
-        """Take the next batch of the log into account; of control batches the records are needed."""
-        if not batch.is_transactional:
-            return
-        if not batch.is_control:
-            self.open.setdefault(batch.producer_id, batch.base_offset)
-            return
-        first = self.open.pop(batch.producer_id, None)
-        if first is not None and any(control_type(record) is ControlType.ABORT for record in batch.records()):
-            self.aborted.append((batch.producer_id, first, batch.base_offset))
+    def __init__(self) -> None:
+        self._known_to = 0  # aborted transactions that begin before this offset were looked up
+        self._coming: deque[AbortedTransaction] = deque()  # by first offset
+        self._aborted: dict[int, AbortedTransaction] = {}  # by producer id: begun and not ended
+        self._with_batches: set[int] = set()  # producer ids: of their transaction there are batches
+
+    def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
+        """The batches of the first of these segments come next, up to `end_offset`; the others may hold its markers."""
+        found = aborted_transactions(segments, segments[0].base_offset, end_offset)
+        news = [each for each in found if each.first_offset >= self._known_to]
+        self._coming.extend(sorted(news, key=lambda transaction: transaction.first_offset))
+        self._known_to = end_offset
 
     def is_aborted(self, batch: Batch) -> bool:
-        if not batch.is_transactional or batch.is_control:
+        """Whether the batch, which is no marker, counts for nothing."""
+        if not batch.is_transactional:
             return False
-        offset = batch.last_offset
-        return any(producer == batch.producer_id and first <= offset <= last for producer, first, last in self.aborted)
+        self._begin(batch)
+        self._with_batches.add(batch.producer_id)
+        return batch.producer_id in self._aborted
+
+    def end(self, marker: Batch) -> EndedTransaction:
+        self._begin(marker)
+        aborted = self._aborted.pop(marker.producer_id, None)
+        has_batches = marker.producer_id in self._with_batches
+        self._with_batches.discard(marker.producer_id)
+        return EndedTransaction(has_batches, aborted if has_batches else None)
+
+    def _begin(self, batch: Batch) -> None:
+        while self._coming and self._coming[0].first_offset <= batch.last_offset:
+            transaction = self._coming.popleft()
+            self._aborted[transaction.producer_id] = transaction
+
+
+class EndedTransaction(NamedTuple):
+    """What is left of a transaction where its marker comes; the marker is needed as long as there are batches."""
+
+    has_batches: bool
+    aborted: AbortedTransaction | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +112,16 @@ class Compaction:
     """The rule, with all it needs to know."""
 
     map: OffsetMap
-    transactions: Transactions
     last_batches: dict[int, LastBatch]  # of each producer
     now: int  # ms
     delete_retention_ms: int
 
-    def apply(self, batch: Batch, *, drop_old_tombstones: bool) -> bytes | memoryview | None:
+    def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """What is left of a batch.  `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon."""
-        if batch.is_control or batch.last_offset >= self.map.end_offset:
+        if batch.last_offset >= self.map.end_offset:
             return batch.view
         kept = None
-        if not self.transactions.is_aborted(batch):
+        if not is_aborted:
             horizon = batch.delete_horizon if isinstance(batch, RecordBatch) else None
             drop_tombstones = (
                 drop_old_tombstones if not isinstance(batch, RecordBatch) else _has_come(horizon, self.now)
@@ -102,9 +132,21 @@ class Compaction:
                 return key is not None and latest.get(key, -1) <= offset and not (is_tombstone and drop_tombstones)
 
             kept = filter_batch(batch, keep, delete_horizon=self.now + self.delete_retention_ms)
-        if kept is None and isinstance(batch, RecordBatch) and self._is_last_of_producer(batch):
-            return empty_batch(batch)
-        return kept
+        return self._empty(batch) if kept is None and isinstance(batch, RecordBatch) else kept
+
+    def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
+        """What is left of a marker; once its transaction has no batch left it gets a delete horizon, and goes then."""
+        if is_needed or batch.last_offset >= self.map.end_offset:
+            return batch.view
+        if not batch.records_count or _has_come(batch.delete_horizon, self.now):
+            return self._empty(batch)
+        if batch.delete_horizon is not None:
+            return batch.view
+        return with_delete_horizon(batch, self.now + self.delete_retention_ms)
+
+    def _empty(self, batch: RecordBatch) -> bytes | None:
+        """A producer's last batch stays without its records: it tells the last sequence number, or the epoch."""
+        return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:
         last = self.last_batches.get(batch.producer_id)

@@ -14,15 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import (
-    Codec,
-    ControlType,
-    EndTransactionMarker,
-    Record,
-    encode_batch,
-    encode_marker,
-    encode_message_set,
-)
+from hmb.records import Codec, Record, encode_batch, encode_message_set
 from hmb.storage import swap
 from hmb.storage.cleaner import Cleanable, Cleaner, Stopped, Throttle, clean, cleanable
 from hmb.storage.config import LogConfig
@@ -30,6 +22,7 @@ from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from hmb.storage.validation import InvalidRecords
 from tests.storage.conftest import read_all
+from tests.storage.transactions import ABORT
 
 NO_LIMIT = Throttle(float("inf"), threading.Event())
 CONFIG = LogConfig(cleanup_policy="compact", segment_bytes=600, index_interval_bytes=100, min_cleanable_dirty_ratio=0)
@@ -137,27 +130,16 @@ def test_tombstones_stay_for_their_time_and_then_go(log: Log) -> None:
 
 
 def test_an_aborted_record_hides_nothing_and_an_open_transaction_waits(log: Log) -> None:
-    producer = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    producer: dict[str, int] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
     log.append(change_batch([(b"k", b"committed")]))
-    base_offset = log.log_end_offset
-    aborted, still_open = [Record(0, 1_000, b"k", b"aborted")], [Record(0, 1_000, b"k", b"open")]
-    marker = EndTransactionMarker(ControlType.ABORT, 0)
-    append_raw(log, encode_batch(aborted, base_offset=base_offset, base_sequence=0, **producer))  # type: ignore[arg-type]
-    append_raw(log, encode_marker(marker, 1_000, 7, 0, base_offset=base_offset + 1))
-    append_raw(log, encode_batch(still_open, base_offset=base_offset + 2, base_sequence=1, **producer))  # type: ignore[arg-type]
+    log.append(change_batch([(b"k", b"aborted")], base_sequence=0, **producer))
+    log.append_marker(ABORT, 7, 0)
+    begin = log.append(change_batch([(b"k", b"open")], base_sequence=1, **producer)).base_offset
     fill(log, 6)
-    assert compact(log) == base_offset + 2
+    assert compact(log) == begin
     kept = [(record.offset, record.value) for record in read_all(log) if record.key == b"k"]
-    assert kept == [(0, b"committed"), (base_offset + 2, b"open")]
-
-
-def append_raw(log: Log, data: bytes) -> None:
-    """What only a broker's transaction coordinator may write, put into the log by hand."""
-    from hmb.records import parse_batch
-    from hmb.storage.time_index import TimestampOffset
-
-    batch = parse_batch(data)
-    log._append_parts([data], batch.last_offset, batch.last_offset, TimestampOffset(1_000, batch.last_offset))
+    assert kept == [(0, b"committed"), (begin, b"open")]
+    assert cleanable(log, begin, 0) is None
 
 
 def test_the_last_batch_of_a_producer_keeps_its_place_without_records(log: Log) -> None:
@@ -181,7 +163,7 @@ def test_records_without_a_key_are_refused_with_their_places(log: Log) -> None:
     for data in (encode_batch(records), encode_message_set(records, 1, Codec.GZIP), encode_message_set(records, 0)):
         with pytest.raises(InvalidRecords) as error:
             log.append(memoryview(data))
-        assert error.value.indexes == [1, 2]
+        assert list(error.value.errors) == [1, 2]
     assert log.log_end_offset == 0
 
 
