@@ -1,0 +1,250 @@
+"""What the goldenscripts (test_group_scripts.py) do not show of a classic group."""
+
+from __future__ import annotations
+
+import pytest
+
+from hmb.coordinator.classic_group import ClassicGroup
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, decode_value
+from hmb.coordinator.states import GroupState
+from hmb.protocol.errors import ErrorCode, KafkaError
+from tests.coordinator.group_driver import GroupDriver, static
+
+AT_ONCE = GroupSettings(initial_delay=0)
+
+
+@pytest.fixture
+def driver() -> GroupDriver:
+    return GroupDriver()
+
+
+def test_the_protocol_with_the_most_votes_wins(driver: GroupDriver) -> None:
+    for client, names in {"a": "range sticky", "b": "sticky range", "c": "other sticky range"}.items():
+        driver.join(client, version=3, protocols=[(name, name.encode()) for name in names.split()])
+    driver.wait(10_000)
+    leader = driver.joined(next(iter(driver.answers)))
+    assert leader.protocol_name == "sticky"
+    assert [member.metadata for member in leader.members] == [b"sticky"] * 3
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_only_clients_from_version_4_on_are_given_an_id_first(driver: GroupDriver, version: int) -> None:
+    call = driver.join("a", version=version)
+    assert (call in driver.answers) == (version >= 4)
+    assert len(driver.group.members) == (version < 4)
+
+
+def test_a_pending_member_is_forgotten_after_its_session_timeout(driver: GroupDriver) -> None:
+    member_id = driver.joined(driver.join("a", session=6_000)).member_id
+    driver.wait(5_999)
+    assert driver.group.pending
+    driver.wait(1)
+    assert not driver.group.pending
+    assert driver.joined(driver.join("a", member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_static_member_does_not_join_with_an_id_that_was_given_out(driver: GroupDriver) -> None:
+    member_id = driver.joined(driver.join("a")).member_id
+    answer = driver.joined(driver.join("a", member_id, instance="i"))
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not driver.group.members
+
+
+def test_a_join_group_that_comes_again_takes_the_place_of_the_one_that_waits(driver: GroupDriver) -> None:
+    """The client has lost its connection: the first request's thread must not wait for ever."""
+    first_id, _ = driver.stable("a", "b")
+    old = driver.join("a", first_id)
+    new = driver.join("a", first_id)
+    assert driver.joined(old).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    driver.wait(60_000)
+    assert (driver.joined(new).error_code, driver.joined(new).generation_id) == (ErrorCode.NONE, 2)
+
+
+def test_a_sync_group_that_comes_again_takes_the_place_of_the_one_that_waits(driver: GroupDriver) -> None:
+    _, second = (driver.join(client, version=3) for client in "ab")
+    driver.wait(10_000)
+    member_id = driver.joined(second).member_id
+    old, new = driver.sync(member_id, 1), driver.sync(member_id, 1)
+    assert driver.synced(old).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    driver.sync(driver.joined(second).leader, 1, {member_id: b"part"})
+    assert driver.synced(new).assignment == b"part"
+
+
+def test_who_leaves_while_its_sync_group_waits_is_told(driver: GroupDriver) -> None:
+    _, second = (driver.join(client, version=3) for client in "ab")
+    driver.wait(10_000)
+    member_id = driver.joined(second).member_id
+    waiting = driver.sync(member_id, 1)
+    assert driver.leave(member_id) == [ErrorCode.NONE]
+    assert driver.synced(waiting).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_follower_with_nothing_new_is_told_what_was_agreed_on_and_the_leader_begins_anew(driver: GroupDriver) -> None:
+    leader, follower = driver.stable("a", "b")
+    answer = driver.joined(driver.join("b", follower))
+    assert (answer.generation_id, answer.leader, answer.members) == (1, leader, [])
+    assert driver.group.state is GroupState.STABLE
+    driver.join("a", leader)
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
+
+
+def test_a_join_answer_that_was_lost_is_given_again(driver: GroupDriver) -> None:
+    leader, follower = (driver.join(client, version=3) for client in "ab")
+    driver.wait(10_000)
+    for call, count in ((leader, 2), (follower, 0)):
+        again = driver.joined(driver.join("x", driver.joined(call).member_id))
+        assert (again.generation_id, len(again.members)) == (1, count)
+    assert driver.group.state is GroupState.COMPLETING_REBALANCE
+
+
+def test_a_sync_group_must_name_the_groups_protocol(driver: GroupDriver) -> None:
+    (member_id,) = driver.stable("a")
+    assert driver.synced(driver.sync(member_id, 1, protocol_type="consumer", protocol="range")).error_code == 0
+    for wrong in ({"protocol_type": "connect"}, {"protocol": "sticky"}):
+        answer = driver.synced(driver.sync(member_id, 1, **wrong))
+        assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_several_leave_at_once_and_the_group_rebalances_once() -> None:
+    driver = GroupDriver(AT_ONCE)
+    driver.join("a", version=3, instance="i")
+    driver.join("b", version=3)
+    driver.join("a", "i-1", instance="i")
+    outcomes = driver.leave(static("i"), "b-2", "b-2", static("i", "i-1"), static("none"))
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    assert outcomes == [ErrorCode.NONE, ErrorCode.NONE, unknown, unknown, unknown]
+    assert (driver.group.state, driver.group.generation) == (GroupState.EMPTY, 3)
+
+
+def test_the_record_holds_all_that_a_restart_must_know(driver: GroupDriver) -> None:
+    driver.stable("a", instance="i", session=7_000, rebalance=8_000, protocols=[("range", b"topics"), ("other", b"x")])
+    assert driver.written is not None
+    value = decode_value(GroupMetadataKey(group="g"), driver.written)
+    assert value == GroupMetadataValue(
+        protocol_type="consumer",
+        generation=1,
+        protocol="range",
+        leader="i-1",
+        current_state_timestamp=3_000,
+        members=[
+            GroupMetadataValue.MemberMetadata(
+                member_id="i-1",
+                group_instance_id="i",
+                client_id="a",
+                client_host="/a.example",
+                rebalance_timeout=8_000,
+                session_timeout=7_000,
+                subscription=b"topics",
+                assignment=b"i-1",
+            )
+        ],
+    )
+    before = driver.group.describe()
+    driver.restart()
+    assert driver.group.describe() == before
+    assert driver.heartbeat("i-1", 1, "i") == ErrorCode.NONE
+
+
+def test_an_empty_group_is_written_with_its_generation_and_no_members(driver: GroupDriver) -> None:
+    (member_id,) = driver.stable("a")
+    driver.leave(member_id)
+    driver.restart()
+    assert (driver.group.state, driver.group.generation) == (GroupState.EMPTY, 2)
+    assert (driver.group.protocol_type, driver.group.protocol, len(driver.group.members)) == ("consumer", None, 0)
+
+
+def test_what_was_written_without_a_rebalance_timeout_has_that_of_the_session() -> None:
+    member = GroupMetadataValue.MemberMetadata(member_id="m", session_timeout=7_000, rebalance_timeout=-1)
+    value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol="range", leader="m", members=[member])
+    group = ClassicGroup.restore("g", value, GroupSettings(), lambda: 0)
+    assert group.members.by_id["m"].rebalance_timeout == 7_000
+
+
+def test_restored_members_have_a_whole_session_from_the_end_of_the_load_on(driver: GroupDriver) -> None:
+    """A first version gave them none, and the first step of a group removed them all."""
+    (member_id,) = driver.stable("a")
+    assert driver.written is not None
+    value = decode_value(GroupMetadataKey(group="g"), driver.written)
+    driver.group = ClassicGroup.restore("g", value, driver.settings, lambda: 0)
+    driver.wait(100_000)  # the load takes its time
+    assert driver.heartbeat(member_id, 1) == ErrorCode.NONE
+    driver.group.resume(driver.now)
+    driver.wait(9_999)
+    assert member_id in driver.group.members
+    driver.wait(1)
+    assert member_id not in driver.group.members
+
+
+def test_a_restored_group_above_its_largest_size_rebalances() -> None:
+    driver = GroupDriver(AT_ONCE)
+    driver.join("a", version=3)
+    driver.join("b", version=3)
+    driver.join("a", "a-1")
+    driver.sync("a-1", 2, {})
+    driver.settings = GroupSettings(max_size=1)
+    driver.restart()
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
+
+
+def test_when_the_broker_stops_all_who_wait_are_told_to_look_for_the_coordinator(driver: GroupDriver) -> None:
+    leader, follower = driver.stable("a", "b")
+    joining = driver.join("a", leader)
+    driver.group.unload()
+    driver.settle()
+    assert driver.joined(joining).error_code == ErrorCode.NOT_COORDINATOR
+    assert driver.joined(joining).member_id == leader
+    assert driver.group.next_deadline() is None
+    driver.restart()
+    driver.join("a", leader)
+    driver.join("b", follower)
+    syncing = driver.sync(follower, 2)
+    driver.group.unload()
+    driver.settle()
+    assert driver.synced(syncing).error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_dead_group_is_not_available(driver: GroupDriver) -> None:
+    (member_id,) = driver.stable("a")
+    driver.group.unload()
+    gone = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.joined(driver.join("b")).error_code == driver.joined(driver.join("a", member_id)).error_code == gone
+    assert driver.synced(driver.sync(member_id, 1)).error_code == gone
+    assert driver.heartbeat(member_id, 1) == driver.commit(member_id, 1) == driver.commit() == gone
+    with pytest.raises(KafkaError, match="COORDINATOR_NOT_AVAILABLE"):
+        driver.leave(member_id)
+
+
+def test_a_commit_keeps_a_session_alive(driver: GroupDriver) -> None:
+    (member_id,) = driver.stable("a")
+    for _ in range(5):
+        driver.wait(9_000)
+        assert driver.commit(member_id, 1) == ErrorCode.NONE
+    assert member_id in driver.group.members
+
+
+def test_a_group_is_described_with_its_members_metadata_only_when_it_is_stable(driver: GroupDriver) -> None:
+    first, _ = driver.stable("a", "b", protocols=[("range", b"topics")])
+    described = driver.group.describe()
+    assert (described.group_state, described.protocol_type, described.protocol_data) == ("Stable", "consumer", "range")
+    assert [
+        (m.member_id, m.client_id, m.client_host, m.member_metadata, m.member_assignment) for m in described.members
+    ] == [
+        ("a-1", "a", "/a.example", b"topics", b"a-1"),
+        ("b-2", "b", "/b.example", b"topics", b"b-2"),
+    ]
+    driver.join("a", first)
+    described = driver.group.describe()
+    assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
+    assert [member.member_metadata for member in described.members] == [b"", b""]
+
+
+def test_only_an_empty_group_is_deleted_and_once(driver: GroupDriver) -> None:
+    (member_id,) = driver.stable("a")
+    with pytest.raises(KafkaError, match="NON_EMPTY_GROUP"):
+        driver.group.delete()
+    driver.leave(member_id)
+    driver.group.delete()
+    assert driver.group.state is GroupState.DEAD
+    with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
+        driver.group.delete()
