@@ -22,6 +22,7 @@ PROGRESS_INTERVAL = 0.2  # seconds
 @click.option("--files", "listed", metavar="FILE,FILE", default="", help="The same, as Kafka's tool takes it.")
 @click.option("--deep-iteration", is_flag=True, help="Show the records inside the batches.")
 @click.option("--print-data-log", is_flag=True, help="Show their keys and values too.")
+@click.option("--offsets-decoder", is_flag=True, help="Show the records of __consumer_offsets as what they mean.")
 @click.option("--index-sanity-check", is_flag=True, help="Check indexes only as a broker does at its start.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show each byte with its field.")
 @click.option("--tree", "as_tree", is_flag=True, help="Show segments, batches and records with sizes and offsets.")
@@ -32,6 +33,7 @@ def command(
     listed: str,
     deep_iteration: bool,
     print_data_log: bool,
+    offsets_decoder: bool,
     index_sanity_check: bool,
     as_hex: bool,
     as_tree: bool,
@@ -44,6 +46,7 @@ def command(
     all partitions. Damage is named on standard error with its position, and the command ends with exit code 5; with 1
     where a FILE is none of a log's.
     """
+    from hmb.coordinator.offsets_decoder import decode_record
     from hmb.storage.dump import dump
     from hmb.storage.dump_entries import DumpOptions, View
 
@@ -51,7 +54,8 @@ def command(
         raise click.UsageError("--hex, --tree and --verify exclude each other")
     view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
     progress = _Progress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
-    options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show)
+    decode = decode_record if offsets_decoder else None
+    options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show, decode)
     paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
     damages = unknown = 0
     for entry in dump(paths, options):

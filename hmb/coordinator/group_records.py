@@ -34,6 +34,10 @@ from hmb.protocol.schema import Struct
 class UnknownRecordType(ProtocolError):
     """A key of a type that this broker does not know: it may be skipped."""
 
+    def __init__(self, record_type: int) -> None:
+        super().__init__(f"record type {record_type} is unknown")
+        self.record_type = record_type
+
 
 class Value(Struct):
     """What a record says."""
@@ -279,7 +283,7 @@ def decode_key(data: bytes | memoryview) -> Key:
     """The key that these bytes are.  Raises UnknownRecordType, or ProtocolError for bytes that are no key at all."""
     record_type, position = _first_two(data)
     if record_type not in KEYS:
-        raise UnknownRecordType(f"record type {record_type} is unknown")
+        raise UnknownRecordType(record_type)
     return KEYS[record_type].decode(data, 0, position)
 
 

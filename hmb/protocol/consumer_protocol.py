@@ -24,7 +24,9 @@ from hmb.protocol.schema import Struct
 CONSUMER = "consumer"  # the protocol type
 
 
-class _ConsumerProtocol(Struct):
+class ConsumerProtocol(Struct):
+    """A message behind its version."""
+
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
         """The message behind its version, and the version in which it was read.  Raises ProtocolError."""
@@ -44,7 +46,7 @@ class _ConsumerProtocol(Struct):
         return bytes(out)
 
 
-class ConsumerProtocolSubscription(_ConsumerProtocol, versions="0-3"):
+class ConsumerProtocolSubscription(ConsumerProtocol, versions="0-3"):
     """What a member wants.  v1: what it owns; v2: since which generation; v3: where it runs."""
 
     class TopicPartition(Struct):
@@ -58,7 +60,7 @@ class ConsumerProtocolSubscription(_ConsumerProtocol, versions="0-3"):
     rack_id:          str | None           = t.string("3+", nullable="3+", default=None, ignorable=True)
 
 
-class ConsumerProtocolAssignment(_ConsumerProtocol, versions="0-3"):
+class ConsumerProtocolAssignment(ConsumerProtocol, versions="0-3"):
     """What a member gets.  Its versions follow the subscription's; nothing was added."""
 
     class TopicPartition(Struct):

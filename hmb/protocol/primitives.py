@@ -274,17 +274,18 @@ def array(length: Codec, item: Codec, nullable: bool) -> Codec:
 # The rest
 
 
-def optional(item: Codec) -> Codec:
-    """A struct that may be null: one byte in front, -1 for null, 1 for one that follows."""
+def optional(item: Codec, *, tagged: bool = False) -> Codec:
+    """A struct that may be null: one byte in front, -1 for null (0 in a tagged field), 1 for one that follows."""
+    mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
     def encode(out: Output, value: Any) -> None:
-        INT8.encode(out, -1 if value is None else 1)
+        mark.encode(out, null if value is None else 1)
         if value is not None:
             item.encode(out, value)
 
     def decode(buffer: memoryview, position: int) -> tuple[Any, int]:
-        present, position = INT8.decode(buffer, position)
-        return item.decode(buffer, position) if present >= 0 else (None, position)
+        present, position = mark.decode(buffer, position)
+        return item.decode(buffer, position) if present > null else (None, position)
 
     return Codec(encode, decode)
 

@@ -68,7 +68,7 @@ class Field:
         if self.struct is not None:
             plan = self.struct.compile(version, flexible)
             codec = p.Codec(plan.encode, plan.decode)
-            return p.optional(codec) if nullable else codec
+            return p.optional(codec, tagged=self.tag is not None) if nullable else codec
         if self.item is not None:
             return p.array(self.length(flexible), self.item.codec(version, flexible), nullable)
         sized = p.SIZED.get(self.kind)

@@ -8,6 +8,8 @@ replacement characters, as Kafka does it; in JSON what is not UTF-8 stands under
 from __future__ import annotations
 
 import base64
+import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -37,6 +39,13 @@ class View(Enum):
     TREE = "tree"  # a segment's batches and records, with sizes
 
 
+class Decoded(NamedTuple):
+    """A record's key and value as something to read: text, or what JSON can say; None: nothing."""
+
+    key: object
+    value: object
+
+
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
     """Kafka's switches; `verify`: check everything, show only what is wrong; `view`."""
@@ -47,10 +56,11 @@ class DumpOptions:
     verify: bool = False
     view: View = View.LINES
     progress: Callable[[Path, int], None] = lambda _path, _position: None  # is called batch by batch
+    decode: Callable[[Record], Decoded] | None = None  # with keys and values that are more than bytes
 
     @property
     def deep(self) -> bool:
-        return self.deep_iteration or self.print_data_log or self.verify
+        return self.deep_iteration or self.print_data_log or self.verify or self.decode is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +234,7 @@ class RecordEntry(Entry):
     batch: Batch
     with_data: bool  # key and value too
     message: InnerMessage | None = None
+    decoded: Decoded | None = None
 
     def line(self) -> str:
         record = self.record
@@ -237,6 +248,9 @@ class RecordEntry(Entry):
             head += f" sequence: {self.sequence} headerKeys: [{','.join(name for name, _ in record.headers)}]"
         if self.batch.is_control:
             return f"{head} {_control_line(record)}"
+        if self.decoded is not None:
+            shown = zip(("key", "payload"), self.decoded, strict=True)
+            return head + "".join(f" {name}: {_as_text(value)}" for name, value in shown if value is not None)
         if self.with_data and record.key is not None:
             head += f" key: {record.key.decode(errors='replace')}"
         if self.with_data and record.value is not None:
@@ -258,6 +272,8 @@ class RecordEntry(Entry):
             fields["sequence"] = self.sequence
         if self.batch.is_control:
             return fields | _control_fields(record)
+        if self.decoded is not None:
+            return fields | self.decoded._asdict()
         if self.with_data:
             headers = [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]
             fields |= text_or_base64("key", record.key) | text_or_base64("value", record.value)
@@ -270,6 +286,14 @@ class RecordEntry(Entry):
         if isinstance(self.batch, Message) or self.batch.base_sequence < 0:
             return -1
         return (self.batch.base_sequence + self.record.offset - self.batch.base_offset) & 0x7FFFFFFF
+
+
+def _as_text(value: object) -> str:
+    """JSON as Kafka's library writes it: the hex digits of control characters in upper case."""
+    if isinstance(value, str):
+        return value
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return re.sub(r"\\(u00..|.)", lambda escape: "\\" + escape[1][0] + escape[1][1:].upper(), text)
 
 
 def _control(record: Record) -> EndTransactionMarker | ControlType:

@@ -137,13 +137,15 @@ def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
 
 
 def _read_records(batch: Batch, options: DumpOptions) -> Iterator[Entry]:
+    decode = None if batch.is_control else options.decode
     if isinstance(batch, RecordBatch):
         for record in batch.records():
-            yield RecordEntry(record, batch, options.print_data_log)
+            yield RecordEntry(record, batch, options.print_data_log, decoded=decode and decode(record))
         return
     inner = [batch] if batch.codec is Codec.NONE else batch.inner_messages()
     for record, message in zip(batch.records(), inner, strict=True):
-        yield RecordEntry(record, batch, options.print_data_log, InnerMessage(message.crc, _is_valid(message)))
+        inner_message = InnerMessage(message.crc, _is_valid(message))
+        yield RecordEntry(record, batch, options.print_data_log, inner_message, decode and decode(record))
 
 
 def _is_valid(message: Message) -> bool:

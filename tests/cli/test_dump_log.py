@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from hmb.cli import dump_log
 from hmb.cli.main import main
+from hmb.coordinator.group_records import OffsetCommitKey, encode_key
 from hmb.records import Record, encode_batch
 from tests.cli.conftest import COMMAND, Hmb
 
@@ -293,3 +294,18 @@ def test_one_is_said_in_the_singular(run: Hmb, log: Path) -> None:
     output = run("dump-log", "--verify", str(log.parent)).stdout
     assert "1 batch, 1 record, no damage" in output and "1 entry, no damage" in output
     assert run("index-inspect", str(log.with_suffix(".timeindex"))).stdout.splitlines()[-1].startswith("1 entry for ")
+
+
+def test_the_records_of_consumer_offsets(run: Hmb, tmp_path: Path) -> None:
+    record = Record(timestamp=1000, key=encode_key(OffsetCommitKey(group="g\x1f", topic="t")))
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(encode_batch([record]))
+    output = run("dump-log", str(log), "--offsets-decoder").stdout.splitlines()
+    assert output[3].endswith(
+        'headerKeys: [] key: {"type":"1","data":{"group":"g\\u001F","topic":"t","partition":0}} payload: <DELETE>'
+    )
+    *_, entry = (
+        json.loads(line) for line in run("dump-log", str(log), "--offsets-decoder", "--json").stdout.splitlines()
+    )
+    assert entry["key"] == {"type": "1", "data": {"group": "g\x1f", "topic": "t", "partition": 0}}
+    assert entry["value"] == "<DELETE>"

@@ -64,7 +64,7 @@ def test_new_records_are_written_in_the_versions_of_kafka_43() -> None:
 
 def test_a_member_that_speaks_the_classic_protocol() -> None:
     member = ConsumerGroupMemberMetadataValue(server_assignor=None, classic_member_metadata=None)
-    assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 01 00 01 ff")), "null is told, as Kafka does it"
+    assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 01 00 01 00")), "null is told, as Kafka does it"
     member.classic_member_metadata = member.ClassicMemberMetadata()
     assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 00"))
     member.classic_member_metadata.session_timeout_ms = 1

@@ -47,6 +47,8 @@ KNOWN = [
     (p.array(p.COMPACT_LENGTH, p.INT8, True), [], "01"),
     (p.optional(p.INT16), 5, "010005"),
     (p.optional(p.INT16), None, "ff"),
+    (p.optional(p.INT16, tagged=True), 5, "010005"),
+    (p.optional(p.INT16, tagged=True), None, "00"),
 ]
 
 
