@@ -23,5 +23,6 @@ POM
 }
 
 fetch k43 "$(dependency org.apache.kafka kafka_2.13 4.3.0)$(dependency org.apache.kafka kafka-tools 4.3.0)$(dependency org.slf4j slf4j-nop 1.7.36)"
+fetch slf4j-simple "$(dependency org.slf4j slf4j-simple 1.7.36)"  # so that a test can see what Kafka logs
 fetch k082 "$(dependency org.apache.kafka kafka_2.10 0.8.2.2)$(dependency org.apache.kafka kafka-clients 0.8.2.2)$(dependency org.slf4j slf4j-nop 1.7.36)"
 echo "export HMB_KAFKA_43=$folder/k43/libs HMB_KAFKA_082=$folder/k082/libs"
