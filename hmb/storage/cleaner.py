@@ -229,6 +229,8 @@ class Cleaner:
         self._max_memory, self._rate = max_memory, rate
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
+        if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
+            return {}  # as Kafka has it before its first compaction
         try:
             return checkpoints.read_offsets(self._checkpoint)
         except checkpoints.DamagedStateFile as error:

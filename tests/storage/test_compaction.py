@@ -280,6 +280,16 @@ def test_the_cleaner_works_off_all_logs_and_remembers_where_it_was(tmp_path: Pat
     logs.close()
 
 
+def test_the_empty_checkpoint_of_a_kafka_that_has_compacted_nothing_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logs = LogManager(tmp_path)
+    (tmp_path / "cleaner-offset-checkpoint").touch()
+    Cleaner(logs, max_memory=1_000_000, rate=float("inf"), stop=threading.Event()).run()
+    assert not caplog.text
+    logs.close()
+
+
 def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
     from uuid import uuid4
 
