@@ -15,7 +15,9 @@ from typing import Self
 
 from hmb.broker.config import ALIASES, BrokerConfig
 from hmb.broker.config_keys import ConfigError
+from hmb.broker.config_store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import Listener, parse_listeners
@@ -51,6 +53,7 @@ class Broker:
     ) -> None:
         """Raises ConfigError."""
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
+        self._properties = properties
         self._config = BrokerConfig.from_properties(properties)
         self._listeners = parse_listeners(self._config)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
@@ -103,10 +106,12 @@ class Broker:
         directory = self._data_dir or self._temporary
         assert directory is not None
         self._logs = LogManager(directory, node_id=self._config.broker_id)
-        topics = Topics(self._logs, self._config)
+        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory))
+        topics = Topics(self._logs, configs.current)
+        configs.listen(lambda config: topics.set_default(config.log))
         self._groups = _coordinator(topics, self._config)
         context = BrokerContext(
-            config=self._config,
+            configs=configs,
             cluster_id=self._logs.cluster_id,
             topics=topics,
             producer_ids=ProducerIds(directory / "producer-ids", self._logs.highest_producer_id()),
@@ -115,20 +120,21 @@ class Broker:
             stop=self._stop,
         )
         self._groups.start()
-        self._start_housekeeping(self._logs)
+        self._start_housekeeping(self._logs, configs)
         server.start(context)
 
-    def _start_housekeeping(self, logs: LogManager) -> None:
+    def _start_housekeeping(self, logs: LogManager, configs: DynamicConfig) -> None:
         config = self._config
         cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
+        configs.listen(lambda config: cleaner.reconfigure(max_memory=config.cleaner_memory, rate=config.cleaner_rate))
         short_tasks = [
-            (config.retention_check_interval / 1000, logs.expire),
-            (config.flush_check_interval / 1000, logs.flush_if_due),
+            (lambda: config.retention_check_interval / 1000, logs.expire),
+            (lambda: config.flush_check_interval / 1000, logs.flush_if_due),
         ]
         # Compaction takes its time, so it has a thread of its own.
         self._housekeepers = [
             Housekeeper(self._stop, short_tasks),
-            Housekeeper(self._stop, [(config.cleaner_backoff / 1000, cleaner.run)]),
+            Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
         ]
         for housekeeper in self._housekeepers:
             housekeeper.start()

@@ -20,6 +20,7 @@ from hmb.broker.config_keys import ConfigError, ConfigKey, ConfigType, nearest
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.storage.config import INT_MAX, MIB, NEVER, LogConfig
 
+PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 MAX_RATE = sys.float_info.max
 LOG_DEFAULTS = {
     "log.segment.bytes": "segment.bytes",
@@ -77,10 +78,10 @@ class BrokerConfig:
 
     # fmt: off
     broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0, INT_MAX)
-    listeners: str             = _key("listeners", f"PLAINTEXT://{DEFAULT_SERVER}", "where to listen: NAME://host:port")
-    advertised_listeners: str  = _key("advertised.listeners", "", "what clients are told to connect to")
-    listener_protocols: str    = _key("listener.security.protocol.map", "", "what listeners speak: NAME:PLAINTEXT")
-    log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)")
+    listeners: str             = _key("listeners", f"PLAINTEXT://{DEFAULT_SERVER}", "where to listen", is_list=True)
+    advertised_listeners: str  = _key("advertised.listeners", "", "what clients connect to", is_list=True)
+    listener_protocols: str    = _key("listener.security.protocol.map", PROTOCOL_MAP, "what listeners speak")
+    log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)", is_list=True)
     num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1, INT_MAX)
     auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
     request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1, INT_MAX)
@@ -89,9 +90,10 @@ class BrokerConfig:
     fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024, INT_MAX)
     fetch_session_slots: int   = _key("max.incremental.fetch.session.cache.slots", 1000, "most sessions", 0, INT_MAX)
     fetch_session_eviction: int = _key("min.incremental.fetch.session.eviction.ms", 120_000, "may go after", 0, INT_MAX)
+    max_partitions_described: int = _key("max.request.partition.size.limit", 2000, "in one answer", 1, INT_MAX)
     flush_acks_all: bool       = _dynamic("log.flush.acks.all", True, "sync to disk before acks=all is answered")
     retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
-    flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync and checkpoint every", 1)
+    flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync every", 1, INT_MAX)
     cleaner_backoff: int       = _dynamic("log.cleaner.backoff.ms", 15_000, "compact every", 1)
     cleaner_memory: int        = _dynamic("log.cleaner.dedupe.buffer.size", 128 * MIB, "memory for a log's keys", 1024)
     cleaner_rate: float        = _dynamic("log.cleaner.io.max.bytes.per.second", MAX_RATE, "of compaction", 1, MAX_RATE)
@@ -128,7 +130,7 @@ class BrokerConfig:
                 raise ConfigError("must be at least 1, or -1: keep for ever", given, text)
         log_values.pop(UNHEEDED, None)
         values.pop(UNHEEDED, None)
-        config = cls(**values, log=_consistent(LogConfig(**log_values)))  # type: ignore[arg-type]
+        config = cls(**values, log=LogConfig(**log_values))  # type: ignore[arg-type]
         log = dataclasses.replace(config.log, max_decompressed=config.max_decompressed)
         return dataclasses.replace(config, log=log)
 
@@ -152,18 +154,17 @@ def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
             raise ConfigError(f"unknown topic config {name!r}{nearest(name, TOPIC_KEYS)}; known: {known}")
         values[key.field] = key.parse(text)
     values.pop(UNHEEDED, None)
-    return _consistent(dataclasses.replace(default, **values))
+    return dataclasses.replace(default, **values)
 
 
-def _consistent(config: LogConfig) -> LogConfig:
-    """Raises ConfigError where two settings contradict each other."""
+def check_consistency(config: LogConfig) -> None:
+    """Raises ConfigError where two of a topic's settings contradict each other."""
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConfigError(
             f"it is larger than max.compaction.lag.ms, {config.max_compaction_lag_ms}",
             "min.compaction.lag.ms",
             str(config.min_compaction_lag_ms),
         )
-    return config
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -56,6 +57,7 @@ class ConfigKey:
     minimum: float = -math.inf
     maximum: float = math.inf
     choices: tuple[str, ...] = ()  # of a list: for each of its items
+    pattern: str = ""  # of a list's items: what each looks like
     dynamic: bool = False  # of a broker: it may be altered while the broker runs
     field: str = ""  # of LogConfig or BrokerConfig; none: nobody heeds it
 
@@ -71,17 +73,18 @@ class ConfigKey:
     def parse(self, text: str, name: str = "") -> float | str | bool:
         """The value from its text; `name` is that under which it was given.  Raises ConfigError."""
         name = name or self.name
+        if self.type is ConfigType.LIST:
+            return self._parse_list(text, name)
+        value: float | str | bool = text
         if self.type is ConfigType.BOOLEAN:
             if text.strip().lower() not in ("true", "false"):
                 raise ConfigError("must be true or false", name, text)
-            return text.strip().lower() == "true"
-        if self.type is ConfigType.LIST:
-            return self._parse_list(text, name)
-        if self.type is not ConfigType.STRING:
-            return self._parse_number(text, name)
-        if self.choices and text not in self.choices:
+            value = text.strip().lower() == "true"
+        elif self.type is not ConfigType.STRING:
+            value = self._parse_number(text, name)
+        if self.choices and self.text(value) not in self.choices:
             raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
-        return text
+        return value
 
     def _parse_number(self, text: str, name: str) -> float:
         is_whole = self.type is not ConfigType.DOUBLE
@@ -93,16 +96,15 @@ class ConfigKey:
             raise ConfigError(f"must be at most {self.maximum}", name, text)
         if not value >= self.minimum:  # nor is NaN
             raise ConfigError(f"must be at least {self.minimum}", name, text)
-        if self.choices and str(value) not in self.choices:
-            raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
         return value
 
     def _parse_list(self, text: str, name: str) -> str:
         items = split_list(text)
-        if wrong := [item for item in items if self.choices and item not in self.choices]:
-            raise ConfigError(f"must be one of {', '.join(self.choices)}, not {wrong[0]!r}", name, text)
-        if "" in items:
-            raise ConfigError("an item of the list is empty", name, text)
+        for item in items:
+            if self.choices and item not in self.choices:
+                raise ConfigError(f"must be one of {', '.join(self.choices)}, not {item!r}", name, text)
+            if not item or (self.pattern and not re.fullmatch(self.pattern, item)):
+                raise ConfigError(f"{item!r} is no item of this list", name, text)
         return ",".join(items)
 
     def text(self, value: object) -> str | None:
@@ -112,6 +114,10 @@ class ConfigKey:
         if isinstance(value, float):
             return repr(value).replace("e+", "E").replace("e-", "E-")
         return None if value is None else str(value)
+
+    def normal(self, text: str) -> str:
+        """A value's text as we write it.  Raises ConfigError."""
+        return self.text(self.parse(text)) or ""
 
     @property
     def default_text(self) -> str | None:

@@ -11,6 +11,7 @@ from hmb.storage.config import INT_MAX, NEVER
 
 ONE_BROKER = "no effect: there is one broker"
 NO_TIERS = "no effect: there is no tiered storage"
+REPLICA = r"\*|\d+:\d+"  # all of them, or partition:broker
 THREADS = "no effect: each connection has its thread"
 
 
@@ -34,16 +35,16 @@ def _string(name: str, default: str | None, doc: str) -> ConfigKey:
     return ConfigKey(name, ConfigType.STRING, default, doc)
 
 
-def _list(name: str, default: str | None, doc: str) -> ConfigKey:
-    return ConfigKey(name, ConfigType.LIST, default, doc)
+def _list(name: str, default: str | None, doc: str, pattern: str = "") -> ConfigKey:
+    return ConfigKey(name, ConfigType.LIST, default, doc, pattern=pattern)
 
 
 TOPIC = [
-    _list("leader.replication.throttled.replicas", "", ONE_BROKER),
-    _list("follower.replication.throttled.replicas", "", ONE_BROKER),
+    _list("leader.replication.throttled.replicas", "", ONE_BROKER, REPLICA),
+    _list("follower.replication.throttled.replicas", "", ONE_BROKER, REPLICA),
     _int("min.insync.replicas", 1, f"{ONE_BROKER}, which is in sync"),
     _bool("unclean.leader.election.enable", False, ONE_BROKER),
-    _bool("remote.storage.enable", False, NO_TIERS),
+    ConfigKey("remote.storage.enable", ConfigType.BOOLEAN, False, "there is no tiered storage", choices=("false",)),
     _bool("remote.log.copy.disable", False, NO_TIERS),
     _bool("remote.log.delete.on.disable", False, NO_TIERS),
     _long("local.retention.ms", -2, NO_TIERS),

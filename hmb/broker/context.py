@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hmb.broker.config import BrokerConfig
+from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.listeners import Listener
 from hmb.broker.topics import Topics
@@ -32,13 +33,18 @@ class Stop:
 class BrokerContext:
     """The parts of the broker that handlers work on."""
 
-    config: BrokerConfig
+    configs: DynamicConfig
     cluster_id: str
     topics: Topics
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     stop: Stop
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings in force now."""
+        return self.configs.current
 
 
 @dataclass(frozen=True, slots=True)

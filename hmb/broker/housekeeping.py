@@ -12,12 +12,15 @@ from hmb.broker.context import Stop
 LOGGER = logging.getLogger(__name__)
 
 
+LOOK_AGAIN = 1.0  # seconds: an interval may have become shorter meanwhile
+
+
 class Housekeeper:
     """One thread that runs tasks, each again and again after its interval (s), until the broker stops."""
 
-    def __init__(self, stop: Stop, tasks: Sequence[tuple[float, Callable[[], None]]]) -> None:
+    def __init__(self, stop: Stop, tasks: Sequence[tuple[Callable[[], float], Callable[[], None]]]) -> None:
         self._stop = stop
-        self._tasks = [(interval, task, time.monotonic() + interval) for interval, task in tasks]
+        self._tasks = [(interval, task, time.monotonic()) for interval, task in tasks]
         self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -32,11 +35,14 @@ class Housekeeper:
 
     def _run(self) -> None:
         while True:
-            interval, task, due = min(self._tasks, key=lambda entry: entry[2])
-            if self._stop.requested.wait(min(max(0.0, due - time.monotonic()), threading.TIMEOUT_MAX)):
+            interval, task, last = min(self._tasks, key=lambda entry: entry[0]() + entry[2])
+            remaining = last + interval() - time.monotonic()
+            if self._stop.requested.wait(min(max(0.0, remaining), LOOK_AGAIN)):
                 return
-            self._tasks.remove((interval, task, due))
-            self._tasks.append((interval, task, time.monotonic() + interval))
+            if remaining > LOOK_AGAIN:
+                continue
+            self._tasks.remove((interval, task, last))
+            self._tasks.append((interval, task, time.monotonic()))
             try:
                 task()
             except Exception:  # the next run may do better, and the broker serves on

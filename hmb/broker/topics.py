@@ -12,8 +12,9 @@ import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from hmb.broker.config import BrokerConfig, log_config
+from hmb.broker.config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config_keys import ConfigError
 from hmb.broker.topic_store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -25,6 +26,7 @@ from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, Lo
 
 LOGGER = logging.getLogger(__name__)
 NO_ID = uuid.UUID(int=0)
+INTERNAL = ("__consumer_offsets", "__transaction_state")
 MAX_PARTITIONS = 10_000  # of one topic: each is a directory, and one request could ask for 2^31
 
 
@@ -35,14 +37,19 @@ class Topic:
     partitions: dict[int, Log] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def is_internal(self) -> bool:
+        """The broker's own, which clients only read."""
+        return self.name in INTERNAL
+
 
 class Topics:
-    """The table of topics.  Look-ups take no lock; creation and deletion go one at a time."""
+    """The table of topics.  Look-ups take no lock; creation, changes and deletion go one at a time."""
 
     def __init__(self, logs: LogManager, config: BrokerConfig) -> None:
         """Open all logs of the directory.  Raises DataDirectoryError."""
         self._logs = logs
-        self._config = config
+        self._default = config.log
         # Guards the two tables and the store; the log manager's lock is taken under it.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json")
@@ -60,7 +67,7 @@ class Topics:
 
     def _log_configs(self, stored: Mapping[str, StoredTopic]) -> dict[str, LogConfig]:
         try:
-            return {name: log_config(topic.configs, self._config.log) for name, topic in stored.items()}
+            return {name: log_config(topic.configs, self._default) for name, topic in stored.items()}
         except ConfigError as error:
             raise DataDirectoryError(f"{self._store.path}: {error}") from error
 
@@ -77,13 +84,17 @@ class Topics:
                 del stored[name]
             elif wanted - present:
                 LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
-                config = log_config(topic.configs, self._config.log)
+                config = log_config(topic.configs, self._default)
                 self._logs.create_all(sorted(wanted - present), config, ids.get(name) or uuid.uuid4())
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
             LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until it is told", name)
             stored[name] = StoredTopic(0, dict(ADOPTED))
         if stored != before:
             self._store.write(stored)
+
+    @property
+    def directory(self) -> Path:
+        return self._logs.directory
 
     def all(self) -> list[Topic]:
         """In the order of their names."""
@@ -123,48 +134,101 @@ class Topics:
         Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the controller's own log),
         INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
         """
-        configs = dict(configs or {})
         with self._lock:
-            settings = self.check(name, partitions, configs)
-            topic = Topic(name, uuid.uuid4(), configs=configs)
+            topic = self.check(name, partitions, configs or {})
             if validate_only:
                 return topic
-            names = [TopicPartition(name, number) for number in range(partitions)]
-            try:
-                self._store.write({**self._stored(), name: StoredTopic(partitions, configs)})
-                topic.partitions.update(enumerate(self._logs.create_all(names, settings, topic.id)))
-            except OSError as error:
-                self._undo_creation(names)
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make topic {name!r}: {error}") from error
+            self._make_partitions(topic, range(partitions))
             self._by_name[name] = self._by_id[topic.id] = topic
             return topic
 
-    def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> LogConfig:
-        """Whether this topic could be made now, and the settings of its logs.  Raises as `create` does."""
+    def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
+        """The topic as it would be if it were made now, without its logs.  Raises as `create` does."""
         self._check_name(name)
+        topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
+        _check_count(name, partitions)
+        return topic
+
+    def _make_partitions(self, topic: Topic, numbers: range) -> None:
+        """Make the logs of a topic's new partitions, all or none.  Raises KAFKA_STORAGE_ERROR."""
+        names = [TopicPartition(topic.name, number) for number in numbers]
         try:
-            settings = log_config(configs, self._config.log)
+            self._store.write({**self._stored(), topic.name: StoredTopic(numbers.stop, topic.configs)})
+            made = self._logs.create_all(names, log_config(topic.configs, self._default), topic.id)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
+                for name in names:
+                    self._logs.delete(name)
+                self._store.write(self._stored())
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make partitions of {topic.name!r}: {error}"
+            ) from error
+        # A new table: others may be reading the old one.
+        topic.partitions = {**topic.partitions, **dict(zip(numbers, made, strict=True))}
+
+    def add_partitions(self, topic: Topic, count: int, *, validate_only: bool = False) -> None:
+        """Give a topic so many partitions in all.
+
+        Raises KafkaError: INVALID_PARTITIONS, POLICY_VIOLATION (too many), UNKNOWN_TOPIC_OR_PARTITION,
+        KAFKA_STORAGE_ERROR.
+        """
+        with self._lock:
+            self._check_is_there(topic)
+            first = max(topic.partitions, default=-1) + 1
+            if count <= first:
+                raise KafkaError(
+                    ErrorCode.INVALID_PARTITIONS, f"topic {topic.name!r} has {first} partitions, {count} are not more"
+                )
+            _check_count(topic.name, count)
+            if validate_only:
+                return
+            self._make_partitions(topic, range(first, count))
+
+    def alter_configs(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
+        """Put these settings in the place of those that the topic has; its logs heed them from now on.
+
+        Raises KafkaError: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        """
+        with self._lock:
+            self._check_is_there(topic)
+            configs, settings = self._checked_configs(configs)
+            if validate_only:
+                return
+            stored = self._stored()
+            try:
+                self._store.write({**stored, topic.name: replace(stored[topic.name], configs=configs)})
+            except OSError as error:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR, f"cannot keep the settings of topic {topic.name!r}: {error}"
+                ) from error
+            topic.configs = configs
+            for log in topic.partitions.values():
+                log.reconfigure(settings)
+
+    def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
+        """A topic's own settings as we write them, and all those of its logs.  Raises INVALID_CONFIG."""
+        try:
+            settings = log_config(configs, self._default)
+            check_consistency(settings)
+            return {name: TOPIC_KEYS[name].normal(text) for name, text in configs.items()}, settings
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
-        if partitions < 1:
-            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
-        if partitions > MAX_PARTITIONS:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most"
-            )
-        return settings
 
-    def _undo_creation(self, names: list[TopicPartition]) -> None:
-        with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
-            for name in names:
-                self._logs.delete(name)
-            self._store.write(self._stored())
+    def set_default(self, default: LogConfig) -> None:
+        """What holds where a topic does not say, from now on."""
+        with self._lock:
+            if default == self._default:
+                return
+            self._default = default
+            for topic in self._by_name.values():
+                settings = log_config(topic.configs, default)
+                for log in topic.partitions.values():
+                    log.reconfigure(settings)
 
     def delete(self, topic: Topic) -> None:
         """Delete a topic with all its records.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
         with self._lock:
-            if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
+            self._check_is_there(topic)
             try:
                 stored = self._stored()
                 self._store.write({**stored, topic.name: replace(stored[topic.name], deleting=True)})
@@ -176,6 +240,10 @@ class Topics:
                 raise KafkaError(
                     ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}"
                 ) from error
+
+    def _check_is_there(self, topic: Topic) -> None:
+        if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
 
     def _check_name(self, name: str) -> None:
         check_topic_name(name)
@@ -191,6 +259,13 @@ class Topics:
 
     def _stored(self) -> dict[str, StoredTopic]:
         return {name: StoredTopic(_count(topic.partitions), topic.configs) for name, topic in self._by_name.items()}
+
+
+def _check_count(name: str, partitions: int) -> None:
+    if partitions < 1:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
+    if partitions > MAX_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most")
 
 
 def _count(partitions: Mapping[int, Log]) -> int:

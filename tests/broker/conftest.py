@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config import BrokerConfig
+from hmb.broker.config_store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dispatch import Dispatcher
+from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.listeners import Listener
 from hmb.broker.offsets_topic import OffsetsTopic
@@ -70,11 +71,14 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
     opened: list[Asker] = []
 
     def make(**properties: str) -> Asker:
-        config = BrokerConfig.from_properties({name.replace("_", "."): value for name, value in properties.items()})
+        given = {name.replace("_", "."): value for name, value in properties.items()}
         logs = LogManager(tmp_path / "data")
+        configs = DynamicConfig(given, ConfigStore(logs.directory))
+        config = configs.current
         topics = Topics(logs, config)
+        configs.listen(lambda config: topics.set_default(config.log))
         context = BrokerContext(
-            config=config,
+            configs=configs,
             cluster_id=logs.cluster_id,
             topics=topics,
             producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),

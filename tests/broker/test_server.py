@@ -311,7 +311,7 @@ def test_a_housekeeper_that_does_not_end_does_not_keep_the_broker_from_stopping(
         begun.set()
         end.wait(30)
 
-    housekeeper = Housekeeper(stop, [(0.0, task)])
+    housekeeper = Housekeeper(stop, [(lambda: 0.0, task)])
     housekeeper.start()
     begun.wait(30)
     stop.request()

@@ -1,0 +1,60 @@
+"""The settings that were altered while the broker ran, on disk.
+
+`configs.json` in the data directory holds them, by what they are for: a broker's id, or "" for all brokers; a group::
+
+    {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
+     "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
+
+It is replaced in one step.  The settings of topics are in `topics.json` (topic_store.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from hmb.storage.files import replace_file
+from hmb.storage.log_manager import DataDirectoryError
+
+Configs = dict[str, dict[str, str]]  # what they are for -> name -> value
+
+
+class ConfigStore:
+    """The file, and what it holds.  Not thread-safe: `DynamicConfig` calls it under its lock."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises DataDirectoryError."""
+        self.path = directory / "configs.json"
+        held = self._read() if self.path.exists() else {}
+        self.brokers: Mapping[str, Mapping[str, str]] = held.get("brokers", {})
+        self.groups: Mapping[str, Mapping[str, str]] = held.get("groups", {})
+
+    def _read(self) -> dict[str, Configs]:
+        try:
+            kinds = json.loads(self.path.read_text(encoding="utf-8"))
+            return {
+                kind: {for_: {str(n): str(v) for n, v in configs.items()} for for_, configs in entries.items()}
+                for kind, entries in kinds.items()
+            }
+        except (OSError, ValueError, AttributeError) as error:
+            raise DataDirectoryError(
+                f"cannot read the altered settings {self.path}: {error}; mend it, or move it away to go on without them"
+            ) from error
+
+    def write(
+        self,
+        *,
+        brokers: Mapping[str, Mapping[str, str]] | None = None,
+        groups: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Replace one kind of them, or both; what has no settings left is forgotten.  Raises OSError."""
+        brokers = _filled(self.brokers if brokers is None else brokers)
+        groups = _filled(self.groups if groups is None else groups)
+        text = json.dumps({"brokers": brokers, "groups": groups}, indent=2, sort_keys=True)
+        replace_file(self.path, text + "\n")
+        self.brokers, self.groups = brokers, groups
+
+
+def _filled(entries: Mapping[str, Mapping[str, str]]) -> Configs:
+    return {for_: dict(configs) for for_, configs in entries.items() if configs}
