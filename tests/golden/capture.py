@@ -1,6 +1,6 @@
 """Captures the golden files: what real clients and real brokers said to each other, byte by byte.
 
-    HMB_KAFKA_43=... HMB_KAFKA_082=... python -m tests.golden.capture        (from the project's root; a minute)
+    HMB_KAFKA_43=... HMB_KAFKA_082=... python -m tests.golden.capture [CLIENT ...]     (from the project's root)
 
 A `Recorder` stands between a client and a broker and passes every frame on unchanged; the broker advertises the
 recorder's port, so that the client comes back to it.  A `Scenario` runs one client and names the requests of which a
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,13 @@ from hmb.protocol.framing import read_frame
 from hmb.protocol.messages import REQUESTS
 from tests.conformance.java_clients import run
 from tests.golden.files import write
+from tests.golden.group_and_admin_clients import (
+    kafka_43_consumer_protocol,
+    kafka_43_tools,
+    kafka_python_group,
+    librdkafka_admin,
+    librdkafka_group,
+)
 
 FOLDER = Path(__file__).parent
 VALUES = [b"good morning", b"good night"]
@@ -78,10 +85,11 @@ class Recorder:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def find(self, api_key: int, version: int) -> Exchange:
-        """Of all exchanges of one version the one that says most."""
-        wanted = api_key.to_bytes(2, "big") + version.to_bytes(2, "big")
-        return max((e for e in self.exchanges if e.request[4:8] == wanted), key=lambda e: len(e.response))
+    def find(self, api_key: int, version: int | None) -> list[Exchange]:
+        """All exchanges of one version (None: whatever the client spoke), the one that says most at the end."""
+        wanted = api_key.to_bytes(2, "big") + (b"" if version is None else version.to_bytes(2, "big"))
+        found = [exchange for exchange in self.exchanges if exchange.request[4:8].startswith(wanted)]
+        return sorted(found, key=lambda exchange: len(exchange.response))
 
 
 def console_082(bootstrap: str, topic: str) -> None:
@@ -172,10 +180,13 @@ def kafka_python_202(bootstrap: str, topic: str) -> None:
         subprocess.run(client, check=True, timeout=60, env={**os.environ, "PYTHONPATH": folder})
 
 
+MEMBERSHIP = [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP]
+
+
 class Scenario(NamedTuple):
     client: str
     run: Callable[[str, str], None]  # with bootstrap servers and topic
-    wanted: dict[ApiKey, int]
+    wanted: Mapping[ApiKey, int | None]  # versions; None: whatever it speaks
 
 
 WITH_KAFKA_082 = [
@@ -226,6 +237,66 @@ WITH_KAFKA_43 = [
             ApiKey.DELETE_TOPICS: 6,
         },
     ),
+    Scenario(
+        "kafka-python-0.10-group",
+        partial(kafka_python_group, version=(0, 10, 2)),
+        dict.fromkeys([*MEMBERSHIP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH]),
+    ),
+    Scenario(
+        "librdkafka-group",
+        librdkafka_group,
+        dict.fromkeys([*MEMBERSHIP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH]),
+    ),
+    Scenario(
+        "librdkafka-consumer-group",
+        partial(librdkafka_group, **{"group.protocol": "consumer"}),
+        dict.fromkeys([ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.OFFSET_COMMIT]),
+    ),
+    Scenario(
+        "librdkafka-admin",
+        librdkafka_admin,
+        dict.fromkeys(
+            [
+                ApiKey.CREATE_PARTITIONS,
+                ApiKey.ALTER_CONFIGS,
+                ApiKey.INCREMENTAL_ALTER_CONFIGS,
+                ApiKey.DELETE_RECORDS,
+                ApiKey.DELETE_GROUPS,
+                ApiKey.LIST_GROUPS,
+                ApiKey.DESCRIBE_GROUPS,
+            ]
+        ),
+    ),
+    Scenario(
+        "kafka-4.3.0-tools",
+        kafka_43_tools,
+        dict.fromkeys(
+            [
+                ApiKey.JOIN_GROUP,
+                ApiKey.SYNC_GROUP,
+                ApiKey.LEAVE_GROUP,
+                ApiKey.OFFSET_COMMIT,
+                ApiKey.OFFSET_FETCH,
+                ApiKey.OFFSET_FOR_LEADER_EPOCH,
+                ApiKey.LIST_GROUPS,
+                ApiKey.DESCRIBE_GROUPS,
+                ApiKey.OFFSET_DELETE,
+                ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+                ApiKey.DESCRIBE_LOG_DIRS,
+                ApiKey.DESCRIBE_CLUSTER,
+                ApiKey.DESCRIBE_CONFIGS,
+                ApiKey.ELECT_LEADERS,
+                ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+                ApiKey.LIST_PARTITION_REASSIGNMENTS,
+                ApiKey.DELETE_RECORDS,
+            ]
+        ),
+    ),
+    Scenario(
+        "kafka-4.3.0-consumer-group",
+        kafka_43_consumer_protocol,
+        dict.fromkeys([ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE]),
+    ),
 ]
 
 
@@ -236,8 +307,12 @@ def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) ->
         for client, run_client, wanted in scenarios:
             recorder.exchanges.clear()
             run_client(f"{peers.HOST}:{recorder.port}", f"greetings-{client}")
+            missing = [key.name for key, version in wanted.items() if not recorder.find(key, version)]
+            if missing:
+                sys.exit(f"{client} did not ask for {', '.join(missing)}")
             for api_key, version in wanted.items():
-                exchange = recorder.find(api_key, version)
+                exchange = recorder.find(api_key, version)[-1]
+                version = int.from_bytes(exchange.request[6:8], "big")
                 api = REQUESTS[api_key].__name__.removesuffix("Request")
                 reply = "answers" if exchange.response else "closes the connection: it has forgotten this version"
                 title = f"{api} v{version}: {client} asks, {broker.name} {reply}."
@@ -246,13 +321,19 @@ def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) ->
 
 
 def main() -> None:
+    clients = sys.argv[1:]
+    old, new = (
+        [each for each in scenarios if not clients or each.client in clients]
+        for scenarios in (WITH_KAFKA_082, WITH_KAFKA_43)
+    )
     recorder = Recorder()
     advertised = {"advertised.host.name": peers.HOST, "advertised.port": str(recorder.port)}
-    record(peers.Kafka082(config=advertised), recorder, WITH_KAFKA_082)
+    if old:
+        record(peers.Kafka082(config=advertised), recorder, old)
     recorder = Recorder()
     advertised = {"advertised.listeners": f"PLAINTEXT://{peers.HOST}:{recorder.port}"}
     few = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
-    record(peers.Kafka43(config=advertised | few), recorder, WITH_KAFKA_43)
+    record(peers.Kafka43(config=advertised | few), recorder, new)
 
 
 if __name__ == "__main__":

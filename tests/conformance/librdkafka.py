@@ -1,0 +1,123 @@
+"""librdkafka's own integration tests against a broker, each in a process of its own.
+
+    python -m tests.conformance.librdkafka                        # all that apply, against HMB
+    python -m tests.conformance.librdkafka --tests 0030 0081      # only these, with what they print
+    python -m tests.conformance.librdkafka --against kafka43
+
+`librdkafka.txt` names each test with what becomes of it, `pass`, `gap` (with its cause) or `n/a` (it needs what a single
+broker without a JVM's scripts does not have).  A test that passes may not fail again: the command ends with 1 then, and
+says so where a gap has closed, so that its line can be changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from hmb.bench import peers
+from tests.conformance.matrix import BROKERS
+
+LIST = Path(__file__).with_suffix(".txt")
+TEST_SECONDS = 300
+# What the tests expect of the cluster that librdkafka's authors run them on: topics of four partitions.
+CONFIG = {
+    "num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+
+
+class Expectation(NamedTuple):
+    """A line of the list: number, what is expected, and for what does not pass the reason."""
+
+    test: str
+    expected: str
+    reason: str
+
+
+def expectations() -> dict[str, Expectation]:
+    lines = (line.split(maxsplit=2) for line in LIST.read_text().splitlines() if line and not line.startswith("#"))
+    return {test: Expectation(test, expected, "".join(reason)) for test, expected, *reason in lines}
+
+
+def tests_folder() -> Path:
+    folder = Path(os.environ.get("HMB_LIBRDKAFKA") or peers.FETCHED / "librdkafka") / "tests"
+    if not (folder / "test-runner").exists():
+        raise peers.PeerUnavailable(f"no test-runner in {folder}: run tests/conformance/fetch_librdkafka.sh")
+    return folder
+
+
+def known_tests(folder: Path) -> list[str]:
+    return sorted(match[0] for path in folder.glob("0*.c*") if (match := re.match(r"\d{4}", path.name)))
+
+
+def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
+    """Whether the test passes; what it printed goes into `log`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        settings = Path(temporary) / "test.conf"
+        settings.write_text(f"metadata.broker.list={bootstrap}\ntest.topic.random=true\n")
+        environment = {
+            **os.environ,
+            "TESTS": test,
+            "TEST_MODE": "bare",
+            "TEST_KAFKA_VERSION": "4.0.0",
+            "RDKAFKA_TEST_CONF": str(settings),
+            "LD_LIBRARY_PATH": f"{folder.parent / 'src'}:{folder.parent / 'src-cpp'}",
+        }
+        command = [str(folder / "test-runner"), "-Q", "-p1"]
+        with log.open("wb") as output:
+            try:
+                done = subprocess.run(
+                    command, cwd=folder, env=environment, stdout=output, stderr=output, timeout=TEST_SECONDS
+                )
+            except subprocess.TimeoutExpired:
+                output.write(b"\nnot done in time\n")
+                return False
+    return done.returncode == 0
+
+
+def skipped_reason(text: str) -> str:
+    match = re.search(r"SKIPPED|Test skipped|SKIPPING TEST: (.*)", text)
+    return match.group(0) if match else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run librdkafka's integration tests against a broker.")
+    parser.add_argument("--tests", nargs="*", help="numbers (default: all that apply)")
+    parser.add_argument("--logs", type=Path, default=None, help="folder for what the tests print")
+    parser.add_argument("--against", choices=BROKERS, default="hmb")
+    options = parser.parse_args()
+    folder, expected = tests_folder(), expectations()
+    wanted = options.tests or [test for test in known_tests(folder) if expected.get(test, _NEW).expected != "n/a"]
+    logs = options.logs or Path(tempfile.mkdtemp(prefix="hmb-librdkafka-"))
+    logs.mkdir(parents=True, exist_ok=True)
+    print(f"what the tests print: {logs}", flush=True)
+    worse = passed = 0
+    with BROKERS[options.against](config=CONFIG) as broker:
+        for test in wanted:
+            started = time.monotonic()
+            log = logs / f"{test}.log"
+            passes = run_test(folder, test, broker.bootstrap, log)
+            passed += passes
+            before = expected.get(test, _NEW).expected
+            worse += before == "pass" and not passes
+            remark = "" if (before == "pass") == passes else f"   (the list says {before})"
+            skipped = skipped_reason(log.read_text(errors="replace")) if passes else ""
+            print(f"{test} {'pass' if passes else 'FAIL'} {time.monotonic() - started:6.1f} s {skipped}{remark}", flush=True)
+    print(f"{passed} of {len(wanted)} pass; {worse} that passed before do not")
+    return 1 if worse else 0
+
+
+_NEW = Expectation("", "new", "")
+
+if __name__ == "__main__":
+    sys.exit(main())
