@@ -12,25 +12,42 @@ Source: Kafka's `GroupCoordinatorService`.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 
 from hmb.coordinator.classic_group import ClassicGroup, DescribedGroup, MemberIdentity
 from hmb.coordinator.classic_rebalance import GroupSettings
-from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, Key, Value, encode_key
+from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    Key,
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Value,
+    encode_key,
+)
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal
 from hmb.coordinator.offset_manager import OffsetManager
+from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
+from hmb.coordinator.states import GroupState
+from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import now_ms
 
+LOGGER = logging.getLogger(__name__)
 CLASSIC = "classic"  # a group's type
 ListedGroup = ListGroupsResponse.ListedGroup
 
@@ -89,6 +106,10 @@ class GroupCoordinator:
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._find_or_make(key.group).classic = classic
+        if isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
+            assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
+            self._find_or_make(key.group)  # where there is nothing else of it, it is but a name for its offsets
+            self._offsets.replay(key, value)
 
     def make_topic(self) -> None:
         """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
@@ -205,15 +226,93 @@ class GroupCoordinator:
         """Forget a group without members, and its offsets.  Raises NON_EMPTY_GROUP and as `describe`."""
         group = self._find(group_id)
         with group.lock:
-            before = copy(group.classic)
-            group.classic.delete()
-            tombstone = encode_key(GroupMetadataKey(group=group_id)), None
-            place = self._offsets.begin_delete(group_id, self._offsets.fetch(group_id), [tombstone])
+            self._delete(group)
+
+    def _delete(self, group: SharedGroup) -> None:
+        """With its lock held, for as long as the disk takes: nobody finds it half deleted."""
+        group_id, before = group.classic.group_id, copy(group.classic)
+        group.classic.delete()
+        tombstone = encode_key(GroupMetadataKey(group=group_id)), None
         try:
-            self._journal.write(place)
+            self._journal.write(self._offsets.begin_delete(group_id, None, [tombstone]))
         except KafkaError:
-            with group.lock:
-                group.classic = before
+            group.classic = before
             raise
         with self._lock:
             del self._groups[group_id]
+
+    # -- offsets
+
+    def commit(
+        self,
+        group_id: str,
+        member_id: str,
+        generation: int,
+        group_instance_id: str | None,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    ) -> None:
+        """Commit offsets; returns when they are durable.  Raises KafkaError: then none of them is committed.
+
+        A negative generation is that of somebody who is in no group and needs no more than a name for the offsets.
+        """
+        if generation < 0:
+            self._journal.check_coordinates(group_id)
+            group = self._find_or_make(group_id)
+        else:
+            group = self._find(group_id)
+        with group.lock:
+            group.classic.check_commit(member_id, generation, group_instance_id, self._clock())
+            place = self._offsets.begin_commit(group_id, offsets)
+        self._journal.write(place)
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Those of these partitions (None: all) that the group has committed.  Raises KafkaError."""
+        self._journal.check_coordinates(group_id)
+        return self._offsets.fetch(group_id, partitions)
+
+    def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
+        """Forget these offsets, but for the topics that the group reads: returns which.  Raises KafkaError."""
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        group = self._find(group_id)
+        with group.lock:
+            if group.classic.state is not GroupState.EMPTY and group.classic.protocol_type != CONSUMER:
+                raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+            read = {topic for topic, _ in partitions if is_subscribed(group.classic, topic)}
+            place = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
+        self._journal.write(place)
+        return read
+
+    def on_topic_deleted(self, name: str) -> None:
+        """A topic takes its offsets along; the journal's own takes everything.  Raises KafkaError."""
+        if name != OFFSETS_TOPIC:
+            self._offsets.delete_topic(name)
+            return
+        with self._lock:
+            groups, self._groups = self._groups, {}
+        for group in groups.values():
+            group.unload()
+        self._offsets.forget_all()
+
+    def expire_offsets(self, retention_ms: int) -> None:
+        """Forget the offsets whose time has come, and the groups of which nothing is left."""
+        for group in self._all():
+            try:
+                self._expire(group, retention_ms)
+            except KafkaError as error:  # the next time will do
+                LOGGER.warning("group %s: its offsets do not expire: %s", group.classic.group_id, error.message)
+
+    def _expire(self, group: SharedGroup, retention_ms: int) -> None:
+        group_id = group.classic.group_id
+        with group.lock:
+            when = expiry(group.classic)
+            if when is None:
+                return
+            gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
+            is_left = len(gone) < len(self._offsets.fetch(group_id)) or group.classic.pending
+            if group.classic.state is GroupState.EMPTY and not is_left:
+                self._delete(group)
+            elif gone:
+                self._journal.write(self._offsets.begin_delete(group_id, gone))

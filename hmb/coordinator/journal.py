@@ -226,6 +226,8 @@ class GroupJournal:
                 continue
             try:
                 for key, value in newest_records(partition.log, stop):
+                    if stop.is_set():
+                        break
                     replay(key, value)
                 partition.state = State.LOADING if stop.is_set() else State.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
