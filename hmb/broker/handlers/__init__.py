@@ -12,11 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hmb.broker.handlers import (
+    alter_partition_reassignments,
     api_versions,
+    create_partitions,
     create_topics,
     delete_groups,
     delete_topics,
+    describe_cluster,
     describe_groups,
+    describe_log_dirs,
+    describe_topic_partitions,
+    elect_leaders,
     fetch,
     find_coordinator,
     heartbeat,
@@ -25,15 +31,22 @@ from hmb.broker.handlers import (
     leave_group,
     list_groups,
     list_offsets,
+    list_partition_reassignments,
     metadata,
     produce,
     sync_group,
 )
+from hmb.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
+from hmb.protocol.messages.describe_cluster import DescribeClusterRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
+from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from hmb.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from hmb.protocol.messages.elect_leaders import ElectLeadersRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -42,6 +55,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
+from hmb.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
@@ -63,5 +77,12 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     CreateTopicsRequest: create_topics.handle,
     DeleteTopicsRequest: delete_topics.handle,
     InitProducerIdRequest: init_producer_id.handle,
+    DescribeLogDirsRequest: describe_log_dirs.handle,
+    CreatePartitionsRequest: create_partitions.handle,
     DeleteGroupsRequest: delete_groups.handle,
+    ElectLeadersRequest: elect_leaders.handle,
+    AlterPartitionReassignmentsRequest: alter_partition_reassignments.handle,
+    ListPartitionReassignmentsRequest: list_partition_reassignments.handle,
+    DescribeClusterRequest: describe_cluster.handle,
+    DescribeTopicPartitionsRequest: describe_topic_partitions.handle,
 }

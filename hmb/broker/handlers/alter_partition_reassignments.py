@@ -1,0 +1,44 @@
+"""AlterPartitionReassignments: move partitions to other brokers, or stop moving them.
+
+Versions: 0-1, flexible from 0.
+Behaviour: a partition can only be put where it is, on this broker; done at once.  For every other place the answer is
+    INVALID_REPLICA_ASSIGNMENT.  Null replicas stop a move, and there is none: NO_REASSIGNMENT_IN_PROGRESS.
+Version notes: 1 says whether the number of replicas may change, which it cannot.
+Left out: moves; there is no other broker.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.broker.replicas import check_replicas
+from hmb.broker.topics import NO_ID
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+
+Wanted = AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition
+TopicResponse = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+PartitionResponse = TopicResponse.ReassignablePartitionResponse
+
+
+def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext) -> AlterPartitionReassignmentsResponse:
+    response = AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change, error_message=None
+    )
+    for topic in request.topics:
+        answers = [_answer(topic.name, wanted, context) for wanted in topic.partitions]
+        response.responses.append(TopicResponse(name=topic.name, partitions=answers))
+    return response
+
+
+def _answer(topic: str, wanted: Wanted, context: RequestContext) -> PartitionResponse:
+    answer = PartitionResponse(partition_index=wanted.partition_index, error_message=None)
+    with answering(answer):
+        context.broker.topics.log(topic, NO_ID, wanted.partition_index)
+        if wanted.replicas is None:
+            raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "this partition is not being moved")
+        check_replicas(wanted.replicas, context.broker.config.broker_id)
+    return answer

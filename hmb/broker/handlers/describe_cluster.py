@@ -1,0 +1,45 @@
+"""DescribeCluster: the brokers of the cluster and its controller.
+
+Versions: 0-2, flexible from 0.
+Behaviour: this broker, at the advertised address of the listener that the client came by; it is the controller too.
+    Who asks a broker for controllers is at the wrong address: MISMATCHED_ENDPOINT_TYPE, and UNSUPPORTED_ENDPOINT_TYPE
+    for what is neither.
+Version notes: 1 says which of the two is wanted; 2 asks for fenced brokers too, which there are none of.
+Left out: racks.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.authorized import CLUSTER_OPERATIONS
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
+    response = DescribeClusterResponse()
+    with answering(response):
+        if request.endpoint_type == CONTROLLERS:
+            raise KafkaError(
+                ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is the endpoint of a broker, not of a controller"
+            )
+        if request.endpoint_type != BROKERS:
+            raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {request.endpoint_type}")
+        _describe(request, response, context)
+    return response
+
+
+def _describe(request: DescribeClusterRequest, response: DescribeClusterResponse, context: RequestContext) -> None:
+    broker, listener = context.broker, context.listener
+    response.cluster_id = broker.cluster_id
+    response.controller_id = broker.config.broker_id
+    response.brokers = [
+        DescribeClusterResponse.DescribeClusterBroker(
+            broker_id=broker.config.broker_id, host=listener.advertised_host, port=listener.advertised_port
+        )
+    ]
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS

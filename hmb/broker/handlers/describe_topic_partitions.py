@@ -1,0 +1,79 @@
+"""DescribeTopicPartitions: topics and their partitions page by page.
+
+Versions: 0, flexible.
+Behaviour: the topics asked for, or all, in the order of their names, each once, and of their partitions as many as
+    `response_partition_limit` allows, at least one, and at most `max.request.partition.size.limit`.  Where there is
+    more, the answer's cursor names the topic and the partition to go on with; the next request brings it back.  A
+    topic that there is not takes no room.
+Version notes: none.
+Left out: eligible leader replicas (there are none), racks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from hmb.broker.authorized import TOPIC_OPERATIONS
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.broker.topics import NO_ID, Topic
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from hmb.protocol.topic_names import check_topic_name
+
+TopicAnswer = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+PartitionAnswer = TopicAnswer.DescribeTopicPartitionsResponsePartition
+
+
+def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> DescribeTopicPartitionsResponse:
+    names = sorted({topic.name for topic in request.topics} or {topic.name for topic in context.broker.topics.all()})
+    cursor = request.cursor
+    if cursor is not None and (cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names)):
+        return _refuse(names)
+    response = DescribeTopicPartitionsResponse()
+    room = max(1, min(request.response_partition_limit, context.broker.config.max_partitions_described))
+    for name in names if cursor is None else names[bisect_left(names, cursor.topic_name) :]:
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        if room == 0:
+            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name)
+            break
+        answer = TopicAnswer(name=name, topic_authorized_operations=TOPIC_OPERATIONS)
+        response.topics.append(answer)
+        with answering(answer):
+            check_topic_name(name)
+            left = _describe(context.broker.topics.find(name, NO_ID), answer, first, room, context)
+            room -= len(answer.partitions)
+            if left is not None:
+                response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=left)
+                break
+    return response
+
+
+def _refuse(names: list[str]) -> DescribeTopicPartitionsResponse:
+    """A cursor that no answer of ours can have given."""
+    return DescribeTopicPartitionsResponse(
+        topics=[TopicAnswer(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
+    )
+
+
+def _describe(topic: Topic, answer: TopicAnswer, first: int, room: int, context: RequestContext) -> int | None:
+    """Describe `room` partitions from `first` on; returns the next one, if there is one."""
+    me = context.broker.config.broker_id
+    answer.topic_id, answer.is_internal = topic.id, topic.is_internal
+    wanted = [(number, log) for number, log in sorted(topic.partitions.items()) if number >= first]
+    answer.partitions = [
+        PartitionAnswer(
+            partition_index=number,
+            leader_id=me,
+            leader_epoch=log.leader_epoch,
+            replica_nodes=[me],
+            isr_nodes=[me],
+            eligible_leader_replicas=[],
+            last_known_elr=[],
+        )
+        for number, log in wanted[:room]
+    ]
+    return wanted[room][0] if len(wanted) > room else None
