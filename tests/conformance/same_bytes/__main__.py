@@ -1,0 +1,114 @@
+"""Print the table: how many rows, how many equal, and why the others are not."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import astuple
+from fnmatch import fnmatchcase
+from typing import Any
+
+from hmb.bench import peers
+
+from .case import Row, api_name
+from .comparing import Difference, differences
+from .explained import Explanation
+from .fixtures import both_brokers
+from .running import Result, Verdict, no_longer_needed, run
+from .table import TABLE
+
+COLUMN = 58
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The same bytes to HMB and to Apache Kafka 4.3.0.")
+    parser.add_argument("--row", metavar="NAME", help="both answers of these rows, side by side (NAME may have *)")
+    options = parser.parse_args()
+    table = TABLE if options.row is None else [row for row in TABLE if fnmatchcase(row.name, options.row)]
+    if not table:
+        parser.error(f"no row is named {options.row}; there are, for example, {TABLE[0].name} and {TABLE[-1].name}")
+    try:
+        results = ask_both(table)
+    except peers.PeerUnavailable as missing:
+        parser.exit(2, f"{missing}\n")
+    if options.row is not None:
+        for result in results:
+            print_answers(result)
+        return 0
+    print_counts(results)
+    print_reasons(results)
+    return print_failures(results)
+
+
+def ask_both(table: Sequence[Row]) -> list[Result]:
+    with both_brokers(table) as (ours, kafka, _):
+        return run(ours, kafka, table)
+
+
+def print_counts(results: Sequence[Result]) -> None:
+    counts: dict[str, Counter[Verdict]] = defaultdict(Counter)
+    for result in results:
+        counts[api_name(result.row.case.key())][result.verdict] += 1
+        counts["all"][result.verdict] += 1
+    print(f"{'':28}{'rows':>8}", *(f"{verdict:>21}" for verdict in Verdict), sep="")
+    for name, of_api in counts.items():
+        if name != "all":
+            print_line(name, of_api)
+    print_line("all", counts["all"])
+    slowest = max(results, key=lambda result: result.seconds)
+    seconds = sum(result.seconds for result in results)
+    print(f"{seconds:.0f} s, of which {slowest.seconds:.1f} s for {slowest.row.name}")
+
+
+def print_line(name: str, counts: Counter[Verdict]) -> None:
+    print(f"{name:28}{counts.total():>8}", *(f"{counts[verdict] or '':>21}" for verdict in Verdict), sep="")
+
+
+def print_reasons(results: Sequence[Result]) -> None:
+    rows: dict[Explanation, int] = Counter(reason for result in results for reason in result.reasons)
+    print("\nWhy rows differ:")
+    for reason, count in rows.items():
+        print(f"{count:5} {reason.rows}  {reason.field}: {reason.ours}, Kafka: {reason.kafka}\n      {reason.why}")
+
+
+def print_failures(results: Sequence[Result]) -> int:
+    """Each difference once, with the versions in which it is seen."""
+    versions: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for result in results:
+        for difference in result.unexplained:
+            here = [each.replace(result.row.own_name, "<row>") for each in astuple(difference)]
+            versions[result.row.name.rpartition("/")[0], str(Difference(*here))].append(result.row.version)
+    for (name, difference), of_versions in versions.items():
+        print(f"UNEXPLAINED {name}/v{','.join(map(str, of_versions))} {difference}")
+    stale = no_longer_needed(results)
+    for explanation in stale:
+        print(f"NOT NEEDED any more: {explanation}")
+    return int(bool(versions or stale))
+
+
+def print_answers(result: Result) -> None:
+    print(f"\n{result.row.name}: {result.verdict}")
+    for number, (ours, kafka) in enumerate(result.answers, 1):
+        print(f"  answer {number:<{COLUMN - 2}} {'HMB':{COLUMN}} Kafka 4.3.0")
+        different = {difference.path for difference in differences(ours, kafka)}
+        left, right = leaves(ours), leaves(kafka)
+        for path in {**left, **right}:
+            mark = "!" if path in different else " "
+            print(f"{mark} {path:{COLUMN}} {left.get(path, ''):{COLUMN}} {right.get(path, '')}")
+
+
+def leaves(tree: Any, path: str = "") -> dict[str, str]:
+    """Path -> value, of all that is not a branch."""
+    if not isinstance(tree, dict):
+        return {path: str(tree)}
+    return {
+        deeper: value
+        for name, branch in tree.items()
+        for deeper, value in leaves(branch, f"{path}.{name}".lstrip(".")).items()
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

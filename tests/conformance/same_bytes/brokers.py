@@ -1,0 +1,196 @@
+"""A broker and raw sockets to it: bytes go in, answers come out."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.protocol.headers import RequestHeader, ResponseHeader
+from hmb.protocol.messages.api_versions import ApiVersionsResponse
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.schema import Request, Struct
+
+from .case import NOBODYS_ID, Captured, Message, Raw, Row, Step, Topic, TopicId, response_class, shared_versions
+
+HOST = "127.0.0.1"
+CLIENT_ID = "same-bytes"
+ANSWER_SECONDS = 5.0
+PREPARATION_SECONDS = 60.0
+PATIENCE_SECONDS = 60.0  # until a broker has done what it does behind an answer
+PAUSE_SECONDS = 0.02
+CLOSED = "connection closed"
+SILENT = f"no answer within {ANSWER_SECONDS:.0f} s"
+MAX_FRAME = 1 << 27
+TOPICS_AT_ONCE = 200
+
+
+class NotReady(Exception):
+    """A broker did not do what the table needs before it begins."""
+
+
+def encode(message: Message, version: int) -> bytes:
+    """A request's frame with its length."""
+    if isinstance(message, Raw):
+        return len(message.frame).to_bytes(4, "big") + message.frame
+    header = RequestHeader(api_key=message.api_key, api_version=version, correlation_id=version, client_id=CLIENT_ID)
+    frame = header.encode(message.header_version(version)) + message.encode(version)
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def decode(frame: memoryview, api_key: int, version: int) -> object:
+    """The answer; what our classes cannot read is told in words."""
+    expected = response_class(api_key)
+    try:
+        _, position = ResponseHeader.decode_prefix(frame, expected.header_version(version))
+        if expected is ApiVersionsResponse and frame[position : position + 2] == b"\0\x23":
+            version = 0  # UNSUPPORTED_VERSION
+        return expected.decode(frame, version, position)
+    except ProtocolError as error:
+        return f"not decodable: {error}"
+
+
+class Side:
+    """One of the two brokers."""
+
+    def __init__(self, name: str, port: int) -> None:
+        self.name = name
+        self.port = port
+        self.topic_ids: dict[str, UUID] = {}
+
+    def ask(self, request: Request, version: int | None = None) -> Any:
+        """One request on a connection of its own, in the newest version."""
+        wire = Wire(self.port, PREPARATION_SECONDS)
+        try:
+            version = shared_versions(request.api_key)[-1] if version is None else version
+            wire.send(encode(request, version))
+            answer = wire.receive(request.api_key, version)
+        finally:
+            wire.close()
+        if not isinstance(answer, Struct):
+            raise NotReady(f"{self.name}, asked {request}: {answer}")
+        return answer
+
+    def create_topics(self, topics: Mapping[str, Topic]) -> None:
+        """Make them all and wait until each can be found."""
+        names = list(topics)
+        for first in range(0, len(names), TOPICS_AT_ONCE):
+            request = CreateTopicsRequest()
+            request.topics = [_creatable(name, topics[name]) for name in names[first : first + TOPICS_AT_ONCE]]
+            for result in self.ask(request).topics:
+                if result.error_code:
+                    raise NotReady(f"{self.name} did not make {result.name}: {result.error_message}")
+        self.await_topics(set(names))
+
+    def await_topics(self, names: set[str]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            found = self.ask(MetadataRequest(topics=None)).topics
+            self.topic_ids = {topic.name: topic.topic_id for topic in found}
+            if names <= self.topic_ids.keys() and not any(p.error_code for t in found for p in t.partitions):
+                return
+            time.sleep(PAUSE_SECONDS)
+        raise NotReady(f"{self.name} does not know {sorted(names - self.topic_ids.keys())[:5]} ...")
+
+
+def _creatable(name: str, topic: Topic) -> CreateTopicsRequest.CreatableTopic:
+    config = CreateTopicsRequest.CreatableTopic.CreatableTopicConfig
+    return CreateTopicsRequest.CreatableTopic(
+        name=name,
+        num_partitions=topic.partitions,
+        replication_factor=1,
+        configs=[config(name=name, value=value) for name, value in topic.configs.items()],
+    )
+
+
+class Wire:
+    """A raw connection."""
+
+    def __init__(self, port: int, timeout: float = ANSWER_SECONDS) -> None:
+        self._socket = socket.create_connection((HOST, port), timeout)
+        self._stream = self._socket.makefile("rb")
+
+    def send(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # closed: what is received says so
+            self._socket.sendall(data)
+
+    def receive(self, api_key: int, version: int) -> object:
+        try:
+            frame = read_frame(self._stream, MAX_FRAME)
+        except TimeoutError:
+            return SILENT
+        except (OSError, ProtocolError):
+            return CLOSED
+        return CLOSED if frame is None else decode(frame, api_key, version)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._socket.close()
+
+
+class Conversation:
+    """One row with one broker."""
+
+    def __init__(self, side: Side, row: Row) -> None:
+        self._side = side
+        self._row = row
+        self._wires: dict[str, Wire] = {}
+        self._captured: dict[str, object] = {}
+
+    def send(self, step: Step) -> None:
+        message, version = self._row.message(step)
+        if step.connection not in self._wires:
+            self._wires[step.connection] = Wire(self._side.port)
+        self._wires[step.connection].send(encode(self._filled(message), version))
+
+    def receive(self, step: Step) -> object:
+        """The answer; where the step has an `until`, the first that is as wanted, or the last."""
+        message, version = self._row.message(step)
+        wire = self._wires[step.connection]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        answer = wire.receive(message.api_key, version)
+        while step.until and isinstance(answer, Struct) and not step.until(answer) and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+            wire.send(encode(self._filled(message), version))
+            answer = wire.receive(message.api_key, version)
+        if isinstance(answer, Struct):
+            self._captured |= {name: capture(answer) for name, capture in step.capture.items()}
+        return answer
+
+    def known(self) -> dict[object, str]:
+        """This broker's own values, and what stands for them in a comparison."""
+        ids: dict[object, str] = {id: f"<id of {name}>" for name, id in self._side.topic_ids.items()}
+        return ids | {value: f"<{name}>" for name, value in self._captured.items() if value.__hash__}
+
+    def close(self) -> None:
+        for wire in self._wires.values():
+            wire.close()
+
+    def _filled(self, value: Any) -> Any:
+        """With this broker's values in the place of the placeholders."""
+        if isinstance(value, Struct):
+            filled = copy.copy(value)
+            filled.__dict__ = {name: self._filled(each) for name, each in vars(value).items()}
+            return filled
+        if isinstance(value, list):
+            return [self._filled(each) for each in value]
+        if isinstance(value, TopicId):
+            return self._side.topic_ids.get(self._row.fill(value.name), NOBODYS_ID)
+        if isinstance(value, Captured):
+            return self._captured[value.name]
+        return self._row.fill(value) if isinstance(value, str) else value
+
+
+def both(conversations: Iterable[Conversation], step: Step) -> list[object]:
+    """Ask both, then read both: they think at the same time."""
+    conversations = list(conversations)
+    for conversation in conversations:
+        conversation.send(step)
+    return [conversation.receive(step) for conversation in conversations]

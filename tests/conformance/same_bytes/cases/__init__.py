@@ -1,0 +1,1 @@
+"""The cases, an API a module."""

@@ -1,0 +1,85 @@
+"""DescribeGroups, ListGroups, DeleteGroups: groups in all states, and none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
+from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
+from hmb.protocol.messages.list_groups import ListGroupsRequest
+
+from ..case import Case, case
+from .groups import emptied, joined, second_joins, stable, static
+
+
+def describe(*groups: str, operations: bool = False) -> DescribeGroupsRequest:
+    return DescribeGroupsRequest(groups=list(groups), include_authorized_operations=operations)
+
+
+def delete(*groups: str) -> DeleteGroupsRequest:
+    return DeleteGroupsRequest(groups_names=list(groups))
+
+
+def listed(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> ListGroupsRequest:
+    return ListGroupsRequest(states_filter=list(states), types_filter=list(types))
+
+
+def list_with(name: str, **options: Any) -> Case:
+    """With a stable group of the row's own."""
+    newest = "5" if "types" in options else "4+"
+    return case(name, *stable(), listed(**options), versions=newest, api_key=ListGroupsRequest.api_key)
+
+
+# They come before all other rows with groups: what they list is made by them alone, and lives long enough.
+LIST_CASES: list[Case] = [
+    case("no groups", listed()),
+    case("stable", *stable(), listed(), api_key=ListGroupsRequest.api_key),
+    case("not synced", *joined(), listed(), api_key=ListGroupsRequest.api_key),
+    case("emptied", *emptied(), listed(), api_key=ListGroupsRequest.api_key),
+    *(
+        list_with(f"state {state}", states=(state,))
+        for state in (
+            "Stable",
+            "stable",
+            "Empty",
+            "CompletingRebalance",
+            "PreparingRebalance",
+            "Dead",
+            "Assigning",
+            "nonsense",
+            "",
+        )
+    ),
+    list_with("several states", states=("Stable", "Empty")),
+    list_with("one state unknown", states=("Stable", "nonsense")),
+    *(list_with(f"type {kind}", types=(kind,)) for kind in ("classic", "Classic", "consumer", "share", "nonsense", "")),
+    list_with("type and state", types=("classic",), states=("Empty",)),
+]
+CASES: list[Case] = [
+    case("none", describe()),
+    case("unknown", describe("nobody")),
+    case("empty id", describe("")),
+    case("unknown twice", describe("nobody", "nobody")),
+    case("stable", *stable(), describe("<row>")),
+    case("stable, twice", *stable(), describe("<row>", "<row>")),
+    case("stable and unknown", *stable(), describe("<row>", "nobody")),
+    case("static", *static(), describe("<row>")),
+    case("not synced", *joined(), describe("<row>")),
+    case("id given, not yet joined", *joined()[:1], describe("<row>")),
+    case("emptied", *emptied(), describe("<row>")),
+    case("rebalancing", *second_joins(), describe("<row>")),
+    case("operations", *stable(), describe("<row>", operations=True), versions="3+"),
+    case("operations, unknown", describe("nobody", operations=True), versions="3+"),
+    case("type of no consumer", *stable(protocol_type="connect"), describe("<row>")),
+    case("none", delete()),
+    case("unknown", delete("nobody")),
+    case("empty id", delete("")),
+    case("unknown twice", delete("nobody", "nobody")),
+    case("stable", *stable(), delete("<row>"), describe("<row>"), api_key=DeleteGroupsRequest.api_key),
+    case("not synced", *joined(), delete("<row>")),
+    case("id given, not yet joined", *joined()[:1], delete("<row>")),
+    case("emptied", *emptied(), delete("<row>"), describe("<row>"), api_key=DeleteGroupsRequest.api_key),
+    case("emptied, twice", *emptied(), delete("<row>"), delete("<row>")),
+    case("emptied, twice in a request", *emptied(), delete("<row>", "<row>")),
+    case("emptied and unknown", *emptied(), delete("<row>", "nobody")),
+]

@@ -1,0 +1,105 @@
+"""Requests of members of a classic group, right where nothing else is said, and the way to a stable group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
+
+from ..case import Step, captured
+
+Protocol = JoinGroupRequest.JoinGroupRequestProtocol
+Assignment = SyncGroupRequest.SyncGroupRequestAssignment
+Leaver = LeaveGroupRequest.MemberIdentity
+SUBSCRIPTION = bytes.fromhex("0000 00000001 0005") + b"three" + bytes.fromhex("ffffffff")  # version 0, topic "three"
+ASSIGNMENT = bytes.fromhex("0000 00000001 0005") + b"three" + bytes.fromhex("00000001 00000000 ffffffff")
+RANGE = {"range": SUBSCRIPTION}
+
+
+def join(member: Any = "", protocols: Mapping[str, bytes] = RANGE, **options: Any) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        **{
+            "group_id": "<row>",
+            "session_timeout_ms": 30_000,
+            "rebalance_timeout_ms": 30_000,
+            "member_id": member,
+            "protocol_type": "consumer",
+            "protocols": [Protocol(name=name, metadata=metadata) for name, metadata in protocols.items()],
+            **options,
+        }
+    )
+
+
+def sync(
+    member: Any, generation: int = 1, assigned: Mapping[Any, bytes] | None = None, **options: Any
+) -> SyncGroupRequest:
+    given = {member: ASSIGNMENT} if assigned is None else assigned
+    assignments = [Assignment(member_id=each, assignment=assignment) for each, assignment in given.items()]
+    return SyncGroupRequest(
+        **{
+            "group_id": "<row>",
+            "generation_id": generation,
+            "member_id": member,
+            "protocol_type": "consumer",
+            "protocol_name": "range",
+            "assignments": assignments,
+            **options,
+        }
+    )
+
+
+def heartbeat(member: Any, generation: int = 1, **options: Any) -> HeartbeatRequest:
+    return HeartbeatRequest(**{"group_id": "<row>", "generation_id": generation, "member_id": member, **options})
+
+
+def leave(*members: Leaver, group: str = "<row>") -> LeaveGroupRequest:
+    return LeaveGroupRequest(group_id=group, members=list(members))
+
+
+def member_of(answer: Any) -> object:
+    return answer.member_id
+
+
+def is_rebalancing(answer: Any) -> bool:
+    return bool(answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def joined(name: str = "member", **options: Any) -> list[Step]:
+    """A member alone in its group, not yet synced: generation 1."""
+    return [
+        Step(join(**options), capture={name: member_of}),
+        Step(join(captured(name), **options), capture={name: member_of}),
+    ]
+
+
+def stable(name: str = "member", **options: Any) -> list[Step]:
+    """A member alone in its group, with an assignment."""
+    return [*joined(name, **options), Step(sync(captured(name)))]
+
+
+def static(instance: str = "instance") -> list[Step]:
+    """The same with a static member."""
+    return [
+        Step(join(group_instance_id=instance), capture={"member": member_of}),
+        Step(sync(captured("member"), group_instance_id=instance)),
+    ]
+
+
+def emptied() -> list[Step]:
+    """A group that its only member has left."""
+    return [*stable(), Step(leave(Leaver(member_id=captured("member"))))]
+
+
+def second_joins(*, in_vain: bool = True) -> list[Step]:
+    """Another member has come to a stable group and waits for the first to join again: in vain, or until it is answered."""
+    return [
+        *stable(),
+        Step(join(), capture={"second": member_of}, connection="second"),
+        Step(join(captured("second")), connection="second", answered=not in_vain, later=not in_vain),
+        Step(heartbeat(captured("member")), until=is_rebalancing),
+    ]

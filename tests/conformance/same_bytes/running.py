@@ -1,0 +1,104 @@
+"""The whole table, row by row, against two brokers."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from hmb.broker.handlers import HANDLERS
+
+from .brokers import Conversation, Side, both
+from .case import Row
+from .comparing import Difference, Normalizer, differences
+from .explained import EXPLAINED, Explanation
+
+SERVED = frozenset(int(request.api_key) for request in HANDLERS)
+
+
+class Verdict(StrEnum):
+    EQUAL = "equal"
+    TEXT = "equal but for words"
+    EXPLAINED = "explained"
+    UNEXPLAINED = "UNEXPLAINED"
+    NOT_SERVED = "not served"
+
+
+@dataclass
+class Result:
+    """What came of one row: both answers of every step as trees, and what is different in them."""
+
+    row: Row
+    answers: list[tuple[Any, Any]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    unexplained: list[Difference] = field(default_factory=list)
+    reasons: list[Explanation] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.row.api_keys <= SERVED:
+            return Verdict.NOT_SERVED
+        if self.unexplained:
+            return Verdict.UNEXPLAINED
+        if self.reasons:
+            return Verdict.EXPLAINED
+        return Verdict.TEXT if self.differences else Verdict.EQUAL
+
+
+def run(ours: Side, kafka: Side, table: Iterable[Row], each: Callable[[Result], None] = lambda _: None) -> list[Result]:
+    """Ask both brokers, whose topics are there already, all rows that HMB serves."""
+    results = []
+    for row in table:
+        result, started = Result(row), time.monotonic()
+        if row.api_keys <= SERVED:
+            _run(result, ours, kafka)
+        result.seconds = time.monotonic() - started
+        results.append(result)
+        each(result)
+    return results
+
+
+def _run(result: Result, ours: Side, kafka: Side) -> None:
+    row = result.row
+    conversations = [Conversation(side, row) for side in (ours, kafka)]
+    try:
+        later = []
+        answers = []
+        for step in row.case.steps:
+            if step.later or not step.answered:
+                for conversation in conversations:
+                    conversation.send(step)
+                later += [step] if step.later else []
+            else:
+                answers.append(both(conversations, step))
+        answers += [[conversation.receive(step) for conversation in conversations] for step in later]
+        normalizers = [Normalizer(each.known(), row.case.may_differ, row.case.ignored) for each in conversations]
+        for number, (our_answer, their_answer) in enumerate(answers, 1):
+            trees = normalizers[0].tree(our_answer), normalizers[1].tree(their_answer)
+            result.answers.append(trees)
+            result.differences += differences(*trees, path=str(number) if len(answers) > 1 else "")
+    finally:
+        for conversation in conversations:
+            conversation.close()
+    _explain(result)
+
+
+def _explain(result: Result) -> None:
+    for difference in result.differences:
+        if difference.is_text:
+            continue
+        what = result.row.name, difference.path, difference.ours, difference.kafka
+        why = next((each for each in EXPLAINED if each.covers(*what)), None)
+        if why is None:
+            result.unexplained.append(difference)
+        elif why not in result.reasons:
+            result.reasons.append(why)
+
+
+def no_longer_needed(results: Iterable[Result]) -> list[Explanation]:
+    used = Counter(reason for result in results for reason in result.reasons)
+    return [each for each in EXPLAINED if not used[each]]

@@ -1,0 +1,39 @@
+"""All rows."""
+
+from __future__ import annotations
+
+from .case import Case, Row, rows
+from .cases import (
+    api_versions,
+    create_topics,
+    delete_topics,
+    fetch,
+    find_coordinator,
+    group_admin,
+    init_producer_id,
+    join_group,
+    list_offsets,
+    membership,
+    metadata,
+    offsets,
+    produce,
+)
+
+# First come the rows that name all topics or all groups: later rows make more of them.
+MODULES = [
+    metadata,
+    api_versions,
+    list_offsets,
+    fetch,
+    produce,
+    find_coordinator,
+    init_producer_id,
+    create_topics,
+    delete_topics,
+    join_group,
+    membership,
+    group_admin,
+    offsets,
+]
+CASES: list[Case] = [*group_admin.LIST_CASES, *(case for module in MODULES for case in module.CASES)]
+TABLE: list[Row] = [row for case in CASES for row in rows(case)]
