@@ -68,7 +68,7 @@ BROKER = [
     _list("process.roles", None, f"{ONE_BROKER}, which is its own controller"),
     _bool("delete.topic.enable", True, "no effect: topics can be deleted"),
     _bool("log.cleaner.enable", True, "no effect: compacted topics are compacted"),
-    _int("log.cleaner.threads", 1, "no effect: there is one", 0, dynamic=True),
+    _int("log.cleaner.threads", 1, "no effect: there is one", dynamic=True),
     _int("num.recovery.threads.per.data.dir", 2, "no effect: logs are checked one after the other", dynamic=True),
     _int("num.network.threads", 3, THREADS, dynamic=True),
     _int("num.io.threads", 8, THREADS, dynamic=True),

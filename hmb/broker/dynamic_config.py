@@ -18,6 +18,7 @@ of them what comes before the first with the very name that is asked for, and so
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from enum import IntEnum
@@ -25,11 +26,12 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from hmb.broker.config import BROKER_CONFIGS, TIMES, BrokerConfig
-from hmb.broker.config_keys import ConfigError
+from hmb.broker.config_keys import ConfigError, nearest
 from hmb.broker.config_store import ConfigStore
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
 
+LOGGER = logging.getLogger(__name__)
 ALL_BROKERS = ""
 IDS = ("broker.id", "node.id")
 
@@ -50,7 +52,7 @@ class Synonym(NamedTuple):
     """A place where a value could come from."""
 
     name: str
-    value: str
+    value: str | None  # None: not to be told
     source: ConfigSource
 
 
@@ -111,7 +113,7 @@ class DynamicConfig:
             (ConfigSource.DYNAMIC_BROKER, self.altered(self.name)),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.altered(ALL_BROKERS)),
             (ConfigSource.STATIC_BROKER, self._static),
-            (ConfigSource.DEFAULT, {each: BROKER_CONFIGS[each].default_text for each in names}),
+            (ConfigSource.DEFAULT, {each: key.default_text for each in names if (key := BROKER_CONFIGS.get(each))}),
         ]
         found = [
             Synonym(each, value, source)
@@ -123,8 +125,11 @@ class DynamicConfig:
 
 
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """The settings with their values as we write them.  What nobody knows is kept: another part may know it."""
+    """The settings with their values as we write them.  What nobody knows is kept, as Kafka does."""
     new = [name for name in configs if name not in before]
+    for name in new:
+        if name not in BROKER_CONFIGS:
+            LOGGER.warning("unknown setting %r has no effect%s", name, nearest(name, BROKER_CONFIGS))
     if fixed := [name for name in new if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic]:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"cannot be altered while the broker runs, only at its start: {', '.join(fixed)}"

@@ -177,7 +177,7 @@ class Topics:
             first = max(topic.partitions, default=-1) + 1
             if count <= first:
                 raise KafkaError(
-                    ErrorCode.INVALID_PARTITIONS, f"topic {topic.name!r} has {first} partitions, {count} would not be more"
+                    ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {first} partitions, {count} would not be more"
                 )
             _check_count(topic.name, count)
             if validate_only:

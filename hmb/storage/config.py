@@ -55,7 +55,7 @@ class LogConfig:
     max_compaction_lag_ms: int  = _key(NEVER, "compact records at the latest after", minimum=1)
     min_cleanable_dirty_ratio: float = _key(0.5, "compact when so much of it is dirty, 0 to 1", minimum=0, maximum=1)
     retention_ms: int           = _key(7 * DAY_MS, "delete segments that are older; -1: never", minimum=-1)
-    retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger; -1: never", minimum=-1)
+    retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger; -1: never")
     file_delete_delay_ms: int   = _key(60_000, "remove a deleted segment's files after", minimum=0)
     flush_messages: int         = _key(NEVER, "sync after so many records, whatever the producers want", minimum=1)
     flush_ms: int               = _key(NEVER, "sync after so much time", minimum=0)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hmb.broker.handlers import (
+    alter_configs,
     alter_partition_reassignments,
     api_versions,
     create_partitions,
@@ -19,6 +20,7 @@ from hmb.broker.handlers import (
     delete_groups,
     delete_topics,
     describe_cluster,
+    describe_configs,
     describe_groups,
     describe_log_dirs,
     describe_topic_partitions,
@@ -26,6 +28,7 @@ from hmb.broker.handlers import (
     fetch,
     find_coordinator,
     heartbeat,
+    incremental_alter_configs,
     init_producer_id,
     join_group,
     leave_group,
@@ -36,6 +39,7 @@ from hmb.broker.handlers import (
     produce,
     sync_group,
 )
+from hmb.protocol.messages.alter_configs import AlterConfigsRequest
 from hmb.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
@@ -43,6 +47,7 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.describe_cluster import DescribeClusterRequest
+from hmb.protocol.messages.describe_configs import DescribeConfigsRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from hmb.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
@@ -50,6 +55,7 @@ from hmb.protocol.messages.elect_leaders import ElectLeadersRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
@@ -77,10 +83,13 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     CreateTopicsRequest: create_topics.handle,
     DeleteTopicsRequest: delete_topics.handle,
     InitProducerIdRequest: init_producer_id.handle,
+    DescribeConfigsRequest: describe_configs.handle,
+    AlterConfigsRequest: alter_configs.handle,
     DescribeLogDirsRequest: describe_log_dirs.handle,
     CreatePartitionsRequest: create_partitions.handle,
     DeleteGroupsRequest: delete_groups.handle,
     ElectLeadersRequest: elect_leaders.handle,
+    IncrementalAlterConfigsRequest: incremental_alter_configs.handle,
     AlterPartitionReassignmentsRequest: alter_partition_reassignments.handle,
     ListPartitionReassignmentsRequest: list_partition_reassignments.handle,
     DescribeClusterRequest: describe_cluster.handle,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hmb.broker.config import TOPIC_KEYS, log_config
+from hmb.broker.config_entries import topic_entries
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.topics import Topic
@@ -24,7 +24,6 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopic
 Wanted = CreateTopicsRequest.CreatableTopic
 Answer = CreateTopicsResponse.CreatableTopicResult
 DEFAULT = -1
-SOURCE_TOPIC, SOURCE_DEFAULT = 1, 5  # Kafka's ConfigSource: DYNAMIC_TOPIC_CONFIG, DEFAULT_CONFIG
 
 
 def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
@@ -85,12 +84,7 @@ def _check_replicas(wanted: Wanted, context: RequestContext) -> None:
 
 
 def _configs(topic: Topic, context: RequestContext) -> list[Answer.CreatableTopicConfigs]:
-    settings = log_config(topic.configs, context.broker.config.log)
     return [
-        Answer.CreatableTopicConfigs(
-            name=name,
-            value=key.text(getattr(settings, key.field) if key.field else topic.configs.get(name, key.default)),
-            config_source=SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
-        )
-        for name, key in TOPIC_KEYS.items()
+        Answer.CreatableTopicConfigs(name=entry.key.name, value=entry.value, config_source=entry.source)
+        for entry in topic_entries(topic.configs, context.broker.configs)
     ]

@@ -1,0 +1,46 @@
+"""AlterConfigs: put new settings in the place of all that a topic or a broker has.
+
+Versions: 0-2, flexible from 2.
+Behaviour: what is not named goes back to its default, which is why IncrementalAlterConfigs took its place.  Each
+    resource has its own error code, and is changed whole or not at all; it is on disk and in force when it is answered.
+    Errors are those of IncrementalAlterConfigs.
+Version notes: none but for flexible versions.
+Left out: loggers and client metrics (INVALID_REQUEST).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hmb.broker import config_resources
+from hmb.broker.config_resources import ResourceType
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+
+Wanted = AlterConfigsRequest.AlterConfigsResource
+Answer = AlterConfigsResponse.AlterConfigsResourceResponse
+
+
+def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+    response = AlterConfigsResponse()
+    times = Counter((wanted.resource_type, wanted.resource_name) for wanted in request.resources)
+    for wanted in request.resources:
+        answer = Answer(resource_type=wanted.resource_type, resource_name=wanted.resource_name, error_message=None)
+        response.responses.append(answer)
+        with answering(answer):
+            if times[wanted.resource_type, wanted.resource_name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
+            if wanted.resource_type == ResourceType.BROKER_LOGGER:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
+            resource = config_resources.find_to_alter(wanted.resource_type, wanted.resource_name, context.broker)
+            resource.alter(_configs(wanted), validate_only=request.validate_only)
+    return response
+
+
+def _configs(wanted: Wanted) -> dict[str, str]:
+    configs = {config.name: config.value for config in wanted.configs if config.value is not None}
+    if len(configs) < len(wanted.configs):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice, or has no value")
+    return configs

@@ -1,0 +1,53 @@
+"""DescribeConfigs: the settings of topics, brokers and loggers, and where each value comes from.
+
+Versions: 0-4, flexible from 4.
+Behaviour: each resource has its own error code.  All settings are told, or those named; of names that nobody knows
+    nothing is told, which is what tools expect that ask for newer settings.  A broker is this one, or "" for what was
+    set for all.  Settings that a tool may not see (sensitive) have null for a value: those that we do not know.
+Version notes: 0 only says whether a value is the default; 1 brought the source and the synonyms, all places where the
+    value could come from; 3 type and documentation.
+Left out: client metrics (INVALID_REQUEST).
+"""
+
+from __future__ import annotations
+
+from hmb.broker import config_resources
+from hmb.broker.config_entries import ConfigEntry
+from hmb.broker.context import RequestContext
+from hmb.broker.dynamic_config import ConfigSource
+from hmb.broker.errors import answering
+from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+
+Result = DescribeConfigsResponse.DescribeConfigsResult
+Entry = Result.DescribeConfigsResourceResult
+Synonym = Entry.DescribeConfigsSynonym
+
+
+def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
+    response = DescribeConfigsResponse()
+    for wanted in request.resources:
+        result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
+        response.results.append(result)
+        with answering(result):
+            resource = config_resources.find(wanted.resource_type, wanted.resource_name, context.broker)
+            # An empty list of names asks for all, too.
+            names = set(wanted.configuration_keys or ())
+            found = [entry for entry in resource.entries() if not names or entry.key.name in names]
+            result.configs = [_entry(entry, request) for entry in found]
+    return response
+
+
+def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> Entry:
+    return Entry(
+        name=entry.key.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source == ConfigSource.DEFAULT,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[Synonym(name=s.name, value=s.value, source=s.source) for s in entry.synonyms]
+        if request.include_synonyms
+        else [],
+        config_type=entry.key.type,
+        documentation=entry.key.doc if request.include_documentation else None,
+    )

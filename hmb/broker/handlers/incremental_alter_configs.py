@@ -1,0 +1,82 @@
+"""IncrementalAlterConfigs: change single settings of topics, brokers and loggers, and leave the others.
+
+Versions: 0-1, flexible from 1.
+Behaviour: each resource has its own error code, and is changed whole or not at all; it is on disk and in force when
+    it is answered.  SET gives a value, DELETE goes back to the default, APPEND and SUBTRACT put items into a list and
+    take them out, each item being there once (INVALID_CONFIG for what is no list).  A resource or a setting that is
+    named twice, a null value, an operation that there is not: INVALID_REQUEST.  A value that cannot be: INVALID_CONFIG
+    for a topic, INVALID_REQUEST for a broker, and so for what cannot be altered while it runs.
+Version notes: none but for flexible versions.
+Left out: client metrics (INVALID_REQUEST).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+
+from hmb.broker import config_resources
+from hmb.broker.config_keys import ConfigType, split_list
+from hmb.broker.config_resources import Resource
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+Wanted = IncrementalAlterConfigsRequest.AlterConfigsResource
+Change = Wanted.AlterableConfig
+Answer = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+
+
+class Operation(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> IncrementalAlterConfigsResponse:
+    response = IncrementalAlterConfigsResponse()
+    times = Counter((wanted.resource_type, wanted.resource_name) for wanted in request.resources)
+    for wanted in request.resources:
+        answer = Answer(resource_type=wanted.resource_type, resource_name=wanted.resource_name, error_message=None)
+        response.responses.append(answer)
+        with answering(answer):
+            if times[wanted.resource_type, wanted.resource_name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
+            resource = config_resources.find_to_alter(wanted.resource_type, wanted.resource_name, context.broker)
+            resource.alter(_changed(resource, wanted), validate_only=request.validate_only)
+    return response
+
+
+def _changed(resource: Resource, wanted: Wanted) -> dict[str, str]:
+    """All settings of the resource after the changes."""
+    configs = dict(resource.altered)
+    if len({change.name for change in wanted.configs}) < len(wanted.configs):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice")
+    for change in wanted.configs:
+        try:
+            operation = Operation(change.config_operation)
+        except ValueError:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no operation {change.config_operation}") from None
+        if operation is Operation.DELETE:
+            configs.pop(change.name, None)
+        elif change.value is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name}: null is no value")
+        elif operation is Operation.SET:
+            configs[change.name] = change.value
+        else:
+            configs[change.name] = _edited(resource, change.name, operation, change.value)
+    return configs
+
+
+def _edited(resource: Resource, name: str, operation: Operation, value: str) -> str:
+    """The list that is in force, with these items or without them."""
+    entry = next((entry for entry in resource.entries() if entry.key.name == name), None)
+    if entry is None or entry.key.type is not ConfigType.LIST:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is no list: {operation.name} is for lists")
+    before, items = split_list(entry.value or ""), [item.strip() for item in value.split(",")]
+    return ",".join([*before, *items] if operation is Operation.APPEND else [i for i in before if i not in items])
