@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config import ALIASES, BrokerConfig
+from hmb.broker.config import ALIASES, MINUTE_MS, BrokerConfig
 from hmb.broker.config_keys import ConfigError
 from hmb.broker.config_store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
@@ -109,27 +109,31 @@ class Broker:
         configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
-        self._groups = _coordinator(topics, self._config)
+        groups = self._groups = _coordinator(topics, configs)
         context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
             topics=topics,
             producer_ids=ProducerIds(directory / "producer-ids", self._logs.highest_producer_id()),
             fetch_sessions=FetchSessions(self._config.fetch_session_slots, self._config.fetch_session_eviction),
-            groups=self._groups,
+            groups=groups,
             stop=self._stop,
         )
-        self._groups.start()
-        self._start_housekeeping(self._logs, configs)
+        groups.start()
+        self._start_housekeeping(self._logs, groups, configs)
         server.start(context)
 
-    def _start_housekeeping(self, logs: LogManager, configs: DynamicConfig) -> None:
+    def _start_housekeeping(self, logs: LogManager, groups: GroupCoordinator, configs: DynamicConfig) -> None:
         config = self._config
         cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
         configs.listen(lambda config: cleaner.reconfigure(max_memory=config.cleaner_memory, rate=config.cleaner_rate))
         short_tasks = [
             (lambda: config.retention_check_interval / 1000, logs.expire),
             (lambda: config.flush_check_interval / 1000, logs.flush_if_due),
+            (
+                lambda: config.offsets_check_interval / 1000,
+                lambda: groups.expire_offsets(config.offsets_retention * MINUTE_MS),
+            ),
         ]
         # Compaction takes its time, so it has a thread of its own.
         self._housekeepers = [
@@ -167,8 +171,9 @@ class Broker:
         self.stop()
 
 
-def _coordinator(topics: Topics, config: BrokerConfig) -> GroupCoordinator:
-    journal = GroupJournal(OffsetsTopic(topics, config), sync=config.flush_acks_all)
+def _coordinator(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
+    config = configs.current
+    journal = GroupJournal(OffsetsTopic(topics, config), sync=lambda: configs.current.flush_acks_all)
     settings = GroupSettings(
         min_session_timeout=config.group_min_session,
         max_session_timeout=config.group_max_session,

@@ -103,6 +103,9 @@ class BrokerConfig:
     group_max_size: int        = _key("group.max.size", INT_MAX, "most members of a group", 1, INT_MAX)
     offsets_partitions: int    = _key("offsets.topic.num.partitions", 50, "of __consumer_offsets", 1, INT_MAX)
     offsets_segment_bytes: int = _key("offsets.topic.segment.bytes", 100 * MIB, "of __consumer_offsets", 1, INT_MAX)
+    offset_metadata_max: int   = _key("offset.metadata.max.bytes", 4096, "longest text with an offset", 0, INT_MAX)
+    offsets_retention: int     = _key("offsets.retention.minutes", 10_080, "keep unused offsets for", 1, INT_MAX)
+    offsets_check_interval: int = _key("offsets.retention.check.interval.ms", 600_000, "look for them every", 1)
     max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
     log: LogConfig             = field(default=LogConfig())
     # fmt: on

@@ -286,7 +286,7 @@ class GroupCoordinator:
         return read
 
     def on_topic_deleted(self, name: str) -> None:
-        """A topic takes its offsets along; the journal's own takes everything.  Raises KafkaError."""
+        """A topic takes its offsets along; the journal's own takes everything."""
         if name != OFFSETS_TOPIC:
             self._offsets.delete_topic(name)
             return

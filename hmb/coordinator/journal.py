@@ -96,7 +96,7 @@ class _Partition:
 class GroupJournal:
     """The topic's partitions.  Thread-safe."""
 
-    def __init__(self, topic: OffsetsTopic, *, sync: bool, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, topic: OffsetsTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
         self._topic = topic
         self._sync = sync
         self._clock = clock
@@ -191,7 +191,7 @@ class GroupJournal:
                 written += together
             for pending in together if failure else ():
                 pending.failure, pending.done = failure, True
-        failure = self._flush(log) if written and self._sync else None
+        failure = self._flush(log) if written and self._sync() else None
         for pending in written:
             if failure is None and pending.apply is not None:
                 pending.apply()

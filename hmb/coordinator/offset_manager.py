@@ -13,6 +13,7 @@ Source: Kafka's `OffsetMetadataManager`.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -27,8 +28,10 @@ from hmb.coordinator.group_records import (
 )
 from hmb.coordinator.journal import GroupJournal, KeyAndValue, Pending
 from hmb.coordinator.offsets import NO_EXPIRY, Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.protocol.errors import KafkaError
 from hmb.storage.checkpoints import TopicPartition
 
+LOGGER = logging.getLogger(__name__)
 FIRST_VERSION_OF_EXPIRY = 1  # and the only one
 
 
@@ -97,11 +100,14 @@ class OffsetManager:
     # -- a topic is deleted
 
     def delete_topic(self, topic: str) -> None:
-        """Forget all offsets of a topic; returns once that is durable.  Raises KafkaError."""
+        """Forget all offsets of a topic.  What is left of it tells by its topic id that it is of no use."""
         with self._lock:
             found = list(self._offsets.of_topic(topic))
         for group_id, partitions in found:
-            self._journal.write(self.begin_delete(group_id, partitions))
+            try:
+                self._journal.write(self.begin_delete(group_id, partitions))
+            except KafkaError as error:
+                LOGGER.warning("group %s keeps its offsets of topic %s: %s", group_id, topic, error.message)
 
     def forget_all(self) -> None:
         """The journal itself is deleted."""

@@ -84,7 +84,7 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
             producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),
             fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
             groups=GroupCoordinator(
-                GroupJournal(OffsetsTopic(topics, config), sync=False), GroupSettings(initial_delay=0)
+                GroupJournal(OffsetsTopic(topics, config), sync=lambda: False), GroupSettings(initial_delay=0)
             ),
             stop=Stop(),
         )

@@ -54,6 +54,6 @@ def journal(topic: Topic) -> Iterator[GroupJournal]:
     """Of a topic that is new and has one partition."""
     opened = topic.opened
     topic.opened = {}
-    journal = GroupJournal(topic, sync=True, clock=lambda: 1_000)
+    journal = GroupJournal(topic, sync=lambda: True, clock=lambda: 1_000)
     topic.opened = opened
     yield journal

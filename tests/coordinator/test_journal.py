@@ -48,14 +48,14 @@ def test_the_hash_is_javas(text: str, value: int) -> None:
 def test_a_group_belongs_to_the_partition_where_kafka_looks_for_it(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 50)
     topic.make()
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     assert [journal.partition_for(group) for group in ("g0", "gc", "gcre", "gc848")] == [41, 42, 47, 6]
     assert journal.partition_for("polygenelubricants") == 0
 
 
 def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
     journal.make_topic()
     journal.append("g", [RECORD])
@@ -68,7 +68,7 @@ def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
 
 def test_partitions_that_are_added_later_move_no_group(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     journal.make_topic()
     before = [journal.partition_for(f"g{i}") for i in range(20)]
     topic.opened[2] = topic.open(2)
@@ -189,7 +189,7 @@ def tombstone(record: Record) -> Record:
 def loaded(topic: Topic) -> list[tuple[Key, object]]:
     """What a broker that starts now gets to know."""
     topic.reopen()
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     found: list[tuple[Key, object]] = []
     journal.load(lambda key, value: found.append((key, value)), threading.Event())
@@ -266,7 +266,7 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
 ) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     damaged = journal.partition_for("g")
     append(topic.opened[damaged], offset_record(5), Record(timestamp=1, key=b"k", value=b"v"))
     journal.load(lambda key, value: None, threading.Event())
@@ -277,7 +277,7 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
 
 def test_loading_stops_with_the_broker(topic: Topic) -> None:
     append(topic.opened[0], offset_record(5))
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     stop = threading.Event()
     stop.set()
     journal.load(lambda key, value: pytest.fail("loaded"), stop)

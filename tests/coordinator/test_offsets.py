@@ -99,7 +99,7 @@ def commit(journal: GroupJournal, manager: OffsetManager) -> Commit:
 
 def restarted(topic: Topic) -> OffsetManager:
     topic.reopen()
-    journal = GroupJournal(topic, sync=False)
+    journal = GroupJournal(topic, sync=lambda: False)
     manager = OffsetManager(journal)
     journal.load(manager.replay, threading.Event())
     return manager

@@ -36,6 +36,9 @@ from hmb.broker.handlers import (
     list_offsets,
     list_partition_reassignments,
     metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
     produce,
     sync_group,
 )
@@ -63,6 +66,9 @@ from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest
+from hmb.protocol.messages.offset_delete import OffsetDeleteRequest
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request
@@ -72,6 +78,8 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     FetchRequest: fetch.handle,
     ListOffsetsRequest: list_offsets.handle,
     MetadataRequest: metadata.handle,
+    OffsetCommitRequest: offset_commit.handle,
+    OffsetFetchRequest: offset_fetch.handle,
     FindCoordinatorRequest: find_coordinator.handle,
     JoinGroupRequest: join_group.handle,
     HeartbeatRequest: heartbeat.handle,
@@ -92,6 +100,7 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     IncrementalAlterConfigsRequest: incremental_alter_configs.handle,
     AlterPartitionReassignmentsRequest: alter_partition_reassignments.handle,
     ListPartitionReassignmentsRequest: list_partition_reassignments.handle,
+    OffsetDeleteRequest: offset_delete.handle,
     DescribeClusterRequest: describe_cluster.handle,
     DescribeTopicPartitionsRequest: describe_topic_partitions.handle,
 }

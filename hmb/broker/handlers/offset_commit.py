@@ -1,0 +1,107 @@
+"""OffsetCommit: write down how far a group has read.
+
+Versions: 0-10, flexible from 8.
+Behaviour: each partition has its own error code; those that the group may commit are one record each in
+    `__consumer_offsets`, and on disk when this is answered (`log.flush.acks.all`).  Members say which they are and of
+    which generation; without a generation the group must be Empty.  Metadata comes back as it was sent, up to
+    `offset.metadata.max.bytes`.
+Version notes: 0 was ZooKeeper's: here it goes to the same store, without a look at members or generations.  1 has a
+    time for each partition, 2 to 4 a retention time for all, from 5 on it is the broker's (KIP-211).  6 adds leader
+    epochs, 7 group instance ids.  From 9 on an unknown group is GROUP_ID_NOT_FOUND, before it is ILLEGAL_GENERATION.
+    10 names topics by id.
+Left out: quotas; `offsets.commit.timeout.ms`, as there are no replicas to wait for.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.handlers.shared_answers import merged
+from hmb.broker.topics import Topic
+from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log import now_ms
+
+Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
+Answer = OffsetCommitResponse.OffsetCommitResponseTopic
+PartitionAnswer = Answer.OffsetCommitResponsePartition
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
+FIRST_VERSION_OF_IDS = 10
+NOW = BROKERS_RETENTION = -1  # in place of a time
+
+
+def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
+    offsets: Offsets = {}
+    refused: list[Answer] = []
+    taken: list[Answer] = []
+    now = now_ms()
+    for wanted in request.topics:
+        topic, error = _find(wanted, context)
+        bad, good = (Answer(name=wanted.name, topic_id=wanted.topic_id) for _ in range(2))
+        for partition in wanted.partitions:
+            index = partition.partition_index
+            if topic is None or index not in topic.partitions:
+                bad.partitions.append(PartitionAnswer(partition_index=index, error_code=error))
+                continue
+            answer = PartitionAnswer(partition_index=index)
+            good.partitions.append(answer)
+            if _length(partition.committed_metadata) > context.broker.config.offset_metadata_max:
+                answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                offsets[TopicPartition(topic.name, index)] = _committed(partition, request, topic, now)
+        refused += [bad] if bad.partitions or topic is None else []
+        taken += [good] if good.partitions else []
+    if taken:
+        _commit(request, offsets, taken, context)
+    return OffsetCommitResponse(topics=merged(refused, taken))
+
+
+def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
+    """The topic, and what is wrong with the partitions that it does not have."""
+    topics = context.broker.topics
+    if context.version < FIRST_VERSION_OF_IDS:
+        return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        return topics.find(None, wanted.topic_id), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    except KafkaError as error:
+        return None, error.code
+
+
+def _committed(
+    partition: Wanted.OffsetCommitRequestPartition, request: OffsetCommitRequest, topic: Topic, now: int
+) -> OffsetAndMetadata:
+    timestamp, retention = partition.commit_timestamp, request.retention_time_ms
+    return OffsetAndMetadata(
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.committed_metadata or "",
+        now if timestamp == NOW else timestamp,
+        NO_EXPIRY if retention == BROKERS_RETENTION else now + retention,
+        topic.id,
+    )
+
+
+def _length(metadata: str | None) -> int:
+    """As Kafka counts it, in UTF-16 units."""
+    if metadata is None or metadata.isascii():
+        return len(metadata or "")
+    return len(metadata.encode("utf-16-le")) // 2
+
+
+def _commit(request: OffsetCommitRequest, offsets: Offsets, taken: list[Answer], context: RequestContext) -> None:
+    """All at once; what the group says to it, goes for all of them."""
+    groups = context.broker.groups
+    try:
+        if context.version == 0:
+            groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
+        generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
+        groups.commit(request.group_id, request.member_id, generation, instance_id, offsets)
+    except KafkaError as error:
+        code = error.code
+        if code is ErrorCode.GROUP_ID_NOT_FOUND and context.version < FIRST_VERSION_OF_UNKNOWN_GROUPS:
+            code = ErrorCode.ILLEGAL_GENERATION
+        for answer in taken:
+            for partition in answer.partitions:
+                partition.error_code = code

@@ -1,0 +1,46 @@
+"""OffsetDelete: forget offsets of topics that a group no longer reads (KIP-496).
+
+Versions: 0.
+Behaviour: tombstones for the offsets that are there, on disk when this is answered.  The group must be Empty, or one of
+    consumers: then the topics that it reads are GROUP_SUBSCRIBED_TO_TOPIC.
+Version notes: none.
+Left out: quotas.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import merged
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from hmb.storage.checkpoints import TopicPartition
+
+Answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
+PartitionAnswer = Answer.OffsetDeleteResponsePartition
+
+
+def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
+    refused: list[Answer] = []
+    taken: list[Answer] = []
+    for wanted in request.topics:
+        topic = context.broker.topics.get(wanted.name)
+        bad, good = Answer(name=wanted.name), Answer(name=wanted.name)
+        for partition in wanted.partitions:
+            answer = PartitionAnswer(partition_index=partition.partition_index)
+            if topic is not None and partition.partition_index in topic.partitions:
+                good.partitions.append(answer)
+            else:
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                bad.partitions.append(answer)
+        refused += [bad] if bad.partitions or topic is None else []
+        taken += [good] if good.partitions else []
+    response = OffsetDeleteResponse()
+    with answering(response):
+        partitions = [TopicPartition(topic.name, each.partition_index) for topic in taken for each in topic.partitions]
+        read = context.broker.groups.delete_offsets(request.group_id, partitions)
+        for topic_answer in taken:
+            for partition_answer in topic_answer.partitions if topic_answer.name in read else ():
+                partition_answer.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        response.topics = merged(refused, taken)
+    return response

@@ -1,0 +1,135 @@
+"""OffsetFetch: how far groups have read.
+
+Versions: 0-10, flexible from 6.
+Behaviour: a partition for which nothing was committed has offset -1 and no error; an unknown group has committed
+    nothing.  Null topics ask for all that the group has committed.  An offset that was committed for an older topic of
+    the same name is none.
+Version notes: 0 was ZooKeeper's, where an offset that is not there is UNKNOWN_TOPIC_OR_PARTITION.  An error of the
+    group is one of each partition in 0 and 1, from 2 on it stands for itself; null topics from 2 on.  5 adds leader
+    epochs, 8 several groups, 10 names topics by id.
+Left out: `require_stable` (7): there are no transactions yet that it could wait for.  Quotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from hmb.broker.context import RequestContext
+from hmb.coordinator.offsets import NO_TOPIC_ID, OffsetAndMetadata
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.storage.checkpoints import TopicPartition
+
+Group = OffsetFetchRequest.OffsetFetchRequestGroup
+Wanted = Group.OffsetFetchRequestTopics
+GroupAnswer = OffsetFetchResponse.OffsetFetchResponseGroup
+Answer = GroupAnswer.OffsetFetchResponseTopics
+PartitionAnswer = Answer.OffsetFetchResponsePartitions
+OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
+OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
+Committed = Mapping[TopicPartition, OffsetAndMetadata]
+FIRST_VERSION_OF_GROUP_ERRORS = 2
+FIRST_VERSION_OF_GROUPS = 8
+FIRST_VERSION_OF_IDS = 10
+NO_OFFSET = -1
+
+
+def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+    if context.version >= FIRST_VERSION_OF_GROUPS:
+        return OffsetFetchResponse(groups=[_group(group, context) for group in request.groups])
+    wanted = None
+    if request.topics is not None:
+        wanted = [Wanted(name=each.name, partition_indexes=each.partition_indexes) for each in request.topics]
+    answer = _group(Group(group_id=request.group_id, topics=wanted), context)
+    if answer.error_code and context.version < FIRST_VERSION_OF_GROUP_ERRORS:
+        answer.topics = [_failed(each, answer.error_code) for each in wanted or ()]
+    return OffsetFetchResponse(
+        error_code=answer.error_code,
+        topics=[
+            OldAnswer(name=topic.name, partitions=[OldPartitionAnswer(**vars(each)) for each in topic.partitions])
+            for topic in answer.topics
+        ],
+    )
+
+
+def _group(group: Group, context: RequestContext) -> GroupAnswer:
+    answer = GroupAnswer(group_id=group.group_id)
+    groups = context.broker.groups
+    try:
+        if context.version == 0:
+            groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
+        if group.topics is None:
+            answer.topics = _all(groups.fetch_offsets(group.group_id, None), context)
+        else:
+            named = [(each, _name(each, context)) for each in group.topics]
+            wanted = [
+                TopicPartition(name, i) for each, name in named if name is not None for i in each.partition_indexes
+            ]
+            committed = groups.fetch_offsets(group.group_id, wanted)
+            answer.topics = [_topic(each, name, committed, context) for each, name in named]
+    except KafkaError as error:
+        answer.error_code = error.code
+    return answer
+
+
+def _name(wanted: Wanted, context: RequestContext) -> str | None:
+    """The topic's name, whether there is such a topic or not; None for an id that no topic has."""
+    if context.version < FIRST_VERSION_OF_IDS:
+        return wanted.name
+    try:
+        return context.broker.topics.find(None, wanted.topic_id).name
+    except KafkaError:
+        return None
+
+
+def _topic(wanted: Wanted, name: str | None, committed: Committed, context: RequestContext) -> Answer:
+    if name is None:
+        return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+    answer, topic_id = Answer(name=wanted.name, topic_id=wanted.topic_id), _topic_id(name, context)
+    for index in wanted.partition_indexes:
+        found = committed.get(TopicPartition(name, index))
+        if found is not None and _is_of(found, topic_id):
+            answer.partitions.append(_partition(index, found))
+        else:
+            code = ErrorCode.NONE if context.version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            answer.partitions.append(_nothing(index, code))
+    return answer
+
+
+def _all(committed: Committed, context: RequestContext) -> list[Answer]:
+    topics: dict[str, Answer] = {}
+    for (name, index), found in committed.items():
+        topic_id = _topic_id(name, context)
+        if _is_of(found, topic_id):
+            answer = topics.setdefault(name, Answer(name=name, topic_id=topic_id))
+            answer.partitions.append(_partition(index, found))
+    return list(topics.values())
+
+
+def _topic_id(name: str, context: RequestContext) -> UUID:
+    topic = context.broker.topics.get(name)
+    return NO_TOPIC_ID if topic is None else topic.id
+
+
+def _is_of(found: OffsetAndMetadata, topic_id: UUID) -> bool:
+    """Whether it was committed for this topic; where either id is not known, the name has to do."""
+    return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
+
+
+def _partition(index: int, found: OffsetAndMetadata) -> PartitionAnswer:
+    return PartitionAnswer(
+        partition_index=index,
+        committed_offset=found.offset,
+        committed_leader_epoch=found.leader_epoch,
+        metadata=found.metadata,
+    )
+
+
+def _nothing(index: int, error_code: int) -> PartitionAnswer:
+    return PartitionAnswer(partition_index=index, committed_offset=NO_OFFSET, error_code=error_code)
+
+
+def _failed(wanted: Wanted, error_code: int) -> Answer:
+    partitions = [_nothing(index, error_code) for index in wanted.partition_indexes]
+    return Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=partitions)
