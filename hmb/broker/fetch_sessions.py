@@ -42,13 +42,15 @@ FIRST_EPOCH, LAST_EPOCH = 0, -1  # in a request: begin a session; end it, or hav
 MAX_ID = 2**31 - 1
 MAX_PARTITIONS = 250_000  # of all sessions: each costs some 400 bytes
 
-Key = tuple[str | uuid.UUID | None, int]  # of a partition: the topic's name or id, as the client's version tells it
+TopicKey = str | int  # a topic's name or the number of its id, whichever the client's version tells
+Key = tuple[TopicKey, int]  # of a partition
 
 
 @dataclass(slots=True)
 class FetchedPartition:
     """A partition that is fetched: what was asked last, and, in a session, what was answered last (-1: nothing)."""
 
+    topic_key: TopicKey
     topic: str | None  # None: its id is all that is known
     topic_id: uuid.UUID
     partition: int
@@ -95,8 +97,8 @@ class FetchSession:
 class Fetching:
     """One fetch: its partitions, and how it is answered.  By itself without a session."""
 
-    def __init__(self, partitions: Iterable[FetchedPartition]) -> None:
-        self.partitions = list(partitions)
+    def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
+        self.partitions = list(partitions.values())
 
     def respond(self, answers: Answers) -> FetchResponse:
         return _response(answers, NO_SESSION)
@@ -106,7 +108,7 @@ class FullFetch(Fetching):
     """The first of a session, if there is room for it."""
 
     def __init__(self, sessions: FetchSessions, named: dict[Key, FetchedPartition], uses_ids: bool) -> None:
-        super().__init__(named.values())
+        super().__init__(named)
         self._sessions, self._named, self._uses_ids = sessions, named, uses_ids
 
     def respond(self, answers: Answers) -> FetchResponse:
@@ -119,7 +121,7 @@ class IncrementalFetch(Fetching):
     """A later one, that tells the news."""
 
     def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
-        super().__init__(session.partitions.values())
+        super().__init__(session.partitions)
         self._sessions, self._session, self._epoch = sessions, session, session.epoch
 
     def respond(self, answers: Answers) -> FetchResponse:
@@ -149,17 +151,18 @@ class FetchSessions:
 
         Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
         """
-        named = dict(_named(request, uses_ids))
+        named = _named(request, uses_ids)
         if request.session_epoch in (FIRST_EPOCH, LAST_EPOCH):
-            with self._lock:
-                self._remove(request.session_id)
-            return Fetching(named.values()) if request.session_epoch == LAST_EPOCH else FullFetch(self, named, uses_ids)
+            if request.session_id != NO_SESSION:
+                with self._lock:
+                    self._remove(request.session_id)
+            return Fetching(named) if request.session_epoch == LAST_EPOCH else FullFetch(self, named, uses_ids)
         with self._lock:
             session = self._continued(request, uses_ids)
             self._update(session, named, _forgotten(request, uses_ids))
             if not session.partitions:
                 self._remove(session.id)
-                return Fetching(named.values())
+                return Fetching(named)
             if self._partitions > MAX_PARTITIONS:
                 self._remove(session.id)
                 raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -227,7 +230,7 @@ class FetchSessions:
             for partition, data in news:
                 partition.answered(data)
                 if _size(data):
-                    key = _key(partition, session.uses_ids), partition.partition
+                    key = partition.topic_key, partition.partition
                     session.partitions[key] = session.partitions.pop(key)
             return True
 
@@ -236,42 +239,33 @@ def _size(data: PartitionData) -> int:
     return 0 if data.records is None else part_size(data.records)
 
 
-def _named(request: FetchRequest, uses_ids: bool) -> Iterator[tuple[Key, FetchedPartition]]:
+def _named(request: FetchRequest, uses_ids: bool) -> dict[Key, FetchedPartition]:
+    named: dict[Key, FetchedPartition] = {}
     for topic in request.topics:
-        key, name = _key(topic, uses_ids), None if uses_ids else topic.topic
+        topic_id = topic.topic_id
+        key, name = (topic_id.int, None) if uses_ids else (topic.topic, topic.topic)
         for asked in topic.partitions:
-            yield (
-                (key, asked.partition),
-                FetchedPartition(
-                    name,
-                    topic.topic_id,
-                    asked.partition,
-                    asked.fetch_offset,
-                    asked.partition_max_bytes,
-                    asked.current_leader_epoch,
-                ),
+            number, limit = asked.partition, asked.partition_max_bytes
+            named[key, number] = FetchedPartition(
+                key, name, topic_id, number, asked.fetch_offset, limit, asked.current_leader_epoch
             )
+    return named
 
 
 def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
     for topic in request.forgotten_topics_data:
         for partition in topic.partitions:
-            yield _key(topic, uses_ids), partition
-
-
-def _key(
-    named: FetchRequest.FetchTopic | FetchRequest.ForgottenTopic | FetchedPartition, uses_ids: bool
-) -> str | uuid.UUID | None:
-    return named.topic_id if uses_ids else named.topic
+            yield (topic.topic_id.int if uses_ids else topic.topic), partition
 
 
 def _response(answers: Answers, session_id: int) -> FetchResponse:
     """Neighbours of one topic share their topic's entry; the order is that of the partitions."""
-    response, last = FetchResponse(session_id=session_id), None
+    response = FetchResponse(session_id=session_id)
+    last: TopicKey | None = None
     for partition, data in answers:
-        if last is None or (partition.topic, partition.topic_id) != (last.topic, last.topic_id):
+        if partition.topic_key != last:
             topic = FetchResponse.FetchableTopicResponse(topic=partition.topic or "", topic_id=partition.topic_id)
             response.responses.append(topic)
-            last = partition
+            last = partition.topic_key
         topic.partitions.append(data)
     return response

@@ -42,6 +42,13 @@ class Topic:
         """The broker's own, which clients only read."""
         return self.name in INTERNAL
 
+    def log(self, partition: int) -> Log:
+        """Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        log = self.partitions.get(partition)
+        if log is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.name!r} has no partition {partition}")
+        return log
+
 
 class Topics:
     """The table of topics.  Look-ups take no lock; creation, changes and deletion go one at a time."""
@@ -120,11 +127,7 @@ class Topics:
 
     def log(self, name: str | None, id: uuid.UUID, partition: int) -> Log:
         """A partition's log.  Raises as `find` does."""
-        topic = self.find(name, id)
-        log = topic.partitions.get(partition)
-        if log is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} has no partition {partition}")
-        return log
+        return self.find(name, id).log(partition)
 
     def create(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None, *, validate_only: bool = False

@@ -39,6 +39,10 @@ FIRST_VERSION_OF_IDS = 13
 LOOK_AGAIN = 1.0  # seconds
 READ_COMMITTED = 1
 NO_EPOCH = -1
+# Shared by all answers: to make these anew for each partition would cost more than to look at its log.
+NO_RECORDS = memoryview(b"")
+NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
+NO_SNAPSHOT = PartitionData.SnapshotId()
 
 
 def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
@@ -138,15 +142,14 @@ def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:
 def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
     """Raises KafkaError: INCONSISTENT_TOPIC_ID where the topic was made anew since the session learned its name."""
     try:
-        log = topics.log(None, partition.topic_id, partition.partition)
+        topic = topics.find(None, partition.topic_id)
     except KafkaError:
         if partition.topic is None:
             raise
         topics.log(partition.topic, NO_ID, partition.partition)
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID) from None
-    if partition.topic is None:
-        partition.topic = topics.find(None, partition.topic_id).name
-    return log
+    partition.topic = topic.name
+    return topic.log(partition.partition)
 
 
 def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
@@ -159,7 +162,13 @@ def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
 
 def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
     return PartitionData(
-        partition_index=partition.partition, error_code=code, high_watermark=-1, records=memoryview(b"")
+        partition_index=partition.partition,
+        error_code=code,
+        high_watermark=-1,
+        records=NO_RECORDS,
+        diverging_epoch=NO_END,
+        current_leader=NO_LEADER,
+        snapshot_id=NO_SNAPSHOT,
     )
 
 
