@@ -44,6 +44,11 @@ class AssignedMessages:
     count: int  # of records, those inside of wrappers included
     is_movable: bool = True  # False: with v0 wrappers, which have offsets inside
 
+    @property
+    def first_batch_end(self) -> int:
+        """The last offset of the first top-level message."""
+        return int(_INT64.unpack_from(self.data)[0])
+
     def move_to(self, first_offset: int) -> bool:
         """Give the messages the offsets from `first_offset` on; False, and nothing is done, if they are not movable.
 

@@ -85,6 +85,11 @@ class LogConfig:
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
 
     @property
+    def looks_at_records(self) -> bool:
+        """An append has to open each batch: no header tells of keys, nor of the oldest record."""
+        return self.message_timestamp_before_max_ms != NEVER or "compact" in self.cleanup_policy
+
+    @property
     def compacts(self) -> bool:
         return "compact" in self.cleanup_policy
 

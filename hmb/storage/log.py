@@ -29,19 +29,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, EndTransactionMarker, RecordBatch, assign_offsets, encode_marker, parse_batch
-from hmb.records.reading import MAGIC_POSITION
+from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading
 from hmb.storage.config import LogConfig
 from hmb.storage.files import sync_directory
 from hmb.storage.loader import LoadedLog, load
 from hmb.storage.log_reading import LogSlice
+from hmb.storage.preparation import as_batch, prepare
 from hmb.storage.producer_state import EXPIRATION_MS, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Parts, Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
-from hmb.storage.validation import check_batch, check_messages
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
@@ -148,23 +147,23 @@ class Log:
     def append(self, records: memoryview) -> AppendResult:
         """Append what a producer sent: record batches v2, or messages v0 or v1.
 
-        Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, OUT_OF_ORDER_SEQUENCE_NUMBER,
-        INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended.
+        Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended.
         """
-        if len(records) <= MAGIC_POSITION:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are no batch")
-        result = self._append_batch(records) if records[MAGIC_POSITION] >= 2 else self._append_messages(records)
+        now = self._clock()
+        prepared = prepare(records, self.config, now, self._end_offset)
+        append_time = NO_TIMESTAMP if self.config.message_timestamp_type == "CreateTime" else now
+        if isinstance(prepared, RecordBatch):
+            result = self._append_batch(prepared, append_time)
+        else:
+            result = self._append_messages(prepared, append_time) or self._append_batch(
+                as_batch(prepared, self.config, now), append_time
+            )
         if result.last_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
         return result
 
-    def _append_batch(self, records: memoryview) -> AppendResult:
-        batch = parse_batch(records)
-        assert isinstance(batch, RecordBatch)
-        check_batch(batch, len(records), self.config)
-        append_time = self._append_time()
-        if append_time != NO_TIMESTAMP:
-            batch = batch.with_log_append_time(append_time)
+    def _append_batch(self, batch: RecordBatch, append_time: int) -> AppendResult:
         with self._lock:
             if batch.producer_id != NO_PRODUCER and (first := self._producers.check(batch)):
                 return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
@@ -176,17 +175,15 @@ class Log:
                 self._producers.note(batch, base_offset)
         return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 
-    def _append_messages(self, records: memoryview) -> AppendResult:
-        check_messages(records, self.config)
-        append_time = self._append_time()
+    def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
+        """None where another append was faster, and they cannot get other offsets than they have."""
         with self._lock:
             base_offset = self._end_offset
-            log_append_time = None if append_time == NO_TIMESTAMP else append_time
-            assigned = assign_offsets(records, base_offset, log_append_time=log_append_time)
-            first = parse_batch(assigned.data)
-            newest = TimestampOffset(assigned.max_timestamp, assigned.offset_of_max_timestamp)
-            self._append_parts([assigned.data], first.last_offset, assigned.last_offset, newest)
-        return AppendResult(base_offset, assigned.last_offset, append_time, self.log_start_offset)
+            if not messages.move_to(base_offset):
+                return None
+            newest = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
+            self._append_parts([messages.data], messages.first_batch_end, messages.last_offset, newest)
+        return AppendResult(base_offset, messages.last_offset, append_time, self.log_start_offset)
 
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
         """End a producer's transaction in this partition: for the transaction coordinator.
@@ -203,9 +200,6 @@ class Log:
             self._append_parts([data], offset, offset, TimestampOffset(now, offset), aborted)
             self._producers.note_marker(producer_id, producer_epoch, marker, now)
         return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
-
-    def _append_time(self) -> int:
-        return self._clock() if self.config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
 
     def _append_parts(
         self,

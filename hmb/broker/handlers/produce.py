@@ -42,8 +42,8 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
             answer = PartitionResponse(index=partition.index, base_offset=-1)
             topic_response.partition_responses.append(answer)
             with answering(answer):
-                records = _checked(partition.records, request.acks, context.version)
                 log = context.broker.topics.log(name, topic.topic_id, partition.index)
+                records = _checked(partition.records, request.acks, context.version)
                 result = _append(log, records, answer)
                 answer.base_offset = result.base_offset
                 answer.log_append_time_ms = result.log_append_time
@@ -64,8 +64,8 @@ def _append(log: Log, records: memoryview, answer: PartitionResponse) -> AppendR
         return log.append(records)
     except InvalidRecords as error:
         answer.record_errors = [
-            PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=error.why)
-            for index in error.indexes
+            PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=why)
+            for index, why in error.errors.items()
         ]
         raise
 
