@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +84,11 @@ class LogConfig:
     def max_segment_ms(self) -> int:
         """When a segment is started anew: in a compacted log also to let the last one be compacted in time."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
+
+    def draw_jitter_ms(self) -> int:
+        """How much earlier a segment is full, so that those that were begun together do not all roll together."""
+        most = min(self.segment_jitter_ms, self.segment_ms)
+        return random.randrange(most) if most else 0
 
     @property
     def looks_at_records(self) -> bool:

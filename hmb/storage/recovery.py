@@ -18,6 +18,8 @@ No byte says where they would start, so it searches for what could be a header, 
 from __future__ import annotations
 
 import re
+import sys
+import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import chain
@@ -34,6 +36,13 @@ ZEROS = bytes(1 << 20)
 
 # first offset, size, last offset, max timestamp, producer id, attributes
 CheckedBatch = tuple[int, int, int, int, int, int]
+
+
+NO_STOP = threading.Event()  # of those who cannot be stopped
+
+
+class Stopped(Exception):
+    """The broker stops while it checks its logs; the next start checks them again."""
 
 
 class Damage(KafkaError):
@@ -103,7 +112,8 @@ def _first_offset(batch: Batch) -> int:
     """Of a compressed message only its inside tells; what both tell must be the same."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    offsets = [record.offset for record in batch.records()]
+    # Whatever the limit of decompression is now, it was within the limit when it was appended.
+    offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise _corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
     return offsets[0]

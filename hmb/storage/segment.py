@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import mmap
 import os
-import shutil
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -29,13 +29,16 @@ from typing import NamedTuple
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
+from hmb.storage import tails
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
 from hmb.storage.offset_index import IndexFile, OffsetIndex
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
+    NO_STOP,
     Damage,
     ProducerBatches,
+    Stopped,
     checked_batches,
     end_of_whole_batches,
 )
@@ -45,8 +48,6 @@ from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
 DELETED = ".deleted"
-CUT = ".cut"
-COPY_CHUNK = 1 << 20
 MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
 
 Parts = Sequence[bytes | bytearray | memoryview]  # of what is written in one go
@@ -76,6 +77,8 @@ class Segment:
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
         self.lacks_transactions = False  # the transaction index has to be made again
         self.config = config
+        self._jitter_ms = config.draw_jitter_ms()
+        self._is_preallocated = False
         self._file: FileIO | None = None
         self._bytes_since_index_entry = 0
 
@@ -96,9 +99,9 @@ class Segment:
         """Whether `size` more bytes, up to `last_offset`, belong into a new segment."""
         if not self.size:
             return False
-        too_old = self.first_timestamp is not None and timestamp - self.first_timestamp > self.config.segment_ms
+        max_age = self.config.max_segment_ms - self._jitter_ms
         return (
-            too_old
+            (self.first_timestamp is not None and timestamp - self.first_timestamp > max_age)
             or self.size + size > self.config.segment_bytes
             or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
             or self.offset_index.size + self.offset_index.ENTRY.size > self.config.segment_index_bytes
@@ -132,6 +135,9 @@ class Segment:
     def _write(self, parts: Parts, size: int) -> None:
         descriptor = self.file.fileno()
         try:
+            if not self.size and self.config.preallocate:
+                self._is_preallocated = True
+                os.ftruncate(descriptor, self.config.segment_bytes)
             written = os.pwritev(descriptor, parts, self.size)
             if written < size:  # the disk is nearly full, or the write is larger than the kernel takes at once
                 rest = memoryview(b"".join(parts))[written:]
@@ -227,7 +233,7 @@ class Segment:
         """The first record that is not older than `timestamp` (ms), with its own timestamp."""
         for position, batch in self.batches_from(self.time_index.lookup(timestamp), end):
             if batch.max_timestamp >= timestamp:
-                for record in self.whole(position, batch).records():
+                for record in self.whole(position, batch).records(self.config.max_decompressed):
                     if record.timestamp >= timestamp:
                         return TimestampOffset(record.timestamp, record.offset)
         return None
@@ -257,10 +263,11 @@ class Segment:
         self.first_timestamp = next((first.max_timestamp for _, first in self.batches(0, self.size)), None)
         return end_offset
 
-    def recover(self, following: int | None = None) -> Recovered:
+    def recover(self, following: int | None = None, stop: threading.Event = NO_STOP) -> Recovered:
         """Check every batch and make the indexes anew.  `following` is the base offset of the next segment.
 
-        `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it).
+        `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it), but for
+        the zeros of a preallocated one.  Raises Stopped.
         """
         with self._indexes_made_anew():
             producers = ProducerBatches()
@@ -272,8 +279,13 @@ class Segment:
                     end_offset, self.size = last_offset + 1, position + size
                     if producer_id >= 0:
                         producers.note(position, producer_id, attributes)
+                    if stop.is_set():
+                        raise Stopped
             except Damage as damage:
-                damaged = f"{self.path}, position {damage.position}: {damage.message}"
+                if self.config.preallocate and tails.is_all_zeros(self.file, self.size):
+                    self.truncate()
+                else:
+                    damaged = f"{self.path}, position {damage.position}: {damage.message}"
             self.producer_batches, self.lacks_transactions = producers.positions(), True
             if not producers.has_transactions:
                 self.replace_transactions([])
@@ -316,21 +328,8 @@ class Segment:
         os.fsync(self.file.fileno())
 
     def keep_rest(self) -> Path:
-        """Copy all from `size` on to `<base offset>.log.<position>.cut`, which no start looks at."""
-        kept = self.path.with_name(f"{self.path.name}.{self.size}{CUT}")
-        temporary = kept.with_name(kept.name + ".tmp")
-        with self.path.open("rb") as source, temporary.open("wb") as target:
-            source.seek(self.size)
-            shutil.copyfileobj(source, target, COPY_CHUNK)
-            target.flush()
-            os.fsync(target.fileno())
-        number = 1
-        while kept.exists():  # from an earlier crash
-            kept = self.path.with_name(f"{self.path.name}.{self.size}.{number}{CUT}")
-            number += 1
-        temporary.rename(kept)
-        sync_directory(kept.parent)
-        return kept
+        """Copy all from `size` on to a file of its own (tails.py)."""
+        return tails.keep(self.path, self.size)
 
     def flush(self) -> None:
         """Sync the log file and the transaction index.
@@ -342,6 +341,9 @@ class Segment:
 
     def seal(self) -> None:
         """No more appends: the last time index entry tells the greatest timestamp."""
+        if self._is_preallocated:
+            self._is_preallocated = False
+            os.ftruncate(self.file.fileno(), self.size)
         self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
         for index in (self.offset_index, self.time_index):
             index.make()

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import Codec
+from hmb.records import Codec, Record, encode_batch
 from tests.storage.conftest import LogMaker, batch, messages, read_all, records
 
 
@@ -95,6 +95,30 @@ def test_segments_roll_by_time_of_their_records(open_log: LogMaker) -> None:
     for timestamp in (5_000, 5_500, 6_000, 6_001, 7_001):
         log.append(batch(1, first_timestamp=timestamp))
     assert [segment.base_offset for segment in log.segments] == [0, 3]
+
+
+def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments that were begun together all rolled together."""
+    most: list[int] = []
+    jitters = iter([300, 999, 0])
+
+    def randrange(end: int) -> int:
+        most.append(end)
+        return next(jitters)
+
+    monkeypatch.setattr("random.randrange", randrange)
+    log = open_log(segment_ms=1_000, segment_jitter_ms=5_000)
+    for timestamp in (5_000, 5_700, 5_701, 5_702, 5_703):
+        log.append(batch(1, first_timestamp=timestamp))
+    assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
+    assert most == [1_000] * 3  # never by more than all of segment.ms
+
+
+def test_a_compacted_log_rolls_in_time_for_its_last_segment_to_be_compacted(open_log: LogMaker) -> None:
+    log = open_log(segment_ms=1_000, max_compaction_lag_ms=100, cleanup_policy="compact")
+    for timestamp in (5_000, 5_100, 5_101):
+        log.append(memoryview(encode_batch([Record(0, timestamp, b"k", b"v")])))
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
 def test_time_look_ups_find_the_first_record_at_or_after(open_log: LogMaker) -> None:
