@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hmb.broker.config import BrokerConfig
+from hmb.broker.internal_topics import offsets_topic_configs
 from hmb.broker.topics import Topics
 from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -25,13 +26,8 @@ class OffsetsTopic:
 
     def make(self) -> None:
         """Make it where there is none.  Raises KafkaError."""
-        configs = {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(self._config.offsets_segment_bytes),
-        }
         try:
-            self._topics.create(OFFSETS_TOPIC, self._config.offsets_partitions, configs)
+            self._topics.create(OFFSETS_TOPIC, self._config.offsets_partitions, offsets_topic_configs(self._config))
         except KafkaError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another thread was faster
                 raise

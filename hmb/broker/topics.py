@@ -16,7 +16,9 @@ from pathlib import Path
 
 from hmb.broker.config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config_keys import ConfigError
+from hmb.broker.internal_topics import INTERNAL_TOPICS, offsets_topic_configs
 from hmb.broker.topic_store import ADOPTED, StoredTopic, TopicStore
+from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name
 from hmb.storage.checkpoints import TopicPartition, encode_uuid
@@ -26,7 +28,6 @@ from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, Lo
 
 LOGGER = logging.getLogger(__name__)
 NO_ID = uuid.UUID(int=0)
-INTERNAL = ("__consumer_offsets", "__transaction_state")
 MAX_PARTITIONS = 10_000  # of one topic: each is a directory, and one request could ask for 2^31
 
 
@@ -40,7 +41,7 @@ class Topic:
     @property
     def is_internal(self) -> bool:
         """The broker's own, which clients only read."""
-        return self.name in INTERNAL
+        return self.name in INTERNAL_TOPICS
 
     def log(self, partition: int) -> Log:
         """Raises UNKNOWN_TOPIC_OR_PARTITION."""
@@ -57,11 +58,13 @@ class Topics:
         """Open all logs of the directory.  Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
+        self._own = {OFFSETS_TOPIC: offsets_topic_configs(config)}  # which another broker keeps as this one does
         # Guards the two tables and the store; the log manager's lock is taken under it.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json")
         stored = self._store.read()
-        logs.load(self._log_configs(stored), log_config(ADOPTED, config.log))
+        own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
+        logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))
         try:
             self._finish_what_was_begun(stored)
         except OSError as error:
@@ -94,8 +97,9 @@ class Topics:
                 config = log_config(topic.configs, self._default)
                 self._logs.create_all(sorted(wanted - present), config, ids.get(name) or uuid.uuid4())
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
-            LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until it is told", name)
-            stored[name] = StoredTopic(0, dict(ADOPTED))
+            if name not in self._own:
+                LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until told", name)
+            stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
         if stored != before:
             self._store.write(stored)
 

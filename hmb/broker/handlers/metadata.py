@@ -16,6 +16,7 @@ from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.topics import Topic
+from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.topic_names import check_topic_name
@@ -69,7 +70,9 @@ def _find(wanted: MetadataRequest.MetadataRequestTopic, request: MetadataRequest
     may_create = request.allow_auto_topic_creation and config.auto_create_topics
     if wanted.name is not None:
         check_topic_name(wanted.name)
-    if may_create and wanted.name is not None and wanted.name not in topics:
+    if may_create and wanted.name == OFFSETS_TOPIC:
+        context.broker.groups.make_topic()
+    elif may_create and wanted.name is not None and wanted.name not in topics:
         try:
             return topics.create(wanted.name, config.num_partitions)
         except KafkaError as error:
