@@ -45,6 +45,10 @@ class AssignedMessages:
     is_movable: bool = True  # False: with v0 wrappers, which have offsets inside
 
     @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.count + 1
+
+    @property
     def first_batch_end(self) -> int:
         """The last offset of the first top-level message."""
         return int(_INT64.unpack_from(self.data)[0])
@@ -54,7 +58,7 @@ class AssignedMessages:
 
         Offsets stand in front of the CRCs, so nothing else changes.
         """
-        shift = first_offset + self.count - 1 - self.last_offset
+        shift = first_offset - self.first_offset
         if shift and not self.is_movable:
             return False
         position, end = 0, len(self.data) if shift else 0

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import RecordBatch
 from hmb.storage.config import LogConfig
 from hmb.storage.producer_state import ProducerState, snapshots
+from hmb.storage.recovery import NO_STOP, Stopped
 from hmb.storage.segment import Recovered, Segment
 from hmb.storage.swap import finish_swaps
 from hmb.storage.transaction_index import AbortedTransaction
@@ -52,8 +54,10 @@ class LoadedLog:
     producers: ProducerState
 
 
-def load(directory: Path, config: LogConfig, *, recovery_point: int | None, clean: bool) -> LoadedLog:
-    """Open what `directory` holds; an empty log where it holds none.  Raises OSError.
+def load(
+    directory: Path, config: LogConfig, *, recovery_point: int | None, clean: bool, stop: threading.Event = NO_STOP
+) -> LoadedLog:
+    """Open what `directory` holds; an empty log where it holds none.  Raises OSError, and Stopped if `stop` is set.
 
     `recovery_point`: what lies before it has been synced; None: unknown.
     """
@@ -62,7 +66,7 @@ def load(directory: Path, config: LogConfig, *, recovery_point: int | None, clea
     segments = [Segment(directory, base_offset, config) for base_offset in base_offsets]
     for segment in segments:
         segment.lacks_transactions = segment.base_offset in swapped
-    loading = _Loading(segments, config, recovery_point, clean)
+    loading = _Loading(segments, config, recovery_point, clean, stop)
     loading.run()
     producers = _load_producers(directory, segments, loading.end_offset)
     for segment in segments:
@@ -84,16 +88,26 @@ def _base_offsets(directory: Path) -> list[int]:
 class _Loading:
     """The segments of a log, being looked at one after the other."""
 
-    def __init__(self, segments: list[Segment], config: LogConfig, recovery_point: int | None, clean: bool) -> None:
+    def __init__(
+        self,
+        segments: list[Segment],
+        config: LogConfig,
+        recovery_point: int | None,
+        clean: bool,
+        stop: threading.Event,
+    ) -> None:
         self.segments = segments
         self.end_offset = segments[0].base_offset
         self._config = config
         self._clean = clean
+        self._stop = stop
         self._recovery_point = recovery_point
         self._synced = segments[-1].base_offset if recovery_point is None else recovery_point
 
     def run(self) -> None:
         for number, segment in enumerate(self.segments):
+            if self._stop.is_set():
+                raise Stopped
             following = self.segments[number + 1].base_offset if segment is not self.segments[-1] else None
             found = self._look_at(segment, following)
             self.end_offset = max(self.end_offset, found.end_offset)
@@ -116,7 +130,7 @@ class _Loading:
                 return Recovered(segment.end_offset(), None)
             except KafkaError as error:
                 LOGGER.info("%s: %s; checking all of it", segment.path, error.message)
-        return segment.recover(following)
+        return segment.recover(following, self._stop)
 
     def _is_gap(self, segment: Segment, end_offset: int, following: int) -> bool:
         """Report what does not fit; whether the log ends here."""

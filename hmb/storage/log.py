@@ -30,13 +30,14 @@ from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage import log_reading
+from hmb.storage import log_reading, preparation
 from hmb.storage.config import LogConfig
 from hmb.storage.files import sync_directory
+from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.loader import LoadedLog, load
 from hmb.storage.log_reading import LogSlice
-from hmb.storage.preparation import as_batch, prepare
 from hmb.storage.producer_state import EXPIRATION_MS, LastBatch, delete_old_snapshots, snapshot_path
+from hmb.storage.recovery import NO_STOP
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Parts, Segment
 from hmb.storage.time_index import TimestampOffset
@@ -73,20 +74,21 @@ class Log:
         start_offset: int = 0,
         clean: bool = False,
         clock: Callable[[], int] = now_ms,
+        stop: threading.Event = NO_STOP,
     ) -> None:
         """Open or make the log.
 
         `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all).  Records before
-        `start_offset` were deleted, even where their segment is still there.
+        `start_offset` were deleted, even where their segment is still there.  Raises Stopped if `stop` is set.
         """
         self.directory = directory
         self.config = config
-        self.leader_epoch = 0
+        self.epochs = LeaderEpochs()
         self._clock = clock
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after cleanup_lock and _flush_lock.
         self._lock = threading.Lock()
-        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean)
+        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean, stop=stop)
         self._segments = loaded.segments
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
@@ -116,6 +118,10 @@ class Log:
     @property
     def high_watermark(self) -> int:
         return self._end_offset
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.epochs.newest
 
     @property
     def last_stable_offset(self) -> int:
@@ -150,16 +156,15 @@ class Log:
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended.
         """
-        now = self._clock()
-        prepared = prepare(records, self.config, now, self._end_offset)
-        append_time = NO_TIMESTAMP if self.config.message_timestamp_type == "CreateTime" else now
+        config, now = self.config, self._clock()
+        prepared = preparation.prepare(records, config, now, self._end_offset)
+        append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
         if isinstance(prepared, RecordBatch):
             result = self._append_batch(prepared, append_time)
         else:
-            result = self._append_messages(prepared, append_time) or self._append_batch(
-                as_batch(prepared, self.config, now), append_time
-            )
-        if result.last_offset - self.recovery_point >= self.config.flush_messages:
+            moved = self._append_messages(prepared, append_time)
+            result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time)
+        if result.last_offset - self.recovery_point >= config.flush_messages:
             self.flush()
         return result
 
@@ -178,12 +183,11 @@ class Log:
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
         """None where another append was faster, and they cannot get other offsets than they have."""
         with self._lock:
-            base_offset = self._end_offset
-            if not messages.move_to(base_offset):
+            if not messages.move_to(self._end_offset):
                 return None
             newest = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
             self._append_parts([messages.data], messages.first_batch_end, messages.last_offset, newest)
-        return AppendResult(base_offset, messages.last_offset, append_time, self.log_start_offset)
+        return AppendResult(messages.first_offset, messages.last_offset, append_time, self.log_start_offset)
 
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
         """End a producer's transaction in this partition: for the transaction coordinator.
@@ -263,23 +267,22 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record that is not older than `timestamp` (ms)."""
-        for segment in self.segments:
-            if segment.max_timestamp >= timestamp and (found := segment.first_at_or_after(timestamp, segment.size)):
-                return found
-        return None
+        return log_reading.first_at_or_after(self.segments, timestamp, self._start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp; None where no record has one (KIP-734)."""
-        newest = max(self.segments, key=lambda segment: segment.max_timestamp)
-        return None if newest.max_timestamp == NO_TIMESTAMP else self.offset_for_timestamp(newest.max_timestamp)
+        return log_reading.newest(self.segments, self._start_offset)
 
     # -- delete
 
     def delete_records(self, before_offset: int) -> int:
         """Move the log's start; -1 means to the high watermark.  Whole segments before it go with the next `expire`.
 
-        Returns the new start.  Raises OFFSET_OUT_OF_RANGE.
+        Returns the new start.  Raises OFFSET_OUT_OF_RANGE, POLICY_VIOLATION where only compaction deletes.
         """
+        if self.config.compacts and not self.config.deletes:
+            why = f"{self.directory.name} is compacted: cleanup.policy={self.config.cleanup_policy}"
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
         with self._lock:
             wanted = self._end_offset if before_offset == -1 else before_offset
             if not 0 <= wanted <= self._end_offset:
@@ -296,7 +299,7 @@ class Log:
         if not self.cleanup_lock.acquire(blocking=False):
             return 0  # a compaction is at work, the next call will do
         try:
-            return self._expire(self._clock())
+            return self._expire(self._clock()) if self._refusal is None else 0
         finally:
             self.cleanup_lock.release()
 
@@ -390,12 +393,16 @@ class Log:
             segment.moved(directory)
 
     def close(self) -> None:
-        """Take nothing more, sync all, leave a snapshot of the producers, let go of the files."""
+        """Take nothing more, sync all, leave a snapshot of the producers, let go of the files.
+
+        What is at work on the segments comes to its end first: after this nothing in the directory changes.
+        """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
-        self.flush()
-        with self._lock:
-            self._write_snapshot()
-            for segment in self._segments:
-                segment.close()
-        for _, segment in self._deleted:
-            segment.delete()
+        with self.cleanup_lock:
+            self.flush()
+            with self._lock:
+                self._write_snapshot()
+                for segment in self._segments:
+                    segment.close()
+            for _, segment in self._deleted:
+                segment.delete()

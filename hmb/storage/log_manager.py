@@ -17,6 +17,7 @@ Source: thesis ch. 9.5.1 (log manager); Kafka's `LogManager`.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -32,7 +33,9 @@ from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, replace_file, sync_directory
+from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
+from hmb.storage.recovery import NO_STOP
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
@@ -52,14 +55,16 @@ class DataDirectoryError(Exception):
 class LogManager:
     """The logs of one data directory, by topic and partition."""
 
-    def __init__(self, directory: Path, *, node_id: int = 0) -> None:
-        """Take the directory, making it if needed.  Raises DataDirectoryError."""
+    def __init__(self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP) -> None:
+        """Take the directory, making it if needed; `stop` ends a `load`.  Raises DataDirectoryError."""
         self.directory = directory
+        self._stop = stop
         # Guards the table of logs while one is made or deleted; look-ups take no lock.
         self._lock = threading.Lock()
         self._checkpoint_lock = threading.Lock()  # one at a time writes the checkpoints; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}
         self._loaded = False
+        self._is_closed = False  # written under both locks: then the directory may be another broker's
         try:
             _make_directory(directory)
             self._lock_file = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -87,7 +92,7 @@ class LogManager:
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
-        """Open all logs, each with its topic's configuration.  Raises DataDirectoryError."""
+        """Open all logs, each with its topic's configuration.  Raises DataDirectoryError, and Stopped (recovery.py)."""
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
         recovery_points = self._read_checkpoint(RECOVERY_POINTS, "all logs are checked after an unclean stop")
@@ -123,13 +128,14 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
-        log = Log(path, config, recovery_point=recovery_point, start_offset=start_offset, clean=clean)
+        stop = self._stop
+        log = Log(path, config, recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=stop)
         try:
-            log.leader_epoch = checkpoints.read_leader_epoch(path)
+            log.epochs = checkpoints.read_leader_epochs(path)
         except checkpoints.DamagedStateFile as error:
-            log.leader_epoch = newest_leader_epoch(log.segments)
+            log.epochs = LeaderEpochs([(newest_leader_epoch(log.segments), log.log_start_offset)])
             LOGGER.warning("%s; the log's batches say %d, which is written down again", error, log.leader_epoch)
-            checkpoints.write_leader_epoch(path, log.leader_epoch, log.log_start_offset)
+            checkpoints.write_leader_epochs(path, log.epochs)
         return log
 
     def items(self) -> list[tuple[TopicPartition, Log]]:
@@ -173,13 +179,14 @@ class LogManager:
     def create_all(self, names: Sequence[TopicPartition], config: LogConfig, topic_id: uuid.UUID) -> list[Log]:
         """Make the empty logs of a topic; they outlast a power cut from now on.  Raises OSError."""
         with self._lock:
+            self._raise_if_closed()
             # What the checkpoints say of an older topic with that name must not hold for this one.
             self.write_checkpoints({**self._logs, **dict.fromkeys(names)})
             for name in names:
                 path = self._path(name)
                 path.mkdir(mode=0o700)
                 checkpoints.write_topic_id(path, topic_id)
-                checkpoints.write_leader_epoch(path, 0, 0)
+                checkpoints.write_leader_epochs(path, LeaderEpochs())
             sync_directory(self.directory)
             made = {name: Log(self._path(name), config, clean=True) for name in names}
             self._logs.update(made)
@@ -188,6 +195,7 @@ class LogManager:
     def delete(self, name: TopicPartition) -> None:
         """Forget a log and remove its directory, whatever is in it.  Raises OSError."""
         with self._lock:
+            self._raise_if_closed()
             log, path = self._logs.get(name), self._path(name)
             if log is not None:
                 log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
@@ -220,6 +228,8 @@ class LogManager:
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
         """Write down from where each log must be checked, and where it starts; None: at 0.  Raises OSError."""
         with self._checkpoint_lock:
+            if self._is_closed:
+                return
             logs = self._logs.copy() if logs is None else logs
             points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
             starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
@@ -227,10 +237,20 @@ class LogManager:
             checkpoints.write_offsets(self.directory / START_OFFSETS, starts)
 
     def close(self) -> None:
-        """Sync and close all logs, and say so on disk: the next start then checks nothing."""
-        if self._loaded:
-            self._close_logs()
-        os.close(self._lock_file)
+        """Sync and close all logs, and say so on disk: the next start then checks nothing.
+
+        Housekeeping may still be at work; it changes nothing in the directory from now on.
+        """
+        with self._lock:
+            if self._loaded:
+                self._close_logs()
+            with self._checkpoint_lock:
+                self._is_closed = True
+                os.close(self._lock_file)
+
+    def _raise_if_closed(self) -> None:
+        if self._is_closed:
+            raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
 
     def _close_logs(self) -> None:
         failed = False

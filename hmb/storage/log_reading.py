@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hmb.records import NO_TIMESTAMP
 from hmb.storage.files import FileRegion
 from hmb.storage.segment import Segment
+from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
 
 
@@ -79,3 +81,19 @@ def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: i
                 yield transaction
             if transaction.last_stable_offset >= end_offset:
                 return
+
+
+def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
+    """The first record that is not older than `timestamp` (ms)."""
+    for segment in segments:
+        if segment.max_timestamp >= timestamp:
+            found = segment.first_at_or_after(timestamp, log_start_offset, segment.size)
+            if found is not None:
+                return found
+    return None
+
+
+def newest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
+    """The first record with the greatest timestamp; None where no record has one."""
+    timestamp = max(segment.max_timestamp for segment in segments)
+    return None if timestamp == NO_TIMESTAMP else first_at_or_after(segments, timestamp, log_start_offset)
