@@ -1,0 +1,225 @@
+"""What holds of a classic group whatever its clients, its journal and its broker do.
+
+Clients behave as real ones do: they send heartbeats, join again when told to, sync when they have joined; now and then
+one falls silent, asks twice, or leaves.  Whoever does its part is never told UNKNOWN_MEMBER_ID.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from hmb.coordinator.classic_members import Call
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.states import GroupState
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.join_group import JoinGroupResponse
+from tests.coordinator.group_driver import DISK_FULL, GroupDriver
+
+SILENCES = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
+numbers = st.integers(0, 100)
+
+
+@dataclass(eq=False)
+class Client:
+    """A consumer: what it knows, and what it waits for."""
+
+    name: str
+    instance: str | None
+    session: int
+    member_id: str = ""
+    generation: int = 0
+    joining: Call | None = None
+    syncing: Call | None = None
+    is_silent: bool = False  # it was killed, or is stuck
+    must_join: bool = True
+
+
+class Groups(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.driver = GroupDriver(GroupSettings(initial_delay=500, max_size=6))
+        self.clients: list[Client] = []
+        self.generations: dict[int, tuple[str, str | None]] = {}  # leader and protocol, as they were told
+        self.assigned: dict[tuple[int, str], bytes] = {}
+        self.newest = 0
+        self.calls: list[Call] = []
+
+    def pick(self, number: int) -> Client:
+        return self.clients[number % len(self.clients)]
+
+    def live(self) -> list[Client]:
+        return [client for client in self.clients if not client.is_silent]
+
+    # -- what clients do
+
+    @precondition(lambda self: len(self.clients) < 8)
+    @rule(is_static=st.booleans(), session=st.sampled_from([6_000, 60_000]))
+    def comes(self, is_static: bool, session: int) -> None:
+        name = f"c{len(self.clients)}"
+        self.clients.append(Client(name, f"i{len(self.clients)}" if is_static else None, session))
+
+    @precondition(lambda self: self.clients)
+    @rule(number=numbers)
+    def falls_silent(self, number: int) -> None:
+        self.pick(number).is_silent = True
+
+    @precondition(lambda self: self.clients)
+    @rule(number=numbers)
+    def starts_again(self, number: int) -> None:
+        """A new process in the place of a silent one; a static one takes its member's place over."""
+        client = self.pick(number)
+        if client.is_silent:
+            self.clients[self.clients.index(client)] = Client(client.name, client.instance, client.session)
+
+    @precondition(lambda self: self.clients)
+    @rule(number=numbers)
+    def leaves(self, number: int) -> None:
+        client = self.pick(number)
+        if client.member_id and not client.is_silent and client.joining is None:
+            self.driver.leave(client.member_id)
+            client.is_silent = True
+
+    @precondition(lambda self: self.clients)
+    @rule(number=numbers)
+    def asks_again_on_another_connection(self, number: int) -> None:
+        client = self.pick(number)
+        if client.joining is not None and client.member_id and not client.is_silent:
+            client.joining = self._join(client)
+            self._hear()
+
+    @rule(seconds=st.integers(1, 12))
+    def time_passes(self, seconds: int) -> None:
+        """Live clients send heartbeats often enough, and do what they are told."""
+        for _ in range(seconds):
+            self._act()
+            self.driver.wait(1_000)
+            self._act()
+
+    @precondition(lambda self: not self.driver.holds)
+    @rule()
+    def the_disk_is_slow(self) -> None:
+        self.driver.holds = True
+
+    @precondition(lambda self: self.driver.holds)
+    @rule(fails=st.booleans())
+    def the_disk_is_done(self, fails: bool) -> None:
+        self.driver.holds = False
+        self.driver.write(DISK_FULL if fails else None)
+        self._hear()
+
+    # -- how a client works
+
+    def _act(self) -> None:
+        for client in self.live():
+            self._hear()
+            if client.joining is None and client.must_join:
+                client.must_join = False
+                client.joining = self._join(client)
+            elif client.joining is None and client.member_id and client.syncing is None:
+                code = self.driver.heartbeat(client.member_id, client.generation, client.instance)
+                self._obey(client, code)
+        self._hear()
+
+    def _join(self, client: Client) -> Call:
+        call = self.driver.join(
+            client.name, client.member_id, instance=client.instance, session=client.session, rebalance=20_000
+        )
+        self.calls.append(call)
+        return call
+
+    def _hear(self) -> None:
+        """Take in all answers, and those that come of what is done then."""
+        while heard := [client for client in self.clients if self._take(client)]:
+            for client in heard:
+                if client.generation and client.syncing is None and not client.must_join and not client.is_silent:
+                    self._sync(client)
+
+    def _take(self, client: Client) -> bool:
+        """Whether the client has joined."""
+        if client.syncing in self.driver.answers:
+            answer = self.driver.synced(client.syncing)
+            client.syncing = None
+            if not answer.error_code:
+                assert answer.assignment == self.assigned[client.generation, client.instance or client.member_id]
+            self._obey(client, ErrorCode(answer.error_code))
+        if client.joining not in self.driver.answers:
+            return False
+        joined = self.driver.joined(client.joining)
+        client.joining = None
+        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            client.member_id, client.must_join = joined.member_id, True
+            return False
+        self._obey(client, ErrorCode(joined.error_code))
+        if joined.error_code:
+            return False
+        client.member_id, client.generation, client.syncing = joined.member_id, joined.generation_id, None
+        self._check_generation(joined)
+        return True
+
+    def _sync(self, client: Client) -> None:
+        leader, _ = self.generations[client.generation]
+        parts: dict[str, bytes] = {}
+        if leader == client.member_id and self.driver.group.state is GroupState.COMPLETING_REBALANCE:
+            for member in self.driver.group.members:
+                part = parts[member.member_id] = f"{client.generation} {member.member_id}".encode()
+                self.assigned[client.generation, member.group_instance_id or member.member_id] = part
+        client.syncing = self.driver.sync(client.member_id, client.generation, parts, instance=client.instance)
+        self.calls.append(client.syncing)
+
+    def _obey(self, client: Client, code: ErrorCode) -> None:
+        if code:
+            client.must_join = True
+        if code in SILENCES:
+            assert client.is_silent, f"{client} was told {code.name}"
+        if code is ErrorCode.GROUP_MAX_SIZE_REACHED:
+            client.is_silent = True
+
+    # -- what must hold
+
+    def _check_generation(self, joined: JoinGroupResponse) -> None:
+        agreed = joined.leader, joined.protocol_name
+        assert self.generations.setdefault(joined.generation_id, agreed)[1] == joined.protocol_name
+        self.generations[joined.generation_id] = agreed  # a static leader may come back under another id
+
+    @invariant()
+    def generations_grow(self) -> None:
+        assert self.driver.group.generation >= self.newest
+        self.newest = self.driver.group.generation
+
+    @invariant()
+    def the_members_are_consistent(self) -> None:
+        group = self.driver.group
+        members = group.members
+        assert (members.leader_id in members) == bool(members)
+        assert (members.leader_id is None) == (not members)
+        assert {each: members.by_id[holder].group_instance_id for each, holder in members.instances.items()} == {
+            each: each for each in members.instances
+        }
+        assert {m.group_instance_id for m in members if m.is_static} == set(members.instances)
+        assert group.unsynced <= set(members.by_id)
+        assert not group.pending.keys() & members.by_id.keys()
+        assert bool(members) == (group.state is not GroupState.EMPTY)
+
+    @invariant()
+    def something_is_going_to_happen_to_whoever_waits(self) -> None:
+        waits = any(client.joining or client.syncing for client in self.live())
+        assert not waits or self.driver.group.next_deadline() is not None or self.driver.held
+
+    def teardown(self) -> None:
+        """When all fall silent the group comes to an end, and nobody waits any more."""
+        self.driver.holds = False
+        self.driver.write()
+        self.driver.wait(24 * 60 * 60 * 1000)
+        group = self.driver.group
+        assert (group.state, group.next_deadline(), group.pending) == (GroupState.EMPTY, None, {})
+        assert all(call in self.driver.answers for call in self.calls)
+
+
+TestGroups = Groups.TestCase
+TestGroups.settings = settings(
+    max_examples=50, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
