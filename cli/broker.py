@@ -2,13 +2,14 @@
 
 Later places win: `server.properties` (--config), the environment (HMB_LOG_SEGMENT_BYTES for log.segment.bytes), -X,
 and the options that have a name of their own. SIGTERM, Ctrl-C and the end of the terminal (SIGHUP, unless nohup has
-the broker ignore it) stop it cleanly.
+the broker ignore it) stop it cleanly, also while it starts, which takes long where much has to be checked.
 """
 
 import logging
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from .common import USAGE, CliError, IntRange, NewPath, json_option, name_value,
 if TYPE_CHECKING:
     from hmb.broker import Broker
 
+WATCH_SECONDS = 0.1  # between looks for a signal during the start
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed
 
 
@@ -86,14 +88,21 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
     """Start, say so, wait for a signal, stop.  Raises ConfigError."""
+    from hmb.storage.recovery import Stopped
+
     stop_signals = STOP_SIGNALS
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: the broker outlives its terminal
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
     # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything; one that
     # sets an Event while this thread begins to wait for it would wait for itself.
-    with _blocked(stop_signals), running_broker(data_dir, host, port, properties) as broker:
-        _print_ready(broker, as_json)
-        received = signal.sigwait(stop_signals)
+    with _blocked(stop_signals):
+        try:
+            with running_broker(data_dir, host, port, properties, stop_signals) as broker:
+                _print_ready(broker, as_json)
+                received = signal.sigwait(stop_signals)
+        except Stopped:
+            click.echo("hmb: stopped while the logs were checked; the next start checks them again", err=True)
+            received = signal.sigwait(stop_signals)  # it is still there
     if received == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -123,17 +132,48 @@ def _print_ready(broker: "Broker", as_json: bool) -> None:
 
 
 @contextmanager
-def running_broker(data_dir: str | Path | None, host: str, port: int, properties: dict[str, str]) -> "Iterator[Broker]":
-    """A broker, stopped at the end; what keeps it from starting becomes one line.  Raises ConfigError."""
+def running_broker(
+    data_dir: str | Path | None,
+    host: str,
+    port: int,
+    properties: dict[str, str],
+    stop_signals: Set[signal.Signals] = frozenset(),
+) -> "Iterator[Broker]":
+    """A broker, stopped at the end; what keeps it from starting becomes one line.
+
+    Raises ConfigError, and Stopped when one of the signals, which are blocked, has come while it started.
+    """
     from hmb.broker import Broker
     from hmb.broker.listeners import BindError
     from hmb.storage.log_manager import DataDirectoryError
 
     try:
-        broker = Broker(data_dir=data_dir, host=host, port=port, config=properties).start()
+        broker = Broker(data_dir=data_dir, host=host, port=port, config=properties)
+        with _watching(stop_signals, broker):
+            broker.start()
     except (BindError, DataDirectoryError) as error:
         raise CliError(str(error)) from error
     try:
         yield broker
     finally:
         broker.stop()
+
+
+@contextmanager
+def _watching(signals: Set[signal.Signals], broker: "Broker") -> Iterator[None]:
+    """Cancels the start when one of the signals is waiting."""
+    started = threading.Event()
+
+    def watch() -> None:
+        while not started.wait(WATCH_SECONDS):
+            if signal.sigpending() & signals:
+                broker.cancel_start()
+                return
+
+    watcher = threading.Thread(target=watch, name="start-watcher")
+    watcher.start()
+    try:
+        yield
+    finally:
+        started.set()
+        watcher.join()

@@ -63,6 +63,7 @@ class Broker:
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._temporary: Path | None = None
         self._stop = Stop()
+        self._is_stopped = False
         self._logs: LogManager | None = None
         self._groups: GroupCoordinator | None = None
         self._server: Server | None = None
@@ -87,8 +88,11 @@ class Broker:
         return self._logs.directory
 
     def start(self) -> Self:
-        """Take the addresses, open the logs, then accept connections.  Raises BindError, DataDirectoryError."""
-        if self._server is not None or self._stop.requested.is_set():
+        """Take the addresses, open the logs, then accept connections.
+
+        Raises BindError, DataDirectoryError; Stopped (storage/recovery.py) if it is cancelled.
+        """
+        if self._server is not None or self._is_stopped:
             raise RuntimeError("a broker starts once; make a new one with the same data directory")
         _allow_many_files()
         self._server = Server(self._listeners)
@@ -105,7 +109,7 @@ class Broker:
             self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         directory = self._data_dir or self._temporary
         assert directory is not None
-        self._logs = LogManager(directory, node_id=self._config.broker_id)
+        self._logs = LogManager(directory, node_id=self._config.broker_id, stop=self._stop.requested)
         configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
@@ -143,11 +147,16 @@ class Broker:
         for housekeeper in self._housekeepers:
             housekeeper.start()
 
+    def cancel_start(self) -> None:
+        """End the checking of logs: for another thread, while `start` is at work.  The next start checks them again."""
+        self._stop.request()
+
     def stop(self) -> None:
         """Answer what is under way, close the connections, sync and close the logs.
 
         Within STOP_TIMEOUT, but for what the disk takes to sync.
         """
+        self._is_stopped = True
         self._stop.request()
         deadline = time.monotonic() + STOP_TIMEOUT
         if self._groups is not None:

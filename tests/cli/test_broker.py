@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,45 @@ def test_says_its_address_and_ends_cleanly(run: Hmb, tmp_path: Path, sent: signa
     assert process.communicate(timeout=5) == (b"", b"")
     assert process.returncode == exit_code
     assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+CHECKS_FOR_EVER = """
+import itertools, sys
+from hmb.storage import segment
+
+def checked_batches(view, base_offset, following):
+    print("checking", flush=True)
+    return itertools.repeat((0, (0, 0, 0, 0, -1, 0)))
+
+segment.checked_batches = checked_batches
+from hmb.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("sent", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int) -> None:
+    """It waited until all was checked, and whoever had sent it lost patience and killed the broker."""
+    process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
+    assert process.stdout is not None
+    servers = json.loads(process.stdout.readline())["bootstrap_servers"]
+    run("produce", "t", "-b", servers, stdin="x\n")
+    process.kill()
+    process.communicate(timeout=5)
+    arguments = [sys.executable, "-c", CHECKS_FOR_EVER, "broker", "--port", "0", "--data-dir", str(tmp_path)]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"checking\n"
+    process.send_signal(sent)
+    said = process.communicate(timeout=5)[1].decode()
+    assert said.startswith("hmb: stopped while the logs were checked; the next start checks them again\n")
+    assert process.returncode == exit_code
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
+    assert process.stdout is not None
+    servers = json.loads(process.stdout.readline())["bootstrap_servers"]
+    assert run("consume", "t", "-b", servers, "-e").stdout == "x\n"
+    process.terminate()
+    assert process.communicate(timeout=5)[1] == b""
 
 
 def test_settings_and_who_wins(run: Hmb, tmp_path: Path) -> None:
