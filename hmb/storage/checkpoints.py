@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.storage.files import replace_file
+from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.properties import PropertiesError, read_properties
 
 VERSION_LINE = "0"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
 
 
 class TopicPartition(NamedTuple):
@@ -50,17 +52,19 @@ def write_offsets(path: Path, offsets: dict[TopicPartition, int]) -> None:
     _write_checkpoint(path, [f"{name.topic} {name.partition} {offset}" for name, offset in sorted(offsets.items())])
 
 
-def read_leader_epoch(directory: Path) -> int:
-    """The newest leader epoch of a partition, 0 where none was written."""
-    lines = _checkpoint_lines(directory / "leader-epoch-checkpoint")
+def read_leader_epochs(directory: Path) -> LeaderEpochs:
+    """A partition's leader epochs; epoch 0 where none was written.  Raises DamagedStateFile."""
+    path = directory / LEADER_EPOCHS
+    lines = [line.split(" ") for line in _checkpoint_lines(path)]
     try:
-        return max((_natural(line.split(" ")[0]) for line in lines), default=0)
-    except ValueError:
-        raise DamagedStateFile(f"{directory / 'leader-epoch-checkpoint'}: lines are not 'epoch offset'") from None
+        starts = [(_natural(epoch), _natural(start)) for epoch, start in lines]
+        return LeaderEpochs(starts) if starts else LeaderEpochs()
+    except ValueError as error:
+        raise DamagedStateFile(f"{path}: its lines are not 'epoch offset', both growing: {error}") from None
 
 
-def write_leader_epoch(directory: Path, epoch: int, start_offset: int) -> None:
-    _write_checkpoint(directory / "leader-epoch-checkpoint", [f"{epoch} {start_offset}"])
+def write_leader_epochs(directory: Path, epochs: LeaderEpochs) -> None:
+    _write_checkpoint(directory / LEADER_EPOCHS, [f"{epoch} {start}" for epoch, start in epochs.starts])
 
 
 def read_cluster_id(path: Path) -> str:

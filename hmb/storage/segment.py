@@ -229,12 +229,12 @@ class Segment:
         """The batch at a position with its records, after `batches` has given its header."""
         return parse_batch(FileRegion(self.file, position, header.size).read())
 
-    def first_at_or_after(self, timestamp: int, end: int) -> TimestampOffset | None:
-        """The first record that is not older than `timestamp` (ms), with its own timestamp."""
+    def first_at_or_after(self, timestamp: int, first_offset: int, end: int) -> TimestampOffset | None:
+        """The first record from an offset on that is not older than `timestamp` (ms), with its own timestamp."""
         for position, batch in self.batches_from(self.time_index.lookup(timestamp), end):
             if batch.max_timestamp >= timestamp:
                 for record in self.whole(position, batch).records(self.config.max_decompressed):
-                    if record.timestamp >= timestamp:
+                    if record.timestamp >= timestamp and record.offset >= first_offset:
                         return TimestampOffset(record.timestamp, record.offset)
         return None
 

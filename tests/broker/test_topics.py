@@ -81,7 +81,7 @@ def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monk
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(KafkaError) as error:
-        patch.setattr("hmb.storage.checkpoints.write_leader_epoch", full_disk)
+        patch.setattr("hmb.storage.checkpoints.write_leader_epochs", full_disk)
         ask.broker.topics.create("t", 3)
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert topics_of(ask) == {}

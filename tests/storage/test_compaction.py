@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -168,8 +169,6 @@ def test_records_without_a_key_are_refused_with_their_places(log: Log) -> None:
 
 
 def test_what_is_young_waits_for_its_lag(directory: Path) -> None:
-    from dataclasses import replace
-
     log = Log(directory, replace(CONFIG, min_compaction_lag_ms=100), clean=True)
     fill(log)
     assert cleanable(log, 0, 1_050) is None
@@ -177,8 +176,6 @@ def test_what_is_young_waits_for_its_lag(directory: Path) -> None:
 
 
 def test_a_log_is_compacted_when_it_is_dirty_enough_or_old_enough(directory: Path) -> None:
-    from dataclasses import replace
-
     log = Log(directory, replace(CONFIG, min_cleanable_dirty_ratio=0.5, max_compaction_lag_ms=10_000), clean=True)
     fill(log, 40)
     middle, late = log.segments[len(log.segments) // 2].base_offset, log.segments[-3].base_offset
@@ -311,6 +308,7 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
     fill(log)
     work = cleanable(log, 0, 0)
     assert work is not None
+    log.reconfigure(replace(CONFIG, cleanup_policy="compact,delete"))
     log.delete_records(log.segments[2].base_offset)
     log.expire()
     before = [record.offset for record in read_all(log)]
@@ -319,8 +317,6 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
 
 
 def test_empty_segments_do_not_stop_retention(directory: Path) -> None:
-    from dataclasses import replace
-
     log = Log(
         directory, replace(CONFIG, cleanup_policy="compact,delete", retention_ms=1_000), clean=True, clock=lambda: 9_000
     )

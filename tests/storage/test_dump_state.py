@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.storage.checkpoints import TopicPartition, write_leader_epoch, write_offsets, write_topic_id
+from hmb.storage.checkpoints import TopicPartition, write_leader_epochs, write_offsets, write_topic_id
 from hmb.storage.dump import as_json_fields, dump
 from hmb.storage.dump_entries import DumpOptions, View
 from hmb.storage.dump_state import STATE_FILES
+from hmb.storage.leader_epochs import LeaderEpochs
 
 OFFSETS = "recovery-point-offset-checkpoint"
 EPOCHS = "leader-epoch-checkpoint"
@@ -31,7 +32,7 @@ def damages(directory: Path, name: str, content: bytes) -> list[tuple[object, ob
 
 def test_what_the_log_writes(tmp_path: Path) -> None:
     write_offsets(tmp_path / OFFSETS, {TopicPartition("events", 1): 977, TopicPartition("events", 0): 1234})
-    write_leader_epoch(tmp_path, 3, 40)
+    write_leader_epochs(tmp_path, LeaderEpochs([(3, 40)]))
     write_topic_id(tmp_path, uuid.UUID(int=1))
     assert lines(tmp_path / OFFSETS) == [
         "version: 0",

@@ -12,6 +12,7 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
+from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS, DataDirectoryError, LogManager
 from tests.storage.conftest import batch, read_all
 
@@ -37,7 +38,7 @@ def data(tmp_path: Path) -> Path:
     """A data directory with a topic of two partitions, closed properly."""
     logs = opened(tmp_path)
     for log in logs.create_all([ZERO, ONE], LogConfig(segment_bytes=300), TOPIC_ID):
-        log.leader_epoch = 3
+        log.epochs = LeaderEpochs([(3, 0)])
         for _ in range(6):
             log.append(batch(2))
     logs.close()
@@ -82,7 +83,7 @@ def test_a_damaged_leader_epoch_is_taken_from_the_batches(data: Path, junk: str)
     path.write_bytes(JUNK[junk])
     (_, log), _ = opened(data).items()
     assert log.leader_epoch == 3
-    assert checkpoints.read_leader_epoch(path.parent) == 3
+    assert checkpoints.read_leader_epochs(path.parent).newest == 3
 
 
 @pytest.mark.parametrize("junk", [*JUNK, "missing"])

@@ -1,0 +1,72 @@
+"""Which leader wrote which part of a log (KIP-101).
+
+Each time a partition gets a leader, its leader epoch grows by one, and every batch carries the epoch in which it was
+written.  `leader-epoch-checkpoint` keeps where each epoch began, a line `epoch start-offset` each::
+
+    0 0          epoch 0 wrote offsets 0 to 99
+    2 100        epoch 2 wrote 100 to 249; 1 wrote nothing
+    5 250        epoch 5 writes now
+
+So an epoch ends where the next one begins, and the newest at the log's end.  A consumer that knows the epoch of its
+last record asks where that epoch ended: an end before its own position means that records which it has read were lost.
+
+One broker never loses its leadership, so logs that were made here stay in epoch 0; more epochs come with the data
+directory of a Kafka broker.
+
+Source: KIP-101, KIP-320; Kafka's `LeaderEpochFileCache`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class EpochStart(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+class EpochEnd(NamedTuple):
+    epoch: int
+    end_offset: int
+
+
+class LeaderEpochs:
+    """The epochs of one log, at least one.  It never changes.  Epochs grow, and start offsets do not fall."""
+
+    def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
+        """Raises ValueError."""
+        self.starts = tuple(EpochStart(*start) for start in starts)
+        if not self.starts:
+            raise ValueError("no epoch")
+        for before, after in zip(self.starts, self.starts[1:], strict=False):
+            if after.epoch <= before.epoch or after.start_offset < before.start_offset:
+                raise ValueError(f"{after.epoch} {after.start_offset} after {before.epoch} {before.start_offset}")
+
+    @property
+    def newest(self) -> int:
+        return self.starts[-1].epoch
+
+    def since(self, log_start_offset: int) -> LeaderEpochs:
+        """Those that are left in a log whose first records were deleted."""
+        gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
+        if gone == 0:
+            return self
+        return LeaderEpochs([(self.starts[gone - 1].epoch, log_start_offset), *self.starts[gone:]])
+
+    def at(self, offset: int) -> int:
+        """The epoch that wrote this offset, or would."""
+        number = bisect_right(self.starts, offset, key=lambda start: start.start_offset)
+        return self.starts[max(0, number - 1)].epoch
+
+    def end_of(self, epoch: int, log_end_offset: int) -> EpochEnd | None:
+        """The greatest epoch not above this one, and where it ends; None of an epoch that is yet to come."""
+        if epoch == self.newest:
+            return EpochEnd(epoch, log_end_offset)
+        following = bisect_right(self.starts, epoch, key=lambda start: start.epoch)
+        if epoch < 0 or following == len(self.starts):
+            return None
+        found = self.starts[following - 1].epoch if following else epoch  # older than all that is known
+        return EpochEnd(found, self.starts[following].start_offset)
