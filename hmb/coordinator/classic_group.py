@@ -167,7 +167,7 @@ class ClassicGroup(ClassicRebalance):
         before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
         old_leader = self.members.leader_id
         self._dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
-        self.members.rename(member, member_id)
+        self._rename(member, member_id)
         member.is_new, member.deadline = False, now + member.session_timeout
         self._update(member, call, request, protocols)
         if self.state is not GroupState.STABLE or self.members.select_protocol() != self.protocol:
@@ -181,11 +181,17 @@ class ClassicGroup(ClassicRebalance):
             if error is None:
                 self._answer(call, self._welcome_back(member, call, old_leader))
                 return
-            self.members.rename(member, before[0])
+            self._rename(member, before[0])
             _, member.protocols, member.session_timeout, member.rebalance_timeout = before
             self._answer(call, JoinGroupResponse(error_code=error.code))
 
         self._write({other.member_id: other.assignment for other in self.members}, then)
+
+    def _rename(self, member: ClassicMember, member_id: str) -> None:
+        if member.member_id in self.unsynced:
+            self.unsynced.remove(member.member_id)
+            self.unsynced.add(member_id)
+        self.members.rename(member, member_id)
 
     def _welcome_back(self, member: ClassicMember, call: Call, old_leader: str | None) -> JoinGroupResponse:
         """The generation; if it leads, it must not assign anew what nobody would be told."""

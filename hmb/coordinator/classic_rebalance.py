@@ -70,7 +70,7 @@ class ClassicRebalance:
         self.protocol: str | None = None
         self.members = ClassicMembers()
         self.pending: dict[str, int] = {}  # ids given out and not joined with yet: until when they are good
-        self.unsynced: set[str] = set()  # members that have not asked for their assignment in this generation
+        self.unsynced: set[str] = set()  # members that have not asked for their assignment since the last rebalance
         self.answers: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
         self._settings = settings
@@ -115,7 +115,6 @@ class ClassicRebalance:
     def _prepare(self, because: str, now: int) -> None:
         if self.state is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
-        self.unsynced.clear()
         self._sync_deadline = None
         self._initial = self.state is GroupState.EMPTY
         LOGGER.info("group %s: rebalance after generation %d: %s", self.group_id, self.generation, because)

@@ -106,6 +106,30 @@ def test_a_sync_group_must_name_the_groups_protocol(driver: GroupDriver) -> None
         assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
+def test_a_static_member_that_is_back_while_the_journal_is_slow_joins_the_rebalance_that_begins(
+    driver: GroupDriver,
+) -> None:
+    driver.stable("a", instance="i")
+    driver.holds = True
+    back = driver.join("a", instance="i")
+    driver.join("b", version=3)
+    assert driver.joined(back).generation_id == 2
+    driver.write()
+    assert driver.joined(back).generation_id == 2
+    assert driver.group.members.by_id["i-2"].joining is None
+
+
+def test_a_static_member_that_comes_back_before_it_has_synced_still_has_to(driver: GroupDriver) -> None:
+    """Under its old id, as in Kafka, it would be missed for ever, and the group rebalance for nothing."""
+    leader, second = (driver.join(name, version=5, instance=name, rebalance=5_000) for name in "ab")
+    driver.wait(5_000)
+    driver.sync(driver.joined(leader).member_id, 1, {driver.joined(second).member_id: b"part"})
+    back = driver.joined(driver.join("b", instance="b", rebalance=5_000)).member_id
+    assert driver.synced(driver.sync(back, 1, instance="b")).assignment == b"part"
+    driver.wait(5_000)
+    assert driver.group.state is GroupState.STABLE
+
+
 def test_several_leave_at_once_and_the_group_rebalances_once() -> None:
     driver = GroupDriver(AT_ONCE)
     driver.join("a", version=3, instance="i")
