@@ -97,6 +97,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """One round; returns the new first dirty offset.  Raises OSError, KafkaError; the log then holds what it held."""
     with log.cleanup_lock:
+        throttle.spend(0)  # once the broker stops, what has not begun does not begin: the log may be closed
         return _clean(log, work, max_memory, now, throttle)
 
 
@@ -259,7 +260,7 @@ class Cleaner:
         try:
             self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
             offsets = {known: self._first_dirty[known] for known, _ in self._logs.items() if known in self._first_dirty}
-            checkpoints.write_offsets(self._checkpoint, offsets)
+            self._logs.write_checkpoint(self._checkpoint, offsets)
         except Stopped:
             LOGGER.info("%s: compaction given up, the broker stops", name)
         except OSError as error:  # a full disk, say: the next run may do better

@@ -236,6 +236,12 @@ class LogManager:
             checkpoints.write_offsets(self.directory / RECOVERY_POINTS, points)
             checkpoints.write_offsets(self.directory / START_OFFSETS, starts)
 
+    def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
+        """Write down what a housekeeper keeps in the directory, as long as that is ours.  Raises OSError."""
+        with self._checkpoint_lock:
+            if not self._is_closed:
+                checkpoints.write_offsets(path, offsets)
+
     def close(self) -> None:
         """Sync and close all logs, and say so on disk: the next start then checks nothing.
 

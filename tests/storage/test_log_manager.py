@@ -1,0 +1,127 @@
+"""Closing a data directory beside housekeeping that has not ended; giving up the checking of its logs."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from pathlib import Path
+
+import pytest
+
+from hmb.records import Record, encode_batch
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.cleaner import Cleaner
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+from hmb.storage.log_manager import CLEAN_SHUTDOWN, LogManager
+from hmb.storage.recovery import Stopped
+from hmb.storage.segment import Segment
+from tests.storage.conftest import batch, read_all
+
+NAME = TopicPartition("events", 0)
+SIZE = len(encode_batch([Record(0, 1_000, b"k", b"v")]))
+CONFIG = LogConfig(
+    cleanup_policy="compact,delete", segment_bytes=2 * SIZE, retention_ms=-1, min_cleanable_dirty_ratio=0
+)
+
+
+def opened(directory: Path, config: LogConfig = CONFIG) -> LogManager:
+    logs = LogManager(directory)
+    logs.load({}, config)
+    return logs
+
+
+def filled(logs: LogManager) -> Log:
+    log = logs.create(NAME, CONFIG, uuid.uuid4())
+    for _ in range(10):
+        log.append(memoryview(encode_batch([Record(0, 1_000, b"k", b"v")])))
+    return log
+
+
+def everything(directory: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> None:
+    """The directory may be another broker's by then."""
+    logs, stop = opened(tmp_path), threading.Event()
+    log = filled(logs)
+    log.delete_records(6)
+    cleaner = Cleaner(logs, max_memory=1 << 20, rate=1e9, stop=stop)
+    stop.set()
+    logs.close()
+    before = everything(tmp_path)
+    logs.expire()
+    logs.flush_if_due()
+    logs.write_checkpoint(tmp_path / "cleaner-offset-checkpoint", {NAME: 3})
+    cleaner.run()
+    for change in (lambda: logs.delete(NAME), lambda: logs.create(TopicPartition("t", 0), CONFIG, uuid.uuid4())):
+        with pytest.raises(OSError, match="the broker stops"):
+            change()
+    assert everything(tmp_path) == before
+    assert opened(tmp_path).items()[0][1].log_start_offset == 6
+
+
+def test_a_close_waits_for_what_is_at_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A housekeeper that did not end in time went on deleting while the log was closed and handed over."""
+    logs = opened(tmp_path)
+    filled(logs).delete_records(6)
+    deleting, closing, closed = threading.Event(), threading.Event(), threading.Event()
+    events: list[str] = []
+    mark_deleted, refuse = Segment.mark_deleted, Log.refuse
+
+    def delete_slowly(segment: Segment) -> None:
+        deleting.set()
+        assert closing.wait(10)
+        closed.wait(0.1)  # which it is not, however long one waits
+        mark_deleted(segment)
+        events.append("deleted")
+
+    def begin_to_close(log: Log, *reason: object) -> None:
+        refuse(log, *reason)  # type: ignore[arg-type]
+        closing.set()
+
+    monkeypatch.setattr(Segment, "mark_deleted", delete_slowly)
+    monkeypatch.setattr(Log, "refuse", begin_to_close)
+    housekeeper = threading.Thread(target=logs.expire)
+    housekeeper.start()
+    assert deleting.wait(10)
+    logs.close()
+    events.append("closed")
+    closed.set()
+    housekeeper.join(10)
+    assert events == ["deleted"] * 3 + ["closed"]
+    assert (tmp_path / CLEAN_SHUTDOWN).exists()
+
+
+def test_checking_that_is_given_up_begins_anew(tmp_path: Path) -> None:
+    logs = opened(tmp_path)
+    log = filled(logs)
+    logs.close()
+    (tmp_path / CLEAN_SHUTDOWN).unlink()
+    before = everything(tmp_path)
+    stop = threading.Event()
+    stop.set()
+    stopped = LogManager(tmp_path, stop=stop)
+    with pytest.raises(Stopped):
+        stopped.load({}, CONFIG)
+    stopped.close()
+    assert everything(tmp_path) == before
+    (_, again), *_ = opened(tmp_path).items()
+    assert [record.offset for record in read_all(again)] == list(range(log.log_end_offset))
+
+
+def test_a_check_is_given_up_inside_of_a_segment(directory: Path) -> None:
+    """One segment may be a gigabyte."""
+    log = Log(directory, LogConfig(), clean=True)
+    for _ in range(3):
+        log.append(batch(1))
+    seen = iter([False, False, True])
+
+    class Stop(threading.Event):
+        def is_set(self) -> bool:
+            return next(seen)
+
+    with pytest.raises(Stopped):
+        Log(directory, LogConfig(), stop=Stop())
+    assert Log(directory, LogConfig()).log_end_offset == 3
