@@ -90,6 +90,8 @@ class ConfigKey:
         is_whole = self.type is not ConfigType.DOUBLE
         try:
             value = int(text) if is_whole else float(text)
+            if "_" in text:  # 1_000 is a number to Python only
+                raise ValueError
         except ValueError:
             raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
         if value > self.maximum:

@@ -43,6 +43,8 @@ def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) ->
         check_size(batch, config)
     batch.check()
     batch.validate()
+    if batch.base_offset:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"offsets of a new batch begin at 0, not at {batch.base_offset}")
     if len(batch.view) != length:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"one batch of {batch.size} bytes expected, {length} bytes came")
     _check_records([batch], batch.max_timestamp, config, now)

@@ -12,6 +12,8 @@ from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.records import Record, encode_batch
 from tests.broker.conftest import Asker
 
 Doomed = DeleteTopicsRequest.DeleteTopicState
@@ -92,3 +94,44 @@ def test_what_is_wrong_with_a_new_topic_is_told_in_order(ask: Asker) -> None:
         assert answer.error_code == code
     (good,) = ask(CreateTopicsRequest(topics=[Creatable(name="t", num_partitions=1, replication_factor=1)]), 7).topics
     assert (good.error_code, good.error_message) == (0, None)
+
+
+GOOD = encode_batch([Record(0, 0, b"k", b"v", ())])
+
+
+def produced(ask: Asker, data: bytes, topic: str = "t") -> tuple[int, int]:
+    """The error code, and the log's start as the answer names it."""
+    partition = ProduceRequest.TopicProduceData.PartitionProduceData(records=memoryview(data))
+    topics = [ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])]
+    (answer,) = ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics), 9).responses[0].partition_responses
+    return answer.error_code, answer.log_start_offset
+
+
+@pytest.mark.parametrize("data", [b"x", GOOD[:60], GOOD[:-1], GOOD + b"x", GOOD + GOOD])
+def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: bytes) -> None:
+    ask.broker.topics.create("t", 1)
+    assert produced(ask, data) == (ErrorCode.INVALID_RECORD, -1)
+
+
+@pytest.mark.parametrize("offset", [5, -1])
+def test_offsets_of_a_new_batch_begin_at_0(ask: Asker, offset: int) -> None:
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    assert produced(ask, encode_batch([Record(0, 0, b"k", b"v", ())], base_offset=offset)) == (
+        ErrorCode.INVALID_RECORD,
+        0,
+    )
+    assert log.log_end_offset == 0
+
+
+def test_clients_do_not_write_to_the_brokers_own_topics(ask: Asker) -> None:
+    log = ask.broker.topics.create("__consumer_offsets", 1).partitions[0]
+    assert produced(ask, GOOD, "__consumer_offsets") == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
+    assert log.log_end_offset == 0
+    (described,) = ask(MetadataRequest(topics=None), 12).topics
+    assert described.is_internal
+
+
+def test_a_whole_number_has_no_underscores(ask: Asker) -> None:
+    configs = [Creatable.CreatableTopicConfig(name="retention.ms", value="1_000")]
+    wanted = Creatable(name="t", num_partitions=1, replication_factor=1, configs=configs)
+    assert ask(CreateTopicsRequest(topics=[wanted]), 7).topics[0].error_code == ErrorCode.INVALID_CONFIG

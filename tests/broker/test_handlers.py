@@ -251,7 +251,7 @@ def test_produce_in_every_version(ask: Asker, version: int) -> None:
         (produce(b""), 9, ErrorCode.INVALID_RECORD),
         (produce(messages(1, 1)), 3, ErrorCode.INVALID_RECORD),
         (produce(batch(1, codec=Codec.ZSTD)), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-        (produce(batch(1, transactional=True)), 9, ErrorCode.INVALID_TXN_STATE),
+        (produce(batch(1, transactional=True)), 9, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (produce(batch(1, transactional=True)), 2, ErrorCode.INVALID_RECORD),
         (produce(batch(1)), 0, ErrorCode.INVALID_RECORD),
         (produce(messages(1, 1, Codec.ZSTD)), 2, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),

@@ -55,6 +55,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
                     answer.old_style_offsets = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
                 else:
                     _answer(log, wanted, answer, context.version, request.isolation_level)
+    response.topics = [topic for topic in response.topics if topic.partitions]
     return response
 
 
@@ -72,7 +73,7 @@ def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, i
     if found is not None:
         answer.timestamp, answer.offset = found
         if version >= 4:
-            answer.leader_epoch = log.leader_epoch
+            answer.leader_epoch = log.epochs.at(answer.offset)
 
 
 def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:

@@ -83,7 +83,7 @@ def _find(wanted: MetadataRequest.MetadataRequestTopic, request: MetadataRequest
 
 def _describe(topic: Topic, answer: TopicAnswer, context: RequestContext) -> TopicAnswer:
     me = context.broker.config.broker_id
-    answer.name, answer.topic_id = topic.name, topic.id
+    answer.name, answer.topic_id, answer.is_internal = topic.name, topic.id, topic.is_internal
     answer.partitions = [
         PartitionAnswer(
             partition_index=number, leader_id=me, leader_epoch=log.leader_epoch, replica_nodes=[me], isr_nodes=[me]

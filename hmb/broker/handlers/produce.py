@@ -18,7 +18,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import CloseConnection, answering
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
-from hmb.records import RecordBatch, parse_batch
+from hmb.records import RecordBatch, iter_batches, parse_batch
 from hmb.records.compression import Codec
 from hmb.storage.log import AppendResult, Log
 from hmb.storage.validation import InvalidRecords
@@ -29,6 +29,9 @@ FIRST_VERSION_OF_BATCHES = 3
 FIRST_VERSION_OF_ZSTD = 7
 FIRST_VERSION_OF_IDS = 13
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+ADMIN_CLIENT = "__admin_client"  # by whom Kafka lets its own topics be mended
+# Errors with which an answer does not name the log's start.
+TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
@@ -42,8 +45,11 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
             answer = PartitionResponse(index=partition.index, base_offset=-1)
             topic_response.partition_responses.append(answer)
             with answering(answer):
-                log = context.broker.topics.log(name, topic.topic_id, partition.index)
-                records = _checked(partition.records, request.acks, context.version)
+                target = context.broker.topics.find(name, topic.topic_id)
+                log = target.log(partition.index)
+                records = _checked(partition.records, request, context.version)
+                if target.is_internal and context.header.client_id != ADMIN_CLIENT:
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
                 result = _append(log, records, answer)
                 answer.base_offset = result.base_offset
                 answer.log_append_time_ms = result.log_append_time
@@ -62,27 +68,34 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
 def _append(log: Log, records: memoryview, answer: PartitionResponse) -> AppendResult:
     try:
         return log.append(records)
-    except InvalidRecords as error:
-        answer.record_errors = [
-            PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=why)
-            for index, why in error.errors.items()
-        ]
+    except KafkaError as error:
+        if error.code not in TELLING_NOTHING:
+            answer.log_start_offset = log.log_start_offset
+        if isinstance(error, InvalidRecords):
+            answer.record_errors = [
+                PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=why)
+                for index, why in error.errors.items()
+            ]
         raise
 
 
-def _checked(records: memoryview | None, acks: int, version: int) -> memoryview:
+def _checked(records: memoryview | None, request: ProduceRequest, version: int) -> memoryview:
     """The records of one partition, if this version may carry them.  Raises KafkaError."""
-    if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
-        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be 0, 1 or -1")
+    if request.acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
     if not records:
         raise KafkaError(ErrorCode.INVALID_RECORD, "no records")
-    batch = parse_batch(records)
     takes_batches = version >= FIRST_VERSION_OF_BATCHES
+    batch = next(iter_batches(records), None) if takes_batches else parse_batch(records)
+    if batch is None or (takes_batches and batch.size != len(records)):
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{len(records)} bytes are not one whole batch")
     if takes_batches != isinstance(batch, RecordBatch):
         wanted = "record batches v2" if takes_batches else "messages v0 and v1"
         raise KafkaError(ErrorCode.INVALID_RECORD, f"Produce v{version} takes {wanted}, not magic {batch.magic}")
     if batch.codec is Codec.ZSTD and version < FIRST_VERSION_OF_ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
+    if batch.is_transactional and request.transactional_id is None:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without its id")
     if batch.is_transactional:
         raise KafkaError(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
     return records
