@@ -306,7 +306,7 @@ class ClassicGroup(ClassicRebalance):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not GroupState.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        self._move(GroupState.DEAD)
+        self.unload()
 
 
 def _differ(told: str | None, known: str | None) -> bool:

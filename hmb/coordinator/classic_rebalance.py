@@ -240,7 +240,9 @@ class ClassicRebalance:
         member.joining = member.syncing = None
 
     def unload(self) -> None:
-        """The broker stops: nobody waits any longer, and nothing changes from now on."""
+        """The broker stops, or the group is deleted: nobody waits any longer, and nothing changes from now on."""
+        if self.state is GroupState.DEAD:
+            return
         for member in self.members:
             self._dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
         self.members = ClassicMembers()

@@ -72,7 +72,7 @@ class GroupCoordinator:
         self._lock = threading.Lock()  # guards the table and `_stopping`; a group's lock is never taken under it
         self._groups: dict[str, SharedGroup] = {}
         self._stopping = False
-        self._loaded = threading.Event()
+        self.loaded = threading.Event()
         self._loader = threading.Thread(target=self._load, name="group-loader", daemon=True)
         self._stop_loading = threading.Event()
 
@@ -99,7 +99,7 @@ class GroupCoordinator:
         self._journal.load(self.replay, self._stop_loading)
         for group in self._all():
             group.step(group.classic.resume)
-        self._loaded.set()
+        self.loaded.set()
 
     def replay(self, key: Key, value: Value) -> None:
         """A record of the journal, the newest with its key."""
@@ -206,7 +206,7 @@ class GroupCoordinator:
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """The groups in these states and of these types, or in all.  Raises COORDINATOR_LOAD_IN_PROGRESS."""
-        if not self._loaded.is_set():
+        if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.strip().lower() for state in states}
         if types and CLASSIC not in {type_.lower() for type_ in types}:

@@ -1,0 +1,76 @@
+"""The timer's thread, under a clock that a test moves."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+
+import pytest
+
+from hmb.coordinator.group_timer import GroupTimer
+
+
+class Sleeper:
+    """Says when it was woken, and when it wants to be woken next."""
+
+    def __init__(self, name: str, woken: queue.Queue[str]) -> None:
+        self.name, self.woken = name, woken
+        self.due: int | None = None
+
+    def wake(self) -> None:
+        self.woken.put(self.name)
+        if self.name == "broken":
+            raise ValueError("a fault of ours")
+
+
+@pytest.fixture
+def woken() -> queue.Queue[str]:
+    return queue.Queue()
+
+
+@pytest.fixture
+def timer() -> Iterator[GroupTimer]:
+    timer = GroupTimer(clock=lambda: 1_000)
+    yield timer
+    timer.stop()
+    timer.thread.join(30)
+    assert not timer.thread.is_alive()
+
+
+def test_all_that_is_due_is_woken_in_its_order_and_nothing_else(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+    for name, deadline in {"late": 1_000, "never": 1_000_000_000, "early": 10, "no wish": None}.items():
+        timer.schedule(Sleeper(name, woken), deadline)
+    timer.start()
+    assert [woken.get(timeout=30), woken.get(timeout=30)] == ["early", "late"]
+    timer.schedule(Sleeper("added", woken), 0)
+    assert woken.get(timeout=30) == "added"
+    assert woken.empty()
+
+
+def test_who_asks_again_is_woken_once_at_the_earlier_time(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+    sleeper = Sleeper("s", woken)
+    for deadline in (900, 950, 100, 500):
+        timer.schedule(sleeper, deadline)
+    assert sleeper.due == 100
+    timer.start()
+    timer.schedule(Sleeper("last", woken), 1_000)
+    assert [woken.get(timeout=30), woken.get(timeout=30)] == ["s", "last"]
+    assert sleeper.due is None
+
+
+def test_a_fault_in_one_group_does_not_stop_the_time_of_the_others(
+    timer: GroupTimer, woken: queue.Queue[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    timer.schedule(Sleeper("broken", woken), 1)
+    timer.schedule(Sleeper("sound", woken), 2)
+    timer.start()
+    assert [woken.get(timeout=30), woken.get(timeout=30)] == ["broken", "sound"]
+    assert "a fault of ours" in caplog.text
+
+
+def test_a_deadline_of_weeks_is_no_trouble(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+    """JoinGroup's timeouts go up to 2^31 ms, and a lock does not wait for more than some 292 years of ns."""
+    timer.schedule(Sleeper("weeks", woken), 2**62)
+    timer.start()
+    timer.schedule(Sleeper("now", woken), 0)
+    assert woken.get(timeout=30) == "now"

@@ -1,0 +1,245 @@
+"""Groups and the threads of many connections."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from hmb.coordinator import shared_group
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.shared_group import WaitingCall
+from hmb.coordinator.states import GroupState
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
+from tests.coordinator.conftest import Topic
+
+MemberIdentity = LeaveGroupRequest.MemberIdentity
+Assignment = SyncGroupRequest.SyncGroupRequestAssignment
+AT_ONCE = GroupSettings(initial_delay=0)
+Start = Callable[..., GroupCoordinator]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[GroupCoordinator] = []
+
+    def start(journal: GroupJournal, settings: GroupSettings = AT_ONCE) -> GroupCoordinator:
+        coordinator = GroupCoordinator(journal, settings)
+        started.append(coordinator)
+        coordinator.start()
+        coordinator.loaded.wait(30)
+        return coordinator
+
+    yield start
+    for coordinator in started:
+        coordinator.stop(time.monotonic() + 30)
+
+
+@pytest.fixture
+def groups(start: Start, journal: GroupJournal) -> GroupCoordinator:
+    return start(journal)
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(16) as threads:
+        yield threads
+
+
+def joining(member_id: str = "", group_id: str = "g", session: int = 10_000) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=session,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range")],
+    )
+
+
+def join(groups: GroupCoordinator, member_id: str = "", group_id: str = "g") -> JoinGroupResponse:
+    return groups.join(WaitingCall("c", "/host"), joining(member_id, group_id))
+
+
+def sync(groups: GroupCoordinator, member_id: str, generation: int, parts: dict[str, bytes] | None = None) -> bytes:
+    request = SyncGroupRequest(
+        group_id="g",
+        generation_id=generation,
+        member_id=member_id,
+        assignments=[Assignment(member_id=each, assignment=part) for each, part in (parts or {}).items()],
+    )
+    answer = groups.sync(WaitingCall(), request)
+    if answer.error_code:
+        raise KafkaError(ErrorCode(answer.error_code))
+    return bytes(answer.assignment)
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Let other threads come to where the test wants them."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def member_count(groups: GroupCoordinator) -> int:
+    return len(groups.describe("g").members)
+
+
+def code_of(call: Callable[[], Any]) -> ErrorCode:
+    with pytest.raises(KafkaError) as raised:
+        call()
+    return raised.value.code
+
+
+def test_members_in_threads_of_their_own_meet(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
+    first = join(groups).member_id
+    others: list[Future[JoinGroupResponse]] = [threads.submit(join, groups) for _ in range(9)]
+    until(lambda: member_count(groups) == 10)
+    leader = join(groups, first)
+    answers = [leader, *(other.result(30) for other in others)]
+    assert {(answer.error_code, answer.generation_id, answer.leader) for answer in answers} == {(0, 2, first)}
+    ids = [answer.member_id for answer in answers]
+    assert sorted(member.member_id for member in leader.members) == sorted(ids)
+    followers = {member_id: threads.submit(sync, groups, member_id, 2) for member_id in ids[1:]}
+    assert sync(groups, first, 2, {member_id: member_id.encode() for member_id in ids}) == first.encode()
+    assert {member_id: part.result(30) for member_id, part in followers.items()} == {
+        each: each.encode() for each in ids[1:]
+    }
+    assert groups.describe("g").group_state == "Stable"
+
+
+def test_what_was_synced_is_there_after_a_restart(topic: Topic, journal: GroupJournal, start: Start) -> None:
+    groups = start(journal)
+    member_id = join(groups).member_id
+    sync(groups, member_id, 1, {member_id: b"part"})
+    groups.stop(time.monotonic() + 30)
+    topic.reopen()
+    again = start(GroupJournal(topic, sync=lambda: True))
+    again.heartbeat(HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id))
+    assert sync(again, member_id, 1) == b"part"
+    assert again.leave("g", [MemberIdentity(member_id=member_id)]) == [ErrorCode.NONE]
+    again.stop(time.monotonic() + 30)
+    topic.reopen()
+    (listed,) = start(GroupJournal(topic, sync=lambda: True)).list_groups([], [])
+    assert (listed.group_id, listed.group_state, listed.protocol_type) == ("g", "Empty", "consumer")
+
+
+def test_the_timer_ends_what_nobody_ends(start: Start, journal: GroupJournal, threads: ThreadPoolExecutor) -> None:
+    groups = start(journal, GroupSettings(min_session_timeout=1, initial_delay=0))
+    join(groups)
+    groups.join(WaitingCall(), joining(group_id="other", session=50))
+    until(lambda: groups.describe("other").group_state == "Empty")
+    assert groups.describe("g").group_state == "CompletingRebalance"
+
+
+def test_a_client_that_leaves_while_it_waits_frees_its_thread(
+    groups: GroupCoordinator, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_group, "LOOK_AGAIN", 0.001)
+    first = join(groups).member_id
+    gone = threading.Event()
+    waiting = threads.submit(groups.join, WaitingCall(is_client_gone=gone.is_set), joining())
+    until(lambda: member_count(groups) == 2)
+    assert not waiting.done()
+    gone.set()
+    assert code_of(lambda: waiting.result(30)) is ErrorCode.NETWORK_EXCEPTION
+    assert {member.member_id for member in join(groups, first).members} > {first}  # as in Kafka, until its session ends
+
+
+def test_a_stop_wakes_all_who_wait(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
+    join(groups)
+    waiting = threads.submit(join, groups)
+    until(lambda: member_count(groups) == 2)
+    groups.stop(time.monotonic() + 30)
+    assert waiting.result(30).error_code == ErrorCode.NOT_COORDINATOR
+    assert code_of(lambda: join(groups)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert code_of(lambda: join(groups, group_id="new")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_while_the_journal_is_loaded_members_are_told_to_wait_and_may_live(topic: Topic) -> None:
+    groups = GroupCoordinator(GroupJournal(topic, sync=lambda: True), AT_ONCE)
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert code_of(lambda: join(groups)) is loading
+    assert code_of(lambda: sync(groups, "m", 1)) is loading
+    assert code_of(lambda: groups.leave("g", [MemberIdentity(member_id="m")])) is loading
+    assert code_of(lambda: groups.describe("g")) is loading
+    assert code_of(lambda: groups.list_groups([], [])) is loading
+    assert code_of(lambda: groups.delete("g")) is loading
+    groups.heartbeat(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"))
+
+
+def test_groups_and_requests_that_are_none(groups: GroupCoordinator) -> None:
+    unknown, invalid = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INVALID_GROUP_ID
+    assert code_of(lambda: join(groups, "m")) is unknown
+    assert code_of(lambda: sync(groups, "m", 1)) is unknown
+    assert code_of(lambda: groups.heartbeat(HeartbeatRequest(group_id="g"))) is unknown
+    assert groups.leave("g", [MemberIdentity(), MemberIdentity()]) == [unknown, unknown]
+    assert code_of(lambda: groups.describe("g")) is code_of(lambda: groups.delete("g")) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert code_of(lambda: join(groups, group_id="")) is invalid
+    assert code_of(lambda: groups.heartbeat(HeartbeatRequest(group_id=""))) is invalid
+    assert code_of(lambda: groups.leave("", [])) is invalid
+    for session in (5_999, 1_800_001, -1):
+        request = joining(session=session)
+        assert code_of(lambda request=request: groups.join(WaitingCall(), request)) is ErrorCode.INVALID_SESSION_TIMEOUT
+    assert groups.list_groups([], []) == []
+
+
+def test_groups_are_listed_by_state_and_type(groups: GroupCoordinator) -> None:
+    join(groups, group_id="joined")
+    groups.join(WaitingCall(version=9), joining(group_id="asked"))
+
+    def listed(states: list[str], types: list[str]) -> list[str]:
+        return sorted(group.group_id for group in groups.list_groups(states, types))
+
+    assert listed([], []) == listed([], ["Classic"]) == ["asked", "joined"]
+    assert listed(["empty"], []) == ["asked"]
+    assert listed([" CompletingRebalance", "Stable"], ["classic", "share"]) == ["joined"]
+    assert listed(["nonsense"], []) == listed([], ["consumer"]) == listed([], ["nonsense"]) == []
+
+
+def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: GroupJournal, start: Start) -> None:
+    groups = start(journal)
+    member_id = join(groups).member_id
+    assert code_of(lambda: groups.delete("g")) is ErrorCode.NON_EMPTY_GROUP
+    groups.leave("g", [MemberIdentity(member_id=member_id)])
+    groups.delete("g")
+    assert code_of(lambda: groups.delete("g")) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert join(groups).generation_id == 1
+    groups.stop(time.monotonic() + 30)
+    topic.reopen()
+    assert start(GroupJournal(topic, sync=lambda: True)).list_groups([], []) == []
+
+
+def test_what_cannot_be_written_is_not_done(
+    groups: GroupCoordinator, journal: GroupJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member_id = join(groups).member_id
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "write", _fail)
+        assert code_of(lambda: sync(groups, member_id, 1, {member_id: b"part"})) is ErrorCode.NOT_COORDINATOR
+    assert groups.describe("g").group_state == GroupState.PREPARING_REBALANCE.value
+    sync(groups, member_id, join(groups, member_id).generation_id, {member_id: b"part"})
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "write", _fail)
+        leaving = [MemberIdentity(member_id=member_id)]
+        assert code_of(lambda: groups.leave("g", leaving)) is ErrorCode.NOT_COORDINATOR
+        assert code_of(lambda: groups.delete("g")) is ErrorCode.NOT_COORDINATOR
+        patch.setattr(journal, "enqueue", _fail)
+        assert code_of(lambda: groups.delete("g")) is ErrorCode.NOT_COORDINATOR
+    assert groups.describe("g").group_state == GroupState.EMPTY.value
+    groups.delete("g")
+
+
+def _fail(*_: object) -> None:
+    raise KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
