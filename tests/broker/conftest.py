@@ -89,7 +89,7 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
             stop=Stop(),
         )
         context.groups.start()
-        opened.append(Asker(context, Dispatcher(context, LISTENER), logs))
+        opened.append(Asker(context, Dispatcher(context, LISTENER, client_host="192.0.2.1"), logs))
         return opened[-1]
 
     yield make

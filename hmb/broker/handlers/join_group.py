@@ -23,8 +23,9 @@ FIRST_VERSION_OF_NO_PROTOCOL = 7
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     if context.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
+    client_host = f"/{context.client_host}"  # as Java prints an address without a name, and Kafka's tools know it
     call = WaitingCall(
-        context.header.client_id or "", context.client_host, context.version, is_client_gone=context.is_client_gone
+        context.header.client_id or "", client_host, context.version, is_client_gone=context.is_client_gone
     )
     response = JoinGroupResponse(member_id=request.member_id)
     with answering(response):
