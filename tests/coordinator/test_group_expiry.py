@@ -1,0 +1,72 @@
+"""When the offsets of a group expire, by its state and by what its members read."""
+
+from __future__ import annotations
+
+import pytest
+
+from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
+from tests.coordinator.group_driver import GroupDriver
+
+COMMITTED = OffsetAndMetadata(5, -1, "", commit_timestamp=123)
+
+
+def reads(*topics: str, version: int = 3) -> list[tuple[str, bytes]]:
+    return [("range", ConsumerProtocolSubscription(topics=list(topics)).versioned(version))]
+
+
+def test_offsets_of_a_group_without_members_ever_expire_after_their_commits() -> None:
+    when = expiry(GroupDriver().group)
+    assert when is not None
+    assert (when.since(COMMITTED), when.is_read("t")) == (123, False)
+
+
+@pytest.mark.parametrize("version", ConsumerProtocolSubscription.versions)
+def test_of_a_stable_group_those_expire_that_nobody_reads(version: int) -> None:
+    driver = GroupDriver()
+    driver.stable("a", protocols=reads("t", "u", version=version))
+    when = expiry(driver.group)
+    assert when is not None
+    assert when.since(COMMITTED) == 123
+    assert {topic: when.is_read(topic) for topic in "tuv"} == {"t": True, "u": True, "v": False}
+    assert {topic: is_subscribed(driver.group, topic) for topic in "tv"} == {"t": True, "v": False}
+
+
+def test_nothing_expires_while_a_group_rebalances() -> None:
+    driver = GroupDriver()
+    (member_id,) = driver.stable("a", protocols=reads("t"))
+    driver.join("a", member_id, protocols=reads("u"))
+    driver.join("b", version=3, protocols=reads("v"))
+    assert expiry(driver.group) is None
+
+
+def test_of_an_empty_group_all_expire_after_the_time_when_it_became_so() -> None:
+    driver = GroupDriver()
+    (member_id,) = driver.stable("a", protocols=reads("t"))
+    driver.now = 50_000
+    driver.leave(member_id)
+    for _ in range(2):
+        when = expiry(driver.group)
+        assert when is not None
+        assert (when.since(COMMITTED), when.is_read("t"), is_subscribed(driver.group, "t")) == (50_000, False, False)
+        driver.now = 90_000
+        driver.restart()
+    driver.group.state_timestamp = -1  # as records of version 0 and 1 have it
+    when = expiry(driver.group)
+    assert when is not None and when.since(COMMITTED) == 123
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\0\3", b"\0\0\0\0\0\5", b"\0\0\xff\xff\xff\xff"])
+def test_where_it_cannot_be_known_what_members_read_they_might_read_all(metadata: bytes) -> None:
+    driver = GroupDriver()
+    driver.stable("a", protocols=[("range", metadata)])
+    assert expiry(driver.group) is None
+    assert is_subscribed(driver.group, "t")
+
+
+def test_what_is_no_consumer_reads_nothing_and_loses_nothing() -> None:
+    driver = GroupDriver()
+    driver.stable("a", protocol_type="connect")
+    assert expiry(driver.group) is None
+    assert not is_subscribed(driver.group, "t")
