@@ -57,18 +57,20 @@ class FetchedPartition:
     fetch_offset: int
     max_bytes: int
     leader_epoch: int
+    last_fetched_epoch: int
     high_watermark: int = -1
     log_start_offset: int = -1
 
     def ask_again(self, other: FetchedPartition) -> None:
         """The client has named it again."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
-        self.leader_epoch = other.leader_epoch
+        self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
     def is_news(self, data: PartitionData) -> bool:
         return bool(
             _size(data)
             or data.error_code
+            or data.diverging_epoch.epoch >= 0
             or data.high_watermark != self.high_watermark
             or data.log_start_offset != self.log_start_offset
         )
@@ -245,9 +247,15 @@ def _named(request: FetchRequest, uses_ids: bool) -> dict[Key, FetchedPartition]
         topic_id = topic.topic_id
         key, name = (topic_id.int, None) if uses_ids else (topic.topic, topic.topic)
         for asked in topic.partitions:
-            number, limit = asked.partition, asked.partition_max_bytes
-            named[key, number] = FetchedPartition(
-                key, name, topic_id, number, asked.fetch_offset, limit, asked.current_leader_epoch
+            named[key, asked.partition] = FetchedPartition(
+                key,
+                name,
+                topic_id,
+                asked.partition,
+                asked.fetch_offset,
+                asked.partition_max_bytes,
+                asked.current_leader_epoch,
+                asked.last_fetched_epoch,
             )
     return named
 

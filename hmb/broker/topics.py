@@ -133,6 +133,13 @@ class Topics:
         """A partition's log.  Raises as `find` does."""
         return self.find(name, id).log(partition)
 
+    def keep_log_starts(self) -> None:
+        """Return when the log start offsets, where records were deleted, are on disk.  Raises KAFKA_STORAGE_ERROR."""
+        try:
+            self._logs.write_checkpoints()
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write the log start offsets: {error}") from error
+
     def create(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None, *, validate_only: bool = False
     ) -> Topic:

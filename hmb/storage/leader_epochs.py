@@ -22,6 +22,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+NO_EPOCH = -1
+
 
 class EpochStart(NamedTuple):
     epoch: int
@@ -49,24 +51,23 @@ class LeaderEpochs:
     def newest(self) -> int:
         return self.starts[-1].epoch
 
-    def since(self, log_start_offset: int) -> LeaderEpochs:
-        """Those that are left in a log whose first records were deleted."""
+    def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
+        """Those that are left when the log's first records were deleted."""
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
-        if gone == 0:
-            return self
-        return LeaderEpochs([(self.starts[gone - 1].epoch, log_start_offset), *self.starts[gone:]])
+        return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
 
     def at(self, offset: int) -> int:
         """The epoch that wrote this offset, or would."""
         number = bisect_right(self.starts, offset, key=lambda start: start.start_offset)
         return self.starts[max(0, number - 1)].epoch
 
-    def end_of(self, epoch: int, log_end_offset: int) -> EpochEnd | None:
+    def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
         """The greatest epoch not above this one, and where it ends; None of an epoch that is yet to come."""
         if epoch == self.newest:
             return EpochEnd(epoch, log_end_offset)
-        following = bisect_right(self.starts, epoch, key=lambda start: start.epoch)
-        if epoch < 0 or following == len(self.starts):
+        starts = self._since(log_start_offset)
+        following = bisect_right(starts, epoch, key=lambda start: start.epoch)
+        if epoch == NO_EPOCH or following == len(starts):
             return None
-        found = self.starts[following - 1].epoch if following else epoch  # older than all that is known
-        return EpochEnd(found, self.starts[following].start_offset)
+        found = starts[following - 1].epoch if following else epoch  # older than all that is known
+        return EpochEnd(found, starts[following].start_offset)

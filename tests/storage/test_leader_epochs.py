@@ -15,23 +15,22 @@ EPOCHS = LeaderEpochs([(0, 0), (2, 100), (5, 250)])
 
 
 @pytest.mark.parametrize(
-    ("epoch", "end"), [(-1, None), (0, (0, 100)), (1, (0, 100)), (2, (2, 250)), (4, (2, 250)), (5, (5, 300)), (6, None)]
+    ("epoch", "end"),
+    [(-2, (-2, 0)), (-1, None), (0, (0, 100)), (1, (0, 100)), (2, (2, 250)), (4, (2, 250)), (5, (5, 300)), (6, None)],
 )
 def test_an_epoch_ends_where_the_next_one_begins(epoch: int, end: tuple[int, int] | None) -> None:
-    assert EPOCHS.end_of(epoch, 300) == end
+    assert EPOCHS.end_of(epoch, 0, 300) == end
 
 
 def test_an_epoch_older_than_all_known_ends_where_they_begin() -> None:
-    assert LeaderEpochs([(3, 40), (4, 50)]).end_of(1, 99) == (1, 40)
+    assert LeaderEpochs([(3, 40), (4, 50)]).end_of(1, 0, 99) == (1, 40)
 
 
 def test_deleted_records_take_their_epochs_with_them() -> None:
-    left = EPOCHS.since(120)
-    assert left.starts == ((2, 120), (5, 250))
-    assert left.end_of(0, 300) == (0, 120)
-    assert EPOCHS.since(250).starts == ((5, 250),)
-    assert EPOCHS.since(0).starts == EPOCHS.starts
-    assert LeaderEpochs([(3, 40)]).since(7).starts == ((3, 40),)
+    assert EPOCHS.end_of(0, 120, 300) == (0, 120)
+    assert EPOCHS.end_of(3, 120, 300) == (2, 250)
+    assert EPOCHS.end_of(2, 250, 300) == (2, 250)
+    assert EPOCHS.end_of(5, 250, 300) == (5, 300)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 29))
@@ -43,7 +42,7 @@ def test_what_each_offset_says(steps: list[int], epoch: int, deleted: int) -> No
     assert [found.at(offset) for offset in range(len(epochs))] == epochs
     first = min(deleted, len(epochs) - 1)
     left = epochs[first:]
-    end = found.since(first).end_of(epoch, len(epochs))
+    end = found.end_of(epoch, first, len(epochs))
     if epoch > epochs[-1]:
         assert end is None
     else:

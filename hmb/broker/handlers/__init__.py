@@ -18,6 +18,7 @@ from hmb.broker.handlers import (
     create_partitions,
     create_topics,
     delete_groups,
+    delete_records,
     delete_topics,
     describe_cluster,
     describe_configs,
@@ -39,6 +40,7 @@ from hmb.broker.handlers import (
     offset_commit,
     offset_delete,
     offset_fetch,
+    offset_for_leader_epoch,
     produce,
     sync_group,
 )
@@ -48,6 +50,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
+from hmb.protocol.messages.delete_records import DeleteRecordsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.describe_cluster import DescribeClusterRequest
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest
@@ -69,6 +72,7 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request
@@ -90,7 +94,9 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     ApiVersionsRequest: api_versions.handle,
     CreateTopicsRequest: create_topics.handle,
     DeleteTopicsRequest: delete_topics.handle,
+    DeleteRecordsRequest: delete_records.handle,
     InitProducerIdRequest: init_producer_id.handle,
+    OffsetForLeaderEpochRequest: offset_for_leader_epoch.handle,
     DescribeConfigsRequest: describe_configs.handle,
     AlterConfigsRequest: alter_configs.handle,
     DescribeLogDirsRequest: describe_log_dirs.handle,

@@ -10,8 +10,9 @@ Behaviour: answers as soon as `min_bytes` are there, an error is to be told, `ma
     A reader of committed records gets them up to the last stable offset, and with them the aborted transactions that
     it has to leave out itself.
 Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1); `max_bytes` from
-    3, isolation level from 4, sessions from 7, leader epochs from 9; 13 names topics by id.
-Left out: followers, diverging epochs: one broker has no replicas.
+    3, isolation level from 4, sessions from 7, leader epochs from 9, the last fetched one from 12; 13 names topics by
+    id.
+Left out: followers: one broker has no replicas.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_IDS = 13
 LOOK_AGAIN = 1.0  # seconds
 READ_COMMITTED = 1
-NO_EPOCH = -1
 # Shared by all answers: to make these anew for each partition would cost more than to look at its log.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
@@ -100,7 +100,7 @@ class _Fetch:
         for partition in self._partitions:
             data = self._look_at(partition)
             if data is not None:
-                failed |= bool(data.error_code)
+                failed |= bool(data.error_code) or data.diverging_epoch is not NO_END
                 self.answers.append((partition, data))
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
@@ -114,9 +114,11 @@ class _Fetch:
         if _is_quiet(partition, log):
             return None
         data = _nothing(partition)
+        data.aborted_transactions = None
         with answering(data):
             check_epoch(partition.leader_epoch, log)
-            self._read_partition(log, partition, data)
+            if partition.last_fetched_epoch < 0 or not _tell_divergence(partition, log, data):
+                self._read_partition(log, partition, data)
         return data
 
     def _read_partition(self, log: Log, partition: FetchedPartition, data: PartitionData) -> None:
@@ -125,8 +127,9 @@ class _Fetch:
         found = log.read(offset, max_bytes, at_least_one=self._size == 0, committed=committed)
         data.high_watermark, data.last_stable_offset = found.high_watermark, found.last_stable_offset
         data.log_start_offset = found.log_start_offset
-        aborted = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
-        data.aborted_transactions = aborted if committed else None
+        if committed:
+            told = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
+            data.aborted_transactions = told
         if found.records is not None:
             data.records = found.records
             if self._magic < MAGIC:
@@ -156,8 +159,22 @@ def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
     return (
         partition.fetch_offset == partition.high_watermark == log.high_watermark
         and partition.log_start_offset == log.log_start_offset
-        and partition.leader_epoch in (NO_EPOCH, log.leader_epoch)
+        and (partition.leader_epoch < 0 or partition.leader_epoch == log.leader_epoch)
+        and partition.last_fetched_epoch < 0
     )
+
+
+def _tell_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
+    """KIP-595: a client whose last records are not this log's learns in place of records where they part."""
+    end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
+    if end is None or partition.fetch_offset < log.log_start_offset:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if end.epoch == partition.last_fetched_epoch and end.end_offset >= partition.fetch_offset:
+        return False
+    data.diverging_epoch = PartitionData.EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
+    data.high_watermark, data.last_stable_offset = log.high_watermark, log.last_stable_offset
+    data.log_start_offset = log.log_start_offset
+    return True
 
 
 def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
@@ -174,6 +191,6 @@ def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> P
 
 def check_epoch(known: int, log: Log) -> None:
     """KIP-320: a client that knows another leader epoch than ours must look for its leader first."""
-    if known != NO_EPOCH and known != log.leader_epoch:
+    if known >= 0 and known != log.leader_epoch:
         older = known < log.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
