@@ -32,6 +32,7 @@ from hmb.storage.dump_entries import (
 )
 from hmb.storage.dump_findings import GAP, Findings
 from hmb.storage.segment_files import BatchAt, header_at
+from hmb.storage.tails import is_all_zeros
 
 CHUNK = 1 << 20
 
@@ -62,7 +63,8 @@ def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Itera
             torn = f"{end - position} of the batch's {batch.size} bytes are there"
         except KafkaError as error:
             if end - position >= HEADER_PEEK:
-                yield DamageEntry(path, position, error.message)
+                why = "nothing but zeros follow: the log is in use and preallocated, or they were never written"
+                yield DamageEntry(path, position, why if _are_zeros(path, position) else error.message)
                 return
             batch, torn = None, f"the file ends inside a header: {error.message}"
         if batch is None or batch.size > end - position:
@@ -71,6 +73,11 @@ def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Itera
             return
         yield BatchAt(position, batch)
         position += batch.size
+
+
+def _are_zeros(path: Path, position: int) -> bool:
+    with path.open("rb", buffering=0) as file:
+        return is_all_zeros(file, position)
 
 
 def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) -> DamageEntry | None:

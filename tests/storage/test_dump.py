@@ -110,6 +110,15 @@ def test_bytes_that_are_no_batch_end_the_dump(junk: bytes, write: Write) -> None
     assert kinds(path) == ["file", "note", "batch", "record", "record", "record", "damage"]
 
 
+def test_zeros_to_the_end_are_told_for_what_they_may_be(write: Write) -> None:
+    """They were '12 bytes' of 'a message of magic 0', in each preallocated log in use."""
+    ((position, why),) = damages(write(batch(0), bytes(1 << 20)))
+    assert position == len(batch(0))
+    assert "preallocated" in why
+    ((_, why),) = damages(write(batch(0), bytes(1 << 20) + b"x"))
+    assert "preallocated" not in why
+
+
 def test_an_unknown_codec(write: Write) -> None:
     damaged = bytearray(batch(3))
     damaged[22] = 6
