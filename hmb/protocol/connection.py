@@ -43,14 +43,17 @@ class ServerConnection:
     """The broker's end."""
 
     def receive(self, frame: memoryview) -> tuple[RequestHeader, Request]:
-        """Take a request apart; ProtocolError, or UnsupportedVersion if at least its header could be read."""
+        """Take a request apart; ProtocolError, or UnsupportedVersion if at least its header could be read.
+
+        Bytes that follow the request are ignored, as Kafka does: librdkafka 2.12 sends three with Metadata v13.
+        """
         start = bytes(frame[: _KEY_AND_VERSION.size])  # they say which header version it is
         api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
         known = REQUESTS.get(api_key)
         if known is None or version not in known.versions:
             raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0])
         header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
-        return header, known.decode(frame, version, position)
+        return header, known.decode_prefix(frame, version, position)[0]
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:
         """The answer's frame, in the request's version, or in the given one after an UnsupportedVersion."""

@@ -72,8 +72,8 @@ def test_annotations(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_trailing_and_missing_bytes(name: str) -> None:
     request = FILES[name]["request"]
-    with pytest.raises(ProtocolError, match=f"{type(request.message).__name__} .* ends at byte"):
-        ServerConnection().receive(memoryview(request.wire[4:] + b"\0"))
+    received = ServerConnection().receive(memoryview(request.wire[4:] + b"\0\1\2"))
+    assert received == (request.header, request.message)
     with pytest.raises(ProtocolError, match="byte"):
         ServerConnection().receive(memoryview(request.wire[4:-1]))
 
