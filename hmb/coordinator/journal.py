@@ -202,7 +202,7 @@ class GroupJournal:
         records = [Record(timestamp=now, key=key, value=value) for each in together for key, value in each.records]
         try:
             if records:
-                log.append(memoryview(encode_batch(records)))
+                log.append(memoryview(encode_batch(records)), own=True)
         except KafkaError as error:
             return _as_coordinator(error)
         return None

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from hmb.coordinator.group_records import (
     LegacyOffsetCommitKey,
@@ -33,6 +33,7 @@ from hmb.storage.checkpoints import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 FIRST_VERSION_OF_EXPIRY = 1  # and the only one
+KNOWN_KEYS = 10_000  # who commits, commits again
 
 
 class OffsetManager:
@@ -115,6 +116,7 @@ class OffsetManager:
             self._offsets = GroupOffsets()
 
 
+@lru_cache(KNOWN_KEYS)
 def _key(group_id: str, partition: TopicPartition) -> bytes:
     return encode_key(OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition))
 

@@ -150,14 +150,15 @@ class Log:
 
     # -- append
 
-    def append(self, records: memoryview) -> AppendResult:
-        """Append what a producer sent: record batches v2, or messages v0 or v1.
+    def append(self, records: memoryview, *, own: bool = False) -> AppendResult:
+        """Append what a producer sent, record batches v2, or messages v0 or v1; or a batch of the broker's own.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended.
         """
         config, now = self.config, self._clock()
-        prepared = preparation.prepare(records, config, now, self._end_offset)
+        prepare = preparation.prepare_own if own else preparation.prepare
+        prepared = prepare(records, config, now, self._end_offset)
         append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
         if isinstance(prepared, RecordBatch):
             result = self._append_batch(prepared, append_time)

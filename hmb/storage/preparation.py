@@ -38,6 +38,13 @@ def prepare(records: memoryview, config: LogConfig, now: int, expected_offset: i
     return batch if config.message_timestamp_type == "CreateTime" else batch.with_log_append_time(now)
 
 
+def prepare_own(records: memoryview, config: LogConfig, now: int, expected_offset: int) -> RecordBatch:
+    """What the broker has made itself: only its size may be wrong.  Raises MESSAGE_TOO_LARGE."""
+    batch = RecordBatch.parse(records)
+    check_size(batch, config)
+    return batch
+
+
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
     """Old messages as one batch, in the topic's codec or in that of the first one that is compressed."""
     codecs = (message.codec for message in iter_batches(messages.data) if message.codec is not Codec.NONE)

@@ -36,23 +36,24 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
     offsets: Offsets = {}
     refused: list[Answer] = []
     taken: list[Answer] = []
-    now = now_ms()
+    now, longest = now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, error = _find(wanted, context)
-        bad, good = (Answer(name=wanted.name, topic_id=wanted.topic_id) for _ in range(2))
+        bad, good = list[PartitionAnswer](), list[PartitionAnswer]()
         for partition in wanted.partitions:
             index = partition.partition_index
             if topic is None or index not in topic.partitions:
-                bad.partitions.append(PartitionAnswer(partition_index=index, error_code=error))
-                continue
-            answer = PartitionAnswer(partition_index=index)
-            good.partitions.append(answer)
-            if _length(partition.committed_metadata) > context.broker.config.offset_metadata_max:
-                answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                bad.append(PartitionAnswer(partition_index=index, error_code=error))
+            elif _length(partition.committed_metadata) > longest:
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                good.append(PartitionAnswer(partition_index=index, error_code=code))
             else:
+                good.append(PartitionAnswer(partition_index=index))
                 offsets[TopicPartition(topic.name, index)] = _committed(partition, request, topic, now)
-        refused += [bad] if bad.partitions or topic is None else []
-        taken += [good] if good.partitions else []
+        if bad or topic is None:
+            refused.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=bad))
+        if good:
+            taken.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=good))
     if taken:
         _commit(request, offsets, taken, context)
     return OffsetCommitResponse(topics=merged(refused, taken))
@@ -85,7 +86,7 @@ def _committed(
 
 def _length(metadata: str | None) -> int:
     """As Kafka counts it, in UTF-16 units."""
-    if metadata is None or metadata.isascii():
+    if not metadata or metadata.isascii():
         return len(metadata or "")
     return len(metadata.encode("utf-16-le")) // 2
 
