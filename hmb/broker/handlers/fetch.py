@@ -29,6 +29,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
 from hmb.records.batch import MAGIC
+from hmb.storage.leader_epochs import NO_EPOCH
 from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher
 
@@ -116,7 +117,8 @@ class _Fetch:
         data = _nothing(partition)
         data.aborted_transactions = None
         with answering(data):
-            check_epoch(partition.leader_epoch, log)
+            if partition.leader_epoch >= 0:  # other APIs know -1 only
+                check_epoch(partition.leader_epoch, log)
             if partition.last_fetched_epoch < 0 or not _tell_divergence(partition, log, data):
                 self._read_partition(log, partition, data)
         return data
@@ -191,6 +193,6 @@ def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> P
 
 def check_epoch(known: int, log: Log) -> None:
     """KIP-320: a client that knows another leader epoch than ours must look for its leader first."""
-    if known >= 0 and known != log.leader_epoch:
+    if known != NO_EPOCH and known != log.leader_epoch:
         older = known < log.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
