@@ -87,6 +87,11 @@ class RecordBatch(NamedTuple):
         return self.base_offset + self.last_offset_delta
 
     @property
+    def has_all_records(self) -> bool:
+        """Whether compaction has taken none of them: record number n then has the offset delta n."""
+        return self.records_count == self.last_offset_delta + 1
+
+    @property
     def last_sequence(self) -> int:
         """Of the last record; sequence numbers wrap around to 0 after 2^31 - 1. -1 without a producer id."""
         if self.base_sequence < 0:

@@ -5,9 +5,9 @@ A compacted log has a clean head and a dirty tail::
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
-A round reads the keys of the dirty segments into a map, and then writes all segments up to there again without what the
-rule (compaction.py) drops.  Neighbours that fit into one segment become one.  The active segment is never compacted,
-nor is what is younger than `min.compaction.lag.ms`, nor anything from the first open transaction on.
+A round reads the keys of the dirty segments into a map, backwards, and then writes all segments up to there again
+without what the rule (compaction.py) drops.  Neighbours that fit into one segment become one.  The active segment is
+never compacted, nor is what is younger than `min.compaction.lag.ms`, nor anything from the first open transaction on.
 
 A log is worth a round when its dirty part is at least `min.cleanable.dirty.ratio` of what could be compacted, or holds
 records older than `max.compaction.lag.ms`.
@@ -22,6 +22,7 @@ import mmap
 import os
 import threading
 import time
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -106,8 +107,6 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
     if not set(work.segments) <= set(segments):
         return work.first_dirty  # some were deleted since they were looked at; the next round will look again
     map = _map_of(work, segments, max_memory, throttle)
-    if not map.end_offset:
-        return work.first_dirty
     rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms)
     rewriting = _Rewriting(log, segments, rule, throttle)
     for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
@@ -116,30 +115,47 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
 
 
 def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, throttle: Throttle) -> OffsetMap:
-    """The last offset of each key among the dirty records, as far as memory goes; `segments` are all of the log's."""
-    map, transactions = OffsetMap(max_memory), Transactions()
-    for segment in work.dirty:
-        for batch in _batches(segment, segments, transactions, throttle):
-            if batch.is_control:
-                transactions.end(batch)
-            counts = not (batch.is_control or transactions.is_aborted(batch))
-            if batch.last_offset >= work.end:
-                break
-            if batch.last_offset >= work.first_dirty and not map.add(batch, counts=counts):
-                return map
-    map.end_offset = work.end
-    return map
+    """The dirty records' keys and last offsets; `segments` are all of the log's.
+
+    Where there is no room for all, there may be for as many of the first ones as there was for the last ones.
+    """
+    end = work.end
+    while True:
+        map = OffsetMap(max_memory, work.first_dirty, end)
+        backwards = (
+            batch for segment in reversed(work.dirty) for batch in _dirty_batches(segment, segments, map, throttle)
+        )
+        if all(map.add(batch) for batch in backwards):
+            return map
+        end = work.first_dirty + end - map.next_offset
+
+
+def _dirty_batches(
+    segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
+) -> Iterator[Batch]:
+    """The batches of a segment, the last one first, whose records count and belong into the map."""
+    transactions, positions = Transactions(), array("q")
+    log = _enter(segment, segments, transactions)
+    position = 0
+    while position < segment.size:
+        batch = parse_batch(log, position)
+        if batch.is_control:
+            transactions.end(batch)
+        elif not transactions.is_aborted(batch) and map.begin_offset <= batch.last_offset < map.end_offset:
+            positions.append(position)
+        position += batch.size
+    for position in reversed(positions):
+        batch = parse_batch(log, position)
+        batch.check()
+        yield batch
+        throttle.spend(batch.size)
 
 
 def _batches(
     segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Every batch of one of the log's segments, through a memory map."""
-    number = segments.index(segment)
-    transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
-    if not segment.size:
-        return
-    log = memoryview(mmap.mmap(segment.file.fileno(), segment.size, access=mmap.ACCESS_READ))
+    """Every batch of one of the log's segments."""
+    log = _enter(segment, segments, transactions)
     position = 0
     while position < segment.size:
         batch = parse_batch(log, position)
@@ -147,6 +163,14 @@ def _batches(
         yield batch
         throttle.spend(batch.size)
         position += batch.size
+
+
+def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> memoryview:
+    """One of the log's segments, mapped; its batches come next."""
+    number = segments.index(segment)
+    transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
+    size = segment.size
+    return memoryview(mmap.mmap(segment.file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:

@@ -14,50 +14,73 @@ The rule for one record, in this order; it is dropped when
 A transaction's marker is kept as long as a batch of the transaction is there, and then for `delete.retention.ms`, as if
 it were a tombstone.
 
-The map (key -> last offset) is built from the records that were not compacted yet, the *dirty* ones.  When it has taken
-`log.cleaner.dedupe.buffer.size` bytes it ends there, and so does this round: what lies behind stays dirty.
+Which record is the last one is found out by reading those that were not compacted yet, the *dirty* ones, backwards: the
+first record that is met with a key is the last one with it.  So a set of keys will do, and the offsets of the records
+that stay come out in order.  Of a dirty batch only these are looked for then, and no key is asked for again; in clean
+batches, which stand before them all, each key is looked up in the set.
+
+What the set and the offsets may take is bounded by `log.cleaner.dedupe.buffer.size`.  Where the dirty records have more
+keys than fit, the round ends earlier, and what lies behind stays dirty.
 
 Source: Kafka's `Cleaner`, KIP-534 (delete horizon).
 """
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import neg
 from typing import NamedTuple
 
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, RecordBatch
-from hmb.records.filtering import empty_batch, filter_batch, keys_of, with_delete_horizon
+from hmb.records.filtering import empty_batch, filter_batch, keep_offsets, keys_of, with_delete_horizon
 from hmb.storage.log_reading import aborted_transactions
 from hmb.storage.producer_state import LastBatch
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
-ENTRY_OVERHEAD = 130  # bytes: a slot of a dict, and the objects for a short key and its offset
+ENTRY_OVERHEAD = 112  # bytes: slots of a set, the object around a short key, its offset
 
 
 class OffsetMap:
-    """key -> offset of the last record with it, up to `max_bytes` of memory."""
+    """The keys of the dirty records from `begin_offset` up to `end_offset`, and the offset of the last record of each.
 
-    def __init__(self, max_bytes: int) -> None:
-        self.latest: dict[bytes, int] = {}
-        self.end_offset = 0  # the map knows the records before it
+    Takes up to `max_bytes` of memory.  Batches come from the last one back.
+    """
+
+    def __init__(self, max_bytes: int, begin_offset: int, end_offset: int) -> None:
+        self.keys: set[bytes] = set()
+        self.begin_offset = begin_offset
+        self.end_offset = end_offset
+        self.next_offset = end_offset  # batches before it may come
+        self._offsets = array("q")  # they fall
         self._room = max_bytes
 
-    def add(self, batch: Batch, *, counts: bool) -> bool:
-        """Note a batch's keys; False where there is no room for it.  `counts`: it was not aborted."""
-        latest = self.latest
-        if counts:
-            if self._room <= 0:
-                return False
-            for offset, key in keys_of(batch):
-                if key is not None:
-                    if key not in latest:
-                        self._room -= ENTRY_OVERHEAD + len(key)
-                    latest[key] = offset
-        self.end_offset = batch.last_offset + 1
+    def add(self, batch: Batch) -> bool:
+        """Note a batch's records; False where there is no room for it.  Raises KafkaError."""
+        if self._room <= 0:
+            return False
+        keys, offsets = keys_of(batch)
+        if offsets and offsets[-1] >= self.next_offset:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {offsets[-1]} in front of {self.next_offset}")
+        known, note_key, note_offset = self.keys, self.keys.add, self._offsets.append
+        for key, offset in zip(reversed(keys), reversed(offsets), strict=True):
+            if key not in known:
+                note_key(key)
+                note_offset(offset)
+                self._room -= ENTRY_OVERHEAD + len(key)
+        self.next_offset = offsets[0] if offsets else self.next_offset
         return True
+
+    def last_offsets(self, batch: Batch) -> Sequence[int]:
+        """Of a batch that was noted, the offsets of those records that are the last ones of their keys; they grow."""
+        offsets = self._offsets
+        first = bisect_left(offsets, -batch.last_offset, key=neg)
+        return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
 
 class Transactions:
@@ -120,19 +143,29 @@ class Compaction:
         """What is left of a batch.  `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon."""
         if batch.last_offset >= self.map.end_offset:
             return batch.view
-        kept = None
-        if not is_aborted:
-            horizon = batch.delete_horizon if isinstance(batch, RecordBatch) else None
-            drop_tombstones = (
-                drop_old_tombstones if not isinstance(batch, RecordBatch) else _has_come(horizon, self.now)
-            )
-            latest = self.map.latest
-
-            def keep(offset: int, key: bytes | None, is_tombstone: bool) -> bool:
-                return key is not None and latest.get(key, -1) <= offset and not (is_tombstone and drop_tombstones)
-
-            kept = filter_batch(batch, keep, delete_horizon=self.now + self.delete_retention_ms)
+        kept = None if is_aborted else self._rest(batch, drop_old_tombstones)
         return self._empty(batch) if kept is None and isinstance(batch, RecordBatch) else kept
+
+    def _rest(self, batch: Batch, drop_tombstones: bool) -> bytes | memoryview | None:
+        new_horizon = self.now + self.delete_retention_ms
+        if isinstance(batch, RecordBatch):
+            drop_tombstones = _has_come(batch.delete_horizon, self.now)
+        if batch.last_offset < self.map.begin_offset:
+            keys = self.map.keys
+            return filter_batch(
+                batch,
+                lambda _, key, is_tombstone: not (key is None or key in keys or (is_tombstone and drop_tombstones)),
+                delete_horizon=new_horizon,
+            )
+        last = self.map.last_offsets(batch)
+        if isinstance(batch, RecordBatch) and batch.has_all_records and not drop_tombstones:
+            return keep_offsets(batch, last, delete_horizon=new_horizon)
+        kept = set(last)
+        return filter_batch(
+            batch,
+            lambda offset, _, is_tombstone: offset in kept and not (is_tombstone and drop_tombstones),
+            delete_horizon=new_horizon,
+        )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
         """What is left of a marker; once its transaction has no batch left it gets a delete horizon, and goes then."""

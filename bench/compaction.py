@@ -1,0 +1,211 @@
+"""How long compaction takes: HMB's cleaner beside Kafka 4.3.0's, on the very same segments, in turns.
+
+    python -m hmb.bench.compaction                                   # 1 GB, uncompressed and lz4, three pairs of runs
+    python -m hmb.bench.compaction --size 100000000 --codecs none --repeat 1
+
+The log: records with values of 100 B, keys drawn at random of which there are a tenth as many as records, in batches of
+16 KB before compression, in segments of 100 MB.  It is written once, and put into each broker's data directory before
+the broker starts: a topic of one partition that was never compacted.  One record more, in a segment of its own, is the
+active segment, which a cleaner leaves alone.
+
+Nothing in either broker is asked for the time.  A cleaner may not touch records that are younger than
+`min.compaction.lag.ms`, and this lag is set such that it ends at a moment some seconds after the start: there the clock
+starts.  It stops when `cleaner-offset-checkpoint` says that all up to the active segment is clean; both write it when
+the new segments are in place.  CPU is that of the broker's process between the two.  Before, each has compacted another
+topic, of a third of the size, because Kafka's JIT compiler needs a warm-up.
+
+Both clean with one thread, unthrottled, with a buffer for keys of 128 MB (the defaults), and look for work every 20 ms.
+A run counts only if the log then holds one record of each key.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from hmb.records import Codec, Record, RecordBatch, encode_batch
+from hmb.storage.checkpoints import DamagedStateFile, TopicPartition, read_offsets
+from hmb.storage.config import LogConfig
+from hmb.storage.segment import Segment
+from hmb.storage.segment_files import walk
+from hmb.storage.time_index import TimestampOffset
+
+from . import peers, topics
+
+TOPIC, WARM_UP = "events", "warm-up"
+VALUE_BYTES, BATCH_BYTES, SEGMENT_BYTES = 100, 16_384, 100_000_000
+RECORD_BYTES = VALUE_BYTES + 21  # with a key of 13 bytes
+DUPLICATES = 10  # records per key
+LEAD_SECONDS = 20.0  # for the start and the warm-up
+ROUND_SECONDS = 600.0
+CLEANER = {
+    "log.cleanup.policy": "compact",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.cleaner.backoff.ms": "20",
+    "log.segment.bytes": str(SEGMENT_BYTES),
+}
+CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES)
+CODECS = {codec.name.lower(): codec for codec in Codec}
+
+
+@dataclass(frozen=True)
+class Original:
+    """A log as its producers left it, in a directory of its own."""
+
+    directory: Path
+    size: int  # bytes of its segments, the active one left out
+    keys: int
+    timestamp: int  # ms, of all records
+    end: int  # where the active segment begins: the offset up to which a cleaner gets
+
+
+@dataclass(frozen=True)
+class Run:
+    """One round of a broker's cleaner."""
+
+    seconds: float
+    cpu_seconds: float
+    size: int  # bytes left
+
+
+def write(directory: Path, size: int, codec: Codec, timestamp: int) -> Original:
+    """A log whose records come to `size` bytes before compression."""
+    directory.mkdir()
+    choose = random.Random(size)
+    values = [choose.randbytes(VALUE_BYTES // 2) + b"." * (VALUE_BYTES // 2) for _ in range(1_000)]
+    count = size // RECORD_BYTES
+    keys = [f"user-{choose.randrange(count // DUPLICATES):08d}".encode() for _ in range(count)]
+    in_batch = BATCH_BYTES // RECORD_BYTES
+    segments = [Segment(directory, 0, CONFIG)]
+    for offset in range(0, count, in_batch):
+        records = [Record(0, timestamp, key, choose.choice(values)) for key in keys[offset : offset + in_batch]]
+        append(segments, offset, records, codec)
+    before = sum(segment.size for segment in segments)
+    segments.append(Segment(directory, count, CONFIG))
+    append(segments, count, [Record(0, timestamp, b"the last one", b"")], codec)
+    for segment in segments:
+        segment.close()
+    return Original(directory, before, len(set(keys)), timestamp, count)
+
+
+def append(segments: list[Segment], offset: int, records: list[Record], codec: Codec) -> None:
+    batch = encode_batch(records, base_offset=offset, codec=codec, leader_epoch=0)
+    newest = TimestampOffset(records[0].timestamp, offset + len(records) - 1)
+    if segments[-1].is_full(len(batch), newest.offset, newest.timestamp):
+        segments.append(Segment(segments[0].path.parent, offset, CONFIG))
+    segments[-1].append([batch], newest.offset, newest)
+
+
+def clean(broker: peers.Peer, original: Original, warm_up: Original) -> Run:
+    """Put the logs into the broker's data directory, start it, and measure the round of the first one."""
+    with broker:
+        for topic in (TOPIC, WARM_UP):
+            topics.create(broker.port, topic)
+        broker.stop()
+        put(original, broker.data_dir / f"{TOPIC}-0")
+        put(warm_up, broker.data_dir / f"{WARM_UP}-0")
+        os.sync()  # so that nobody writes back what we have copied while the clock runs
+        start = time.time() + LEAD_SECONDS + original.size / 100e6
+        broker.config["log.cleaner.min.compaction.lag.ms"] = str(int(start * 1000) - original.timestamp)
+        broker.start()
+        await_clean(broker, WARM_UP, warm_up.end)
+        if time.time() > start:
+            raise peers.PeerFailed(f"{broker.name} was still busy with its warm-up when its round began")
+        time.sleep(start - time.time())
+        started, cpu = time.perf_counter(), peers.cpu_seconds(broker.pid)
+        await_clean(broker, TOPIC, original.end)
+        run = Run(time.perf_counter() - started, peers.cpu_seconds(broker.pid) - cpu, left(broker, original))
+        broker.stop()
+        return run
+
+
+def put(original: Original, directory: Path) -> None:
+    """Replace the segments of a topic partition, whose broker is not running."""
+    for path in directory.glob("0*"):
+        path.unlink()
+    shutil.copytree(original.directory, directory, dirs_exist_ok=True)
+
+
+def await_clean(broker: peers.Peer, topic: str, end: int) -> None:
+    deadline = time.monotonic() + ROUND_SECONDS
+    while clean_up_to(broker, topic) != end:
+        if time.monotonic() > deadline:
+            raise peers.PeerFailed(f"{broker.name} did not compact {topic}; its log ends:\n{broker.log_tail()}")
+        time.sleep(0.005)
+
+
+def clean_up_to(broker: peers.Peer, topic: str) -> int | None:
+    try:
+        return read_offsets(broker.data_dir / "cleaner-offset-checkpoint").get(TopicPartition(topic, 0))
+    except DamagedStateFile:
+        return None  # Kafka makes an empty file first
+
+
+def left(broker: peers.Peer, original: Original) -> int:
+    """The bytes that a round has left, if they are one record of each key."""
+    size = records = 0
+    for path in sorted((broker.data_dir / f"{TOPIC}-0").glob("*.log")):
+        if int(path.stem) < original.end:
+            with path.open("rb") as log:
+                records += sum(at.batch.records_count for at in walk(log) if isinstance(at.batch, RecordBatch))
+            size += path.stat().st_size
+    if records != original.keys:
+        raise peers.PeerFailed(f"{broker.name} left {records} records of {original.keys} keys")
+    return size
+
+
+def measure(size: int, codec: Codec, repeat: int) -> Iterator[tuple[Original, Run, Run]]:
+    """Pairs of runs, HMB's and Kafka's, in turns."""
+    now = int(time.time() * 1000)
+    with tempfile.TemporaryDirectory(prefix="hmb-compaction-") as temporary:
+        original = write(Path(temporary) / TOPIC, size, codec, now)
+        warm_up = write(Path(temporary) / WARM_UP, size // 3, codec, now - 3_600_000)
+        for turn in range(repeat):
+            order: tuple[type[peers.Peer], ...] = (peers.Hmb, peers.Kafka43)
+            runs = {kind: clean(kind(config=CLEANER), original, warm_up) for kind in order[:: -1 if turn % 2 else 1]}
+            yield original, runs[peers.Hmb], runs[peers.Kafka43]
+
+
+def report(size: int, codec: Codec, repeat: int) -> None:
+    pairs = []
+    for original, hmb, kafka in measure(size, codec, repeat):
+        pairs.append((hmb, kafka))
+        megabytes = f"{original.size / 1e6:.0f} MB to {hmb.size / 1e6:.0f} / {kafka.size / 1e6:.0f}"
+        seconds = f"{hmb.seconds:8.2f} / {kafka.seconds:6.2f} s"
+        cpu = f"CPU {hmb.cpu_seconds:8.2f} / {kafka.cpu_seconds:6.2f} s"
+        speed = kafka.seconds / hmb.seconds
+        print(f"{codec.name.lower():<7} {megabytes:<24}{seconds}   {cpu}   speed {speed:5.2f} x", flush=True)
+    wall = [kafka.seconds / hmb.seconds for hmb, kafka in pairs]
+    cpu_time = [kafka.cpu_seconds / hmb.cpu_seconds for hmb, kafka in pairs]
+    print(f"{codec.name.lower():<7} speed, HMB's over Kafka's: {median(wall):.2f} x in the median, {min(wall):.2f} .. "
+          f"{max(wall):.2f}; by CPU time {median(cpu_time):.2f} x")  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Compaction: HMB's cleaner beside Kafka 4.3.0's.")
+    parser.add_argument("--size", type=int, default=10**9, help="bytes before compression (default: 1 GB)")
+    parser.add_argument("--codecs", nargs="+", choices=list(CODECS), default=["none", "lz4"])
+    parser.add_argument("--repeat", type=int, default=3, help="pairs of runs per codec")
+    options = parser.parse_args(arguments)
+    print("HMB / Kafka 4.3.0")
+    try:
+        peers.kafka_43_jars()  # before the minutes of preparation
+        for name in options.codecs:
+            report(options.size, CODECS[name], options.repeat)
+    except (peers.PeerUnavailable, peers.PeerFailed) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

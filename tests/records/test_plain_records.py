@@ -1,0 +1,74 @@
+"""The quick look into a batch must see what the careful one does, or leave the batch to it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import Record, RecordBatch, encode_batch
+from hmb.records.filtering import raw_records
+from hmb.records.plain_records import plain_keys, skip_records
+
+NOW = 1_700_000_000_000
+record = st.builds(
+    Record,
+    timestamp=st.integers(-(10**10), 10**10).map(lambda delta: NOW + delta) | st.integers(NOW, NOW + 200),
+    key=st.binary(max_size=70) | st.none(),
+    value=st.binary(max_size=200) | st.none(),
+    headers=st.sampled_from([(), (("h", b"v"),)]),
+)
+plain = st.builds(
+    Record,
+    timestamp=st.integers(NOW, NOW + 10**9),
+    key=st.binary(max_size=63),
+    value=st.binary(max_size=200) | st.none(),
+)
+
+
+def batch_of(records: list[Record]) -> RecordBatch:
+    return RecordBatch.parse(encode_batch(records))
+
+
+@given(records=st.lists(plain, min_size=1, max_size=200))
+def test_the_keys_of_plain_batches_are_found(records: list[Record]) -> None:
+    batch = batch_of(records)
+    assert plain_keys(batch.uncompressed(), batch.records_count) == [each.key for each in records]
+
+
+@pytest.mark.parametrize("count", [8192, 8193, 10_000])
+def test_a_batch_of_many_records_is_seen_rightly_or_left(count: int) -> None:
+    batch = batch_of([Record(0, NOW, b"%d" % number, b"") for number in range(count)])
+    expected = [b"%d" % number for number in range(count)] if count <= 8192 else None
+    assert plain_keys(batch.uncompressed(), count) == expected
+
+
+@pytest.mark.parametrize("size", [0, 50, 60, 8_170, 8_179, 8_180, 20_000, 2_000_000])
+def test_records_of_each_length_are_seen_rightly_or_left(size: int) -> None:
+    batch = batch_of([Record(0, NOW, b"key %d" % number, bytes(size)) for number in range(3)])
+    expected = [b"key 0", b"key 1", b"key 2"] if size < 8_180 else None
+    data = batch.uncompressed()
+    assert plain_keys(data, 3) == expected
+    assert [skip_records(data, 0, count) for count in range(3)] == [raw.start for raw in raw_records(batch, data)]
+
+
+@given(
+    records=st.lists(record, min_size=1, max_size=100),
+    change=st.none() | st.tuples(st.floats(0, 1), st.integers(1, 255)),
+)
+def test_no_other_keys_are_seen_than_by_a_careful_look(records: list[Record], change: tuple[float, int] | None) -> None:
+    """Also where a byte is wrong: what the careful look refuses, the quick one must not take."""
+    batch = batch_of(records)
+    data = bytearray(batch.uncompressed())
+    if change is not None:
+        place, flip = change
+        data[round(place * (len(data) - 1))] ^= flip
+    keys = plain_keys(bytes(data), batch.records_count)
+    try:
+        raws = list(raw_records(batch, bytes(data)))
+    except KafkaError:
+        assert keys is None
+    else:
+        assert keys is None or keys == [raw.key for raw in raws]
+        assert keys is None or [raw.offset for raw in raws] == list(range(len(raws)))
+        ends = [skip_records(bytes(data), 0, count + 1) for count in range(len(raws))]
+        assert ends == [raw.end for raw in raws]
