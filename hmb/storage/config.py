@@ -61,7 +61,16 @@ class LogConfig:
     flush_messages: int         = _key(NEVER, "sync after so many records, whatever the producers want", minimum=1)
     flush_ms: int               = _key(NEVER, "sync after so much time", minimum=0)
     max_decompressed: int       = DEFAULT_LIMIT  # of a batch, in bytes: the broker's limit, not a topic's to set
+    # Each append asks for these two, so they are worked out once.
+    max_segment_ms: int         = field(init=False)  # a compacted log's segment also ends to be compacted in time
+    looks_at_records: bool      = field(init=False)  # no header tells of keys, nor of the oldest record
     # fmt: on
+
+    def __post_init__(self) -> None:
+        ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
+        object.__setattr__(self, "max_segment_ms", ms)
+        limits_age = self.message_timestamp_before_max_ms != NEVER
+        object.__setattr__(self, "looks_at_records", limits_age or self.compacts)
 
     @property
     def codec(self) -> Codec | None:
@@ -80,20 +89,10 @@ class LogConfig:
                 return self.compression_zstd_level
         return None
 
-    @property
-    def max_segment_ms(self) -> int:
-        """When a segment is started anew: in a compacted log also to let the last one be compacted in time."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
-
     def draw_jitter_ms(self) -> int:
         """How much earlier a segment is full, so that those that were begun together do not all roll together."""
         most = min(self.segment_jitter_ms, self.segment_ms)
         return random.randrange(most) if most else 0
-
-    @property
-    def looks_at_records(self) -> bool:
-        """An append has to open each batch: no header tells of keys, nor of the oldest record."""
-        return self.message_timestamp_before_max_ms != NEVER or "compact" in self.cleanup_policy
 
     @property
     def compacts(self) -> bool:
