@@ -31,14 +31,13 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 
 from . import peers
 
 TOPIC = "commits"
 VERSION = 9  # the newest that names topics
-ANSWER = len(OffsetCommitResponse(topics=[]).encode(VERSION))
 OFFSET = struct.Struct(">q")
 MARK = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # stands in the template where the offset goes
 READ = 1 << 16
@@ -46,15 +45,14 @@ PATIENCE = 30.0  # seconds
 
 
 class Committer:
-    """One connection: a group that commits one partition, `ahead` requests at a time."""
+    """One connection: a group that commits one partition, `ahead` requests at a time, from the offset `after` on."""
 
-    def __init__(self, port: int, number: int, ahead: int) -> None:
+    def __init__(self, port: int, number: int, ahead: int, after: int = 0) -> None:
         self.group = f"commits-{number}"
         self.number = number
         self.socket = socket.create_connection((peers.HOST, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.acked = 0
-        self._sent = 0
+        self.acked = self.sent = after
         self._ahead = ahead
         self._times: deque[float] = deque()
         self._received = b""
@@ -63,9 +61,9 @@ class Committer:
 
     def send(self, count: int, now: float) -> None:
         """The next commits, in one write."""
-        first = self._sent + 1
-        self._sent += count
-        requests = [self._start + OFFSET.pack(offset) + self._end for offset in range(first, self._sent + 1)]
+        first = self.sent + 1
+        self.sent += count
+        requests = [self._start + OFFSET.pack(offset) + self._end for offset in range(first, self.sent + 1)]
         self._times.extend([now] * count)
         self.socket.sendall(b"".join(requests))
 
@@ -74,7 +72,10 @@ class Committer:
 
     def receive(self, latencies: list[float]) -> int:
         """How many answers came."""
-        data = self._received + self.socket.recv(READ)
+        received = self.socket.recv(READ)
+        if not received:
+            raise peers.PeerFailed("the broker has closed a connection")
+        data = self._received + received
         now, position, count = time.perf_counter(), 0, 0
         while position + 4 <= len(data) and (
             end := position + 4 + int.from_bytes(data[position : position + 4])

@@ -1,0 +1,117 @@
+"""kill -9 of a broker while groups commit, again and again: committed offsets never go back.
+
+    python -m tests.conformance.kill_commits --kills 20
+    python -m tests.conformance.kill_commits --kills 20 --against kafka43
+
+Each group has a connection and commits 1, 2, 3, ... to one partition, several requests ahead; a kill comes at a random
+moment.  After the next start the group's offset must be at least the last that was acked and at most the last that was
+sent; one that was asked for before the kill may not be greater than the one after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import threading
+import time
+
+from hmb.bench import peers
+from hmb.bench.commits import Committer, committed, prepare
+from hmb.client import Connection, ConnectionFailed
+from tests.conformance.matrix import BROKERS
+
+GROUPS = 8
+AHEAD = 4
+SECONDS = 60.0
+
+
+class Group(threading.Thread):
+    """Commits growing offsets until its broker is gone."""
+
+    def __init__(self, port: int, number: int, after: int) -> None:
+        super().__init__(daemon=True)
+        self.committer = Committer(port, number, AHEAD, after)
+
+    def run(self) -> None:
+        latencies: list[float] = []
+        try:
+            self.committer.begin()
+            while True:
+                self.committer.send(self.committer.receive(latencies), time.perf_counter())
+        except (OSError, peers.PeerFailed):
+            self.committer.socket.close()
+
+
+class Watcher(threading.Thread):
+    """Asks for the committed offsets all the while."""
+
+    def __init__(self, port: int, names: list[str]) -> None:
+        super().__init__(daemon=True)
+        self.port, self.names = port, names
+        self.seen = [-1] * len(names)
+        self.went_back: list[tuple[str, int, int]] = []
+
+    def run(self) -> None:
+        try:
+            with Connection(peers.HOST, self.port) as connection:
+                while True:
+                    self.look(connection)
+        except (ConnectionFailed, OSError):
+            return
+
+    def look(self, connection: Connection) -> None:
+        for number, offset in enumerate(committed(connection, self.names)):
+            if offset is not None:
+                if offset < self.seen[number]:
+                    self.went_back.append((self.names[number], self.seen[number], offset))
+                self.seen[number] = offset
+
+    def check(self, port: int, acked: list[int], sent: list[int]) -> None:
+        """After the next start."""
+        with Connection(peers.HOST, port) as connection:
+            self.look(connection)
+        assert not self.went_back, f"{len(self.went_back)} offsets went back, the first: {self.went_back[0]}"
+        for name, low, now, high in zip(self.names, acked, self.seen, sent, strict=True):
+            assert low <= now <= high, f"{name}: {low} was acked, {high} sent, and {now} is committed"
+
+
+def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
+    """How many commits were acked, over all kills.  What is wrong is an AssertionError."""
+    sent, acked = [0] * GROUPS, [0] * GROUPS
+    with broker:
+        prepare(broker, GROUPS)
+        for kill in range(kills):
+            groups = [Group(broker.port, number, sent[number]) for number in range(GROUPS)]
+            watcher = Watcher(broker.port, [group.committer.group for group in groups])
+            goal = sum(acked) + chance.randint(200, 2_000)
+            for thread in (*groups, watcher):
+                thread.start()
+            deadline = time.monotonic() + SECONDS
+            while sum(group.committer.acked for group in groups) < goal:
+                assert time.monotonic() < deadline, f"no {goal} commits within {SECONDS} s"
+                time.sleep(0.001)
+            broker.kill()
+            for thread in (*groups, watcher):
+                thread.join(SECONDS)
+            acked = [group.committer.acked for group in groups]
+            sent = [group.committer.sent for group in groups]
+            broker.start()
+            prepare(broker, GROUPS)
+            watcher.check(broker.port, acked, sent)
+            print(f"kill {kill + 1}: {acked} acked, {watcher.seen} committed")
+    return sum(acked)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="kill -9 a broker while groups commit, and look for their offsets.")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
+    parser.add_argument("--against", choices=BROKERS, default="hmb")
+    options = parser.parse_args()
+    run(BROKERS[options.against](), options.kills, random.Random(options.seed))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

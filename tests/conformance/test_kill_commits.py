@@ -1,0 +1,17 @@
+"""A few kills in every run of the tests; `kill_commits.py --kills 20` is the experiment."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hmb.bench import peers
+from tests.conformance.kill_commits import GROUPS, run
+
+
+@pytest.mark.external
+@pytest.mark.slow
+def test_committed_offsets_never_go_back(tmp_path: Path) -> None:
+    assert run(peers.Hmb(tmp_path / "hmb"), 3, random.Random(3)) > 3 * GROUPS
