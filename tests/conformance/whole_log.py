@@ -1,4 +1,4 @@
-"""A partition's whole log as an independent client sees it: every record from the log start to the high watermark."""
+"""A partition's whole log as an independent client sees it: every record from the log start to the log's end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import confluent_kafka
 
-READ_SECONDS = 30.0
-NOT_LEADER = confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION
+READ_SECONDS = 60.0
+END = confluent_kafka.KafkaError._PARTITION_EOF
 
 
 class LogRecord(NamedTuple):
@@ -22,37 +22,31 @@ class LogRecord(NamedTuple):
     headers: tuple[Sequence[str | bytes | None], ...]  # name and value
 
 
-def log_bounds(consumer: confluent_kafka.Consumer, partition: confluent_kafka.TopicPartition) -> tuple[int, int]:
-    """Log start offset and high watermark. A Kafka that has just started refuses for a while: it leads nothing yet."""
-    deadline = time.monotonic() + READ_SECONDS
-    while True:
-        try:
-            return consumer.get_watermark_offsets(partition, timeout=READ_SECONDS)
-        except confluent_kafka.KafkaException as refused:
-            if time.monotonic() > deadline or refused.args[0].code() != NOT_LEADER:
-                raise
-            time.sleep(0.1)
-
-
-def read_log(bootstrap: str, topic: str) -> list[LogRecord]:
+def read_log(bootstrap: str, topic: str, isolation_level: str = "read_uncommitted") -> list[LogRecord]:
+    """Up to the high watermark, or with `read_committed` to the last stable offset, as they are at the end."""
     consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "assigned-by-hand", "enable.auto.commit": False, "log_level": 0}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "assigned-by-hand",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation_level,
+            "log_level": 0,
+        }
     )
-    partition = confluent_kafka.TopicPartition(topic, 0, confluent_kafka.OFFSET_BEGINNING)
+    records: list[LogRecord] = []
+    deadline = time.monotonic() + READ_SECONDS
     try:
-        start, end = log_bounds(consumer, partition)
-        consumer.assign([partition])
-        records: list[LogRecord] = []
-        while start + len(records) < end:  # no transactions and no compaction here: no offset is left out
-            missing = end - start - len(records)
-            messages = consumer.consume(min(missing, 10_000), timeout=READ_SECONDS)  # waits until it has as many
-            assert messages, f"{len(records)} records, and none after them, of a log that ends at {end}"
-            for message in messages:
-                assert message.error() is None, message.error()
-                offset = message.offset()
-                assert offset is not None
+        consumer.assign([confluent_kafka.TopicPartition(topic, 0, confluent_kafka.OFFSET_BEGINNING)])
+        while True:
+            for message in consumer.consume(10_000, timeout=0.5):
+                error, offset = message.error(), message.offset()
+                if error is not None and error.code() == END:
+                    return records
+                assert error is None and offset is not None, error
                 headers = tuple(message.headers() or ())
                 records.append(LogRecord(offset, message.timestamp(), message.key(), message.value(), headers))
-        return records
+                deadline = time.monotonic() + READ_SECONDS
+            assert time.monotonic() < deadline, f"{len(records)} records of {topic}, and then neither more nor the end"
     finally:
         consumer.close()

@@ -1,0 +1,240 @@
+"""Data directories that change hands: written by one broker, read at another, by Kafka's console consumer.
+
+`fill` writes topics of every kind that a log knows: segments that were deleted, keys that were compacted, transactions
+that were committed, aborted and left open, each in every codec.  `read_topics` reads them, and `move` gives HMB's logs
+to a Kafka, which learns of a topic from its controller only and not from the directory.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import confluent_kafka
+from confluent_kafka import IsolationLevel
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from hmb.bench import peers
+from hmb.storage import checkpoints
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS
+from tests.conformance.clients import ALL_CODECS, ERRORS_ONLY
+from tests.conformance.java_clients import run
+from tests.conformance.whole_log import LogRecord, read_log
+
+SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 allows
+COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "segment.bytes": str(SEGMENT_BYTES)}
+TOPICS: dict[str, dict[str, str]] = {
+    "deleted": {"segment.bytes": str(SEGMENT_BYTES), "file.delete.delay.ms": "0"},
+    "compacted": COMPACTED,
+    "transactions": {"segment.bytes": str(SEGMENT_BYTES)},
+    "compacted-transactions": COMPACTED,
+}
+WITH_TRANSACTIONS = [topic for topic in TOPICS if "transactions" in topic]
+BROKER = {"log.cleaner.backoff.ms": "200", "log.retention.check.interval.ms": "200"}
+KAFKA = BROKER | {
+    "log.initial.task.delay.ms": "200",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.flush.start.offset.checkpoint.interval.ms": "200",
+}
+LEVELS = ("read_uncommitted", "read_committed")
+KEYS = 300
+SECONDS = 60.0
+
+
+class LoudKafka(peers.Kafka43):
+    """A Kafka that says what it does: with slf4j-simple in front of its jars, into the log of its process."""
+
+    def command(self) -> list[str]:
+        logging = peers.kafka_43_jars().parents[1] / "slf4j-simple" / "libs" / "slf4j-simple-1.7.36.jar"
+        if not logging.exists():
+            raise peers.PeerUnavailable(f"no {logging}: run tests/conformance/fetch_kafka.sh again")
+        command = super().command()
+        classpath = command.index("-cp") + 1
+        command[classpath] = f"{logging}:{command[classpath]}"
+        return command
+
+    def complaints(self) -> list[str]:
+        """What it has against logs, indexes and snapshots."""
+        lines = self.log_path.read_text(errors="replace").splitlines()
+        loud = [line for line in lines if " WARN " in line or " ERROR " in line]
+        return [line for line in loud if "Log" in line or "ProducerState" in line or "Index" in line]
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {SECONDS} s"
+        time.sleep(0.05)
+
+
+def make_topics(bootstrap: str, names: Iterable[str] = TOPICS) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS_ONLY})
+    for made in admin.create_topics([NewTopic(name, 1, 1, config=TOPICS[name]) for name in names]).values():
+        made.result(SECONDS)
+
+
+def producer(bootstrap: str, codec: str, **options: str | int) -> confluent_kafka.Producer:
+    settings = {"bootstrap.servers": bootstrap, "compression.type": codec, "enable.idempotence": True, "log_level": 0}
+    return confluent_kafka.Producer({**settings, "linger.ms": 20, "batch.num.messages": 100, **options})
+
+
+def write(client: confluent_kafka.Producer, topics: Iterable[str], count: int, chance: random.Random) -> None:
+    """Records with keys; every ninth is a tombstone.  Their values do not get much smaller in any codec."""
+    for number in range(count):
+        key = b"key %d" % chance.randrange(KEYS)
+        value = None if number % 9 == 8 else chance.randbytes(200).hex().encode()
+        for topic in topics:
+            client.produce(topic, value, key, partition=0, headers=[("number", b"%d" % number)])
+        client.poll(0)
+    assert client.flush(SECONDS) == 0
+
+
+def write_in_all_codecs(bootstrap: str, topics: Iterable[str], count: int, seed: int) -> None:
+    for codec in ALL_CODECS:
+        write(producer(bootstrap, codec), topics, count, random.Random(f"{seed} {codec}"))
+
+
+def write_transactions(bootstrap: str, topics: Iterable[str]) -> confluent_kafka.Producer:
+    """Transactions that run into each other, committed and aborted, in every segment; returns the producer of one that
+    is open.
+    """
+    chance = random.Random(2)
+    writers = [producer(bootstrap, codec, **{"transactional.id": f"writer {codec}"}) for codec in ALL_CODECS]
+    for writer in writers:
+        writer.init_transactions(SECONDS)
+    for number in range(8):
+        if number == 5:
+            write_in_all_codecs(bootstrap, topics, 300, seed=3)
+        for writer in writers:
+            writer.begin_transaction()
+            write(writer, topics, 60, chance)
+        for index, writer in enumerate(writers):
+            (writer.commit_transaction if (number + index) % 3 else writer.abort_transaction)(SECONDS)
+    open_ended = producer(bootstrap, "none", **{"transactional.id": "open", "transaction.timeout.ms": 900_000})
+    open_ended.init_transactions(SECONDS)
+    open_ended.begin_transaction()
+    write(open_ended, topics, 20, chance)
+    write_in_all_codecs(bootstrap, topics, 10, seed=4)
+    return open_ended
+
+
+def delete_records(bootstrap: str, topic: str, before: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS_ONLY})
+    (done,) = admin.delete_records([confluent_kafka.TopicPartition(topic, 0, before)]).values()
+    done.result(SECONDS)
+
+
+def alter_configs(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
+    """Settings do not come with the directory: Kafka's are in its controller's log."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS_ONLY})
+    operation = AlterConfigOpType.SET
+    resources = [
+        ConfigResource(
+            ResourceType.TOPIC, topic,
+            incremental_configs=[ConfigEntry(*each, incremental_operation=operation) for each in configs.items()],
+        )
+        for topic, configs in topics.items()
+    ]  # fmt: skip
+    for done in admin.incremental_alter_configs(resources).values():
+        done.result(SECONDS)
+
+
+def last_stable_offset(bootstrap: str, topic: str) -> int:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS_ONLY})
+    wanted = {confluent_kafka.TopicPartition(topic, 0): OffsetSpec.latest()}
+    (found,) = admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED).values()
+    return int(found.result(SECONDS).offset)
+
+
+def segments(data_dir: Path, topic: str) -> list[Path]:
+    return sorted((data_dir / f"{topic}-0").glob("*.log"))
+
+
+def checkpoint_of(data_dir: Path, checkpoint: str, topic: str) -> int:
+    path = data_dir / checkpoint
+    if not path.exists() or not path.stat().st_size:  # Kafka makes an empty one first
+        return 0
+    return checkpoints.read_offsets(path).get(TopicPartition(topic, 0), 0)
+
+
+def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> None:
+    """Until the cleaner says that it has been there: up to an offset, or up to the active segment."""
+
+    def is_clean() -> bool:
+        wanted = int(segments(data_dir, topic)[-1].stem) if up_to is None else up_to
+        return checkpoint_of(data_dir, "cleaner-offset-checkpoint", topic) >= wanted
+
+    wait_for(is_clean, f"compaction of {topic}")
+
+
+def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
+    """Until it is written down: a kill before that takes deleted records back."""
+    wait_for(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
+
+
+class Reading(NamedTuple):
+    """A topic at an isolation level: as librdkafka reads it, and the lines of Kafka's console consumer."""
+
+    records: list[LogRecord]
+    lines: list[bytes]
+
+
+def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[str, str], Reading]:
+    wanted = [(topic, level) for topic in topics for level in (LEVELS if topic in WITH_TRANSACTIONS else LEVELS[:1])]
+    with ThreadPoolExecutor(3) as pool:
+        readings = pool.map(lambda each: _read(bootstrap, *each), wanted)
+        return dict(zip(wanted, readings, strict=True))
+
+
+def _read(bootstrap: str, topic: str, level: str) -> Reading:
+    """librdkafka knows when it is at the end; the console consumer is told how many records there are."""
+    records = read_log(bootstrap, topic, level)
+    where = ["--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest"]
+    how_far = ["--isolation-level", level, "--max-messages", str(len(records)), "--timeout-ms", "60000"]
+    shown = [f"print.{each}=true" for each in ("offset", "timestamp", "key", "headers")]
+    options = [part for each in shown for part in ("--formatter-property", each)]
+    consumer = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    return Reading(records, run(peers.kafka_43_jars(), consumer, *where, *how_far, *options).splitlines())
+
+
+def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tuple[str, str], Reading]) -> None:
+    """Not by comparing all at once: a diff of so many lines takes minutes."""
+    assert found.keys() == expected.keys()
+    for name, reading in expected.items():
+        assert len(found[name].records) == len(reading.records) == len(reading.lines), name
+        for one, other in zip(found[name].records, reading.records, strict=True):
+            assert one == other, name
+        for ours, theirs in zip(found[name].lines, reading.lines, strict=True):
+            assert ours == theirs, name
+
+
+def move(source: Path, target: Path, topics: Iterable[str], *, clean: bool) -> None:
+    """Put the logs from HMB's data directory into that of a Kafka, which has made the topics and is stopped.
+
+    Each keeps the topic's id that Kafka gave it.  `clean`: both were stopped properly; else Kafka has to check them.
+    """
+    names = [TopicPartition(topic, 0) for topic in topics]
+    for name in names:
+        metadata = (target / str(name) / "partition.metadata").read_bytes()
+        shutil.rmtree(target / str(name))
+        shutil.copytree(source / str(name), target / str(name))
+        (target / str(name) / "partition.metadata").write_bytes(metadata)
+    for checkpoint in (RECOVERY_POINTS, START_OFFSETS):
+        theirs, ours = (checkpoints.read_offsets(each / checkpoint) for each in (target, source))
+        checkpoints.write_offsets(target / checkpoint, theirs | {name: ours[name] for name in names if name in ours})
+    if not clean:
+        (target / CLEAN_SHUTDOWN).unlink()

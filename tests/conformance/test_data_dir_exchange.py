@@ -1,0 +1,79 @@
+"""HMB on a data directory that Kafka 4.3.0 wrote, and Kafka on logs that HMB wrote: same records, same offsets.
+
+One long way, because each step is what the next one starts from: Kafka writes, compacts and deletes; HMB opens what it
+has left, writes, compacts and deletes more; a Kafka that has never seen these logs goes on with them.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hmb.bench import peers
+from tests.conformance import exchange
+from tests.conformance.exchange import BROKER, KAFKA, TOPICS, WITH_TRANSACTIONS, LoudKafka, segments
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(1800)]
+
+
+def fill(kafka: peers.Peer) -> object:
+    """Topics of all kinds; returns what keeps a transaction open."""
+    exchange.make_topics(kafka.bootstrap)
+    exchange.write_in_all_codecs(kafka.bootstrap, ["deleted", "compacted"], 1_500, seed=1)
+    exchange.delete_records(kafka.bootstrap, "deleted", 4_000)
+    open_ended = exchange.write_transactions(kafka.bootstrap, WITH_TRANSACTIONS)
+    exchange.await_start_offset(kafka.data_dir, "deleted", 4_000)
+    exchange.wait_for(lambda: int(segments(kafka.data_dir, "deleted")[0].stem) > 0, "deletion of segments")
+    for topic in ("compacted", "compacted-transactions"):
+        exchange.await_compaction(kafka.data_dir, topic)
+    return open_ended
+
+
+def go_on(hmb: peers.Peer) -> None:
+    """More of all that HMB can do to a log."""
+    begin = segments(hmb.data_dir, "deleted")[0]
+    exchange.alter_configs(hmb.bootstrap, TOPICS | {"deleted": {"retention.bytes": "1000000"}})
+    exchange.write_in_all_codecs(hmb.bootstrap, TOPICS, 1_000, seed=5)
+    exchange.wait_for(lambda: segments(hmb.data_dir, "deleted")[0] > begin, "deletion of segments")
+    exchange.await_compaction(hmb.data_dir, "compacted")
+    stable = exchange.last_stable_offset(hmb.bootstrap, "compacted-transactions")
+    exchange.await_compaction(hmb.data_dir, "compacted-transactions", stable)
+
+
+def end(broker: peers.Peer, ending: str) -> None:
+    if ending == "killed":
+        broker.kill()
+    else:
+        assert broker.stop() in (0, 143)  # what a JVM gives after SIGTERM
+
+
+@pytest.mark.parametrize("ending", ["stopped", "killed"])
+def test_logs_go_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Path, ending: str) -> None:
+    with LoudKafka(tmp_path / "one", config=KAFKA) as kafka:
+        open_ended = fill(kafka)
+        written = exchange.read_topics(kafka.bootstrap)
+        end(kafka, ending)
+    del open_ended
+    for name, reading in written.items():
+        assert reading.records, name
+    assert written["transactions", "read_committed"] != written["transactions", "read_uncommitted"]
+
+    with peers.Hmb(tmp_path / "one", config=BROKER) as hmb:
+        exchange.assert_same(exchange.read_topics(hmb.bootstrap), written)
+        go_on(hmb)
+        continued = exchange.read_topics(hmb.bootstrap)
+        end(hmb, ending)
+
+    with LoudKafka(tmp_path / "other", config=KAFKA) as other:
+        exchange.make_topics(other.bootstrap)
+    exchange.move(hmb.data_dir, other.data_dir, TOPICS, clean=ending == "stopped")
+    with other:
+        exchange.assert_same(exchange.read_topics(other.bootstrap), continued)
+        # Not idempotent: a new cluster gives out producer ids again that the logs remember from the old one.
+        client = exchange.producer(other.bootstrap, "none", **{"enable.idempotence": False})
+        exchange.write(client, ["deleted"], 5, random.Random(6))
+        offsets = [record.offset for record in exchange.read_log(other.bootstrap, "deleted")]
+        assert offsets == list(range(offsets[0], continued["deleted", "read_uncommitted"].records[-1].offset + 6))
+    assert other.complaints() == []
