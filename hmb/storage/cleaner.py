@@ -33,15 +33,11 @@ from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager
-from hmb.storage.recovery import MAX_RELATIVE_OFFSET
+from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
-
-
-class Stopped(Exception):
-    """The broker stops: the round is given up, the log is as it was."""
 
 
 class Throttle:
@@ -106,22 +102,23 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
     segments = log.segments
     if not set(work.segments) <= set(segments):
         return work.first_dirty  # some were deleted since they were looked at; the next round will look again
-    map = _map_of(work, segments, max_memory, throttle)
-    rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms)
+    limit = log.config.max_decompressed
+    map = _map_of(work, segments, max_memory, limit, throttle)
+    rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms, limit)
     rewriting = _Rewriting(log, segments, rule, throttle)
     for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
         rewriting.compact(group)
     return map.end_offset
 
 
-def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, throttle: Throttle) -> OffsetMap:
+def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
     """The dirty records' keys and last offsets; `segments` are all of the log's.
 
     Where there is no room for all, there may be for as many of the first ones as there was for the last ones.
     """
     end = work.end
     while True:
-        map = OffsetMap(max_memory, work.first_dirty, end)
+        map = OffsetMap(max_memory, work.first_dirty, end, limit)
         backwards = (
             batch for segment in reversed(work.dirty) for batch in _dirty_batches(segment, segments, map, throttle)
         )

@@ -36,7 +36,7 @@ from operator import neg
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import Batch, RecordBatch
+from hmb.records import DEFAULT_LIMIT, Batch, RecordBatch
 from hmb.records.filtering import empty_batch, filter_batch, keep_offsets, keys_of, with_delete_horizon
 from hmb.storage.log_reading import aborted_transactions
 from hmb.storage.producer_state import LastBatch
@@ -49,22 +49,23 @@ ENTRY_OVERHEAD = 112  # bytes: slots of a set, the object around a short key, it
 class OffsetMap:
     """The keys of the dirty records from `begin_offset` up to `end_offset`, and the offset of the last record of each.
 
-    Takes up to `max_bytes` of memory.  Batches come from the last one back.
+    Takes up to `max_bytes` of memory.  Batches come from the last one back, and decompress to `limit` bytes at most.
     """
 
-    def __init__(self, max_bytes: int, begin_offset: int, end_offset: int) -> None:
+    def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
         self.keys: set[bytes] = set()
         self.begin_offset = begin_offset
         self.end_offset = end_offset
         self.next_offset = end_offset  # batches before it may come
         self._offsets = array("q")  # they fall
         self._room = max_bytes
+        self._limit = limit
 
     def add(self, batch: Batch) -> bool:
         """Note a batch's records; False where there is no room for it.  Raises KafkaError."""
         if self._room <= 0:
             return False
-        keys, offsets = keys_of(batch)
+        keys, offsets = keys_of(batch, self._limit)
         if offsets and offsets[-1] >= self.next_offset:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {offsets[-1]} in front of {self.next_offset}")
         known, note_key, note_offset = self.keys, self.keys.add, self._offsets.append
@@ -138,6 +139,7 @@ class Compaction:
     last_batches: dict[int, LastBatch]  # of each producer
     now: int  # ms
     delete_retention_ms: int
+    limit: int = DEFAULT_LIMIT  # of decompression, in bytes
 
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """What is left of a batch.  `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon."""
@@ -156,15 +158,17 @@ class Compaction:
                 batch,
                 lambda _, key, is_tombstone: not (key is None or key in keys or (is_tombstone and drop_tombstones)),
                 delete_horizon=new_horizon,
+                limit=self.limit,
             )
         last = self.map.last_offsets(batch)
         if isinstance(batch, RecordBatch) and batch.has_all_records and not drop_tombstones:
-            return keep_offsets(batch, last, delete_horizon=new_horizon)
+            return keep_offsets(batch, last, delete_horizon=new_horizon, limit=self.limit)
         kept = set(last)
         return filter_batch(
             batch,
             lambda offset, _, is_tombstone: offset in kept and not (is_tombstone and drop_tombstones),
             delete_horizon=new_horizon,
+            limit=self.limit,
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:

@@ -42,7 +42,7 @@ NO_STOP = threading.Event()  # of those who cannot be stopped
 
 
 class Stopped(Exception):
-    """The broker stops while it checks its logs; the next start checks them again."""
+    """The broker stops, so what was under way, a check or a compaction, is given up; the next one begins anew."""
 
 
 class Damage(KafkaError):

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 from hmb.storage import swap
-from hmb.storage.cleaner import Cleanable, Cleaner, Stopped, Throttle, clean, cleanable
+from hmb.storage.cleaner import Cleanable, Cleaner, Throttle, clean, cleanable
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
+from hmb.storage.recovery import Stopped
 from hmb.storage.validation import InvalidRecords
 from tests.storage.conftest import read_all
 from tests.storage.transactions import ABORT
@@ -111,6 +112,16 @@ def test_small_neighbours_become_one_segment(log: Log) -> None:
     assert cleanable(log, first_dirty, 0) is None
     compact(log)  # a round groups by the sizes that it finds
     assert len(log.segments) == 2
+
+
+def test_what_was_taken_can_be_compacted(directory: Path) -> None:
+    """A batch of 33 MiB was within max.decompressed.message.bytes, and made its log uncleanable."""
+    log = Log(directory, replace(CONFIG, max_decompressed=64 << 20), clean=True)
+    log.append(change_batch([(b"k", bytes(33 << 20))], Codec.ZSTD))
+    log.append(change_batch([(b"k", b"later"), (b"j", b"x" * 500)]))
+    fill(log)
+    assert compact(log) == log.segments[-1].base_offset
+    assert log.segments[0].base_offset == 0 and table(log)[b"k"] == b"later"
 
 
 def test_tombstones_stay_for_their_time_and_then_go(log: Log) -> None:
