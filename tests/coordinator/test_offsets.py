@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -21,10 +22,13 @@ from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
 from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.cleaner import Throttle, clean, cleanable
+from hmb.storage.log import now_ms
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+NEXT_YEAR = now_ms() + 365 * 24 * 60 * 60 * 1000
 NEVER_READ = Expiry(since=lambda committed: committed.commit_timestamp, is_read=lambda topic: False)
 
 
@@ -161,6 +165,25 @@ def test_an_offset_that_is_committed_again_does_not_expire(manager: OffsetManage
     commit("g", t0=at(1, timestamp=0))
     manager.begin_commit("g", {T0: at(2, timestamp=1_000)})
     assert manager.expired("g", 1_000, 100, NEVER_READ) == []
+
+
+def test_compaction_leaves_the_offsets_as_they_are(
+    journal: GroupJournal, manager: OffsetManager, commit: Commit, topic: Topic
+) -> None:
+    log = topic.opened[0]
+    log.reconfigure(replace(topic.config, segment_bytes=600, min_cleanable_dirty_ratio=0, delete_retention_ms=0))
+    for offset in range(50):
+        commit("g", t0=at(offset), t1=at(2 * offset))
+        commit(f"h{offset % 3}", u0=at(offset))
+    journal.write(manager.begin_delete("h1", None))
+    before = [manager.fetch(group_id) for group_id in ("g", "h0", "h1", "h2")]
+    for _ in range(2):  # tombstones stay for one round at least
+        work = cleanable(log, 0, NEXT_YEAR)
+        assert work is not None
+        clean(log, work, max_memory=1_000_000, now=NEXT_YEAR, throttle=Throttle(float("inf"), threading.Event()))
+    assert len(read_all(log)) < 20
+    again = restarted(topic)
+    assert [again.fetch(group_id) for group_id in ("g", "h0", "h1", "h2")] == before
 
 
 def test_a_deleted_topic_takes_its_offsets_along(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
