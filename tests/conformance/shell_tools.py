@@ -1,0 +1,75 @@
+"""Kafka 4.3.0's shell tools against a broker, many in one JVM (Tools.java)."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from hmb.bench import peers
+from tests.conformance.java_clients import QUICK_START
+
+PROGRAM = Path(__file__).with_name("Tools.java")
+TOOLS = {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+
+
+class Result(NamedTuple):
+    code: int
+    output: str
+
+    def rows(self) -> list[list[str]]:
+        """The words of each line that is a table's."""
+        return [line.split() for line in self.output.splitlines() if line.strip()]
+
+
+class ShellTools:
+    """One JVM that runs the tools it is told, in order."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        command = peers.java(peers.kafka_43_jars(), str(PROGRAM), options=QUICK_START)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def run(self, tool: str, *arguments: str) -> Result:
+        """What it prints, on both channels, and its exit code."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        words = [TOOLS[tool], "--bootstrap-server", self._bootstrap, *arguments]
+        self._process.stdin.write("\t".join(words) + "\n")
+        self._process.stdin.flush()
+        lines: list[str] = []
+        for line in self._process.stdout:
+            if line.startswith("== "):
+                return Result(int(line[3:]), "".join(lines))
+            lines.append(line)
+        raise AssertionError(f"{tool} took the JVM along: {''.join(lines)[-2000:]}")
+
+    def __call__(self, tool: str, *arguments: str) -> Result:
+        """The same, for what must not fail."""
+        result = self.run(tool, *arguments)
+        assert result.code == 0, f"{tool} {' '.join(arguments)} ended with {result.code}: {result.output[-2000:]}"
+        return result
