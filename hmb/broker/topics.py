@@ -89,8 +89,7 @@ class Topics:
             present = {found for found, _ in self._logs.items() if found.topic == name}
             wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
             if topic.deleting:
-                for found in present:
-                    self._logs.delete(found)
+                self._logs.delete_all(present)
                 del stored[name]
             elif wanted - present:
                 LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
@@ -171,8 +170,7 @@ class Topics:
             made = self._logs.create_all(names, log_config(topic.configs, self._default), topic.id)
         except OSError as error:
             with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
-                for name in names:
-                    self._logs.delete(name)
+                self._logs.delete_all(names)
                 self._store.write(self._stored())
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make partitions of {topic.name!r}: {error}"
@@ -247,8 +245,7 @@ class Topics:
                 stored = self._stored()
                 self._store.write({**stored, topic.name: replace(stored[topic.name], deleting=True)})
                 del self._by_name[topic.name], self._by_id[topic.id]
-                for number in topic.partitions:
-                    self._logs.delete(TopicPartition(topic.name, number))
+                self._logs.delete_all(TopicPartition(topic.name, number) for number in topic.partitions)
                 self._store.write(self._stored())
             except OSError as error:
                 raise KafkaError(

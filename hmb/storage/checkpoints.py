@@ -63,8 +63,8 @@ def read_leader_epochs(directory: Path) -> LeaderEpochs:
         raise DamagedStateFile(f"{path}: its lines are not 'epoch offset', both growing: {error}") from None
 
 
-def write_leader_epochs(directory: Path, epochs: LeaderEpochs) -> None:
-    _write_checkpoint(directory / LEADER_EPOCHS, [f"{epoch} {start}" for epoch, start in epochs.starts])
+def write_leader_epochs(directory: Path, epochs: LeaderEpochs, *, sync: bool = True) -> None:
+    _write_checkpoint(directory / LEADER_EPOCHS, [f"{epoch} {start}" for epoch, start in epochs.starts], sync=sync)
 
 
 def read_cluster_id(path: Path) -> str:
@@ -93,8 +93,8 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
     raise DamagedStateFile(f"{path}: no line 'topic_id: ...'")
 
 
-def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
-    replace_file(directory / "partition.metadata", f"version: 0\ntopic_id: {encode_uuid(topic_id)}")
+def write_topic_id(directory: Path, topic_id: uuid.UUID, *, sync: bool = True) -> None:
+    replace_file(directory / "partition.metadata", f"version: 0\ntopic_id: {encode_uuid(topic_id)}", sync=sync)
 
 
 def encode_uuid(value: uuid.UUID) -> str:
@@ -133,5 +133,5 @@ def _read_lines(path: Path) -> list[str]:
         raise DamagedStateFile(f"{path}: not text") from None
 
 
-def _write_checkpoint(path: Path, lines: list[str]) -> None:
-    replace_file(path, "\n".join([VERSION_LINE, str(len(lines)), *lines]) + "\n")
+def _write_checkpoint(path: Path, lines: list[str], *, sync: bool = True) -> None:
+    replace_file(path, "\n".join([VERSION_LINE, str(len(lines)), *lines]) + "\n", sync=sync)

@@ -25,14 +25,14 @@ import re
 import shutil
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
-from hmb.storage.files import NAMES, replace_file, sync_directory
+from hmb.storage.files import NAMES, replace_file, sync_all, sync_directory
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
 from hmb.storage.recovery import NO_STOP
@@ -185,8 +185,9 @@ class LogManager:
             for name in names:
                 path = self._path(name)
                 path.mkdir(mode=0o700)
-                checkpoints.write_topic_id(path, topic_id)
-                checkpoints.write_leader_epochs(path, LeaderEpochs())
+                checkpoints.write_topic_id(path, topic_id, sync=False)
+                checkpoints.write_leader_epochs(path, LeaderEpochs(), sync=False)
+            sync_all([self._path(name) for name in names])
             sync_directory(self.directory)
             made = {name: Log(self._path(name), config, clean=True) for name in names}
             self._logs.update(made)
@@ -194,20 +195,32 @@ class LogManager:
 
     def delete(self, name: TopicPartition) -> None:
         """Forget a log and remove its directory, whatever is in it.  Raises OSError."""
+        self.delete_all([name])
+
+    def delete_all(self, names: Iterable[TopicPartition]) -> None:
+        """Forget logs and remove their directories.  Raises OSError."""
         with self._lock:
             self._raise_if_closed()
-            log, path = self._logs.get(name), self._path(name)
-            if log is not None:
-                log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
-            if path.exists():
-                trash = path.with_name(f"{path.name[:LONGEST_IN_TRASH]}.{uuid.uuid4().hex}{DELETED}")
-                with NAMES:
-                    path.rename(trash)
-                    if log is not None:
-                        log.moved(trash)
-                sync_directory(self.directory)
-                shutil.rmtree(trash)
+            trash = [path for name in names if (path := self._put_into_trash(name)) is not None]
+            sync_directory(self.directory)
+            for path in trash:
+                shutil.rmtree(path)
+
+    def _put_into_trash(self, name: TopicPartition) -> Path | None:
+        """Forget a log and rename its directory; its new name."""
+        log, path = self._logs.get(name), self._path(name)
+        if log is not None:
+            log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
+        if not path.exists():
             self._logs.pop(name, None)
+            return None
+        trash = path.with_name(f"{path.name[:LONGEST_IN_TRASH]}.{uuid.uuid4().hex}{DELETED}")
+        with NAMES:
+            path.rename(trash)
+            if log is not None:
+                log.moved(trash)
+        self._logs.pop(name, None)
+        return trash
 
     def expire(self) -> None:
         """Delete the segments that need not be kept."""

@@ -11,8 +11,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
-from hmb.storage.checkpoints import TopicPartition
-from hmb.storage.log_manager import DataDirectoryError, LogManager
+from hmb.storage.log_manager import DELETED, DataDirectoryError
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch, read_all
 
@@ -56,17 +55,17 @@ def test_a_topic_whose_deletion_was_killed_is_gone_after_the_next_start(
 ) -> None:
     ask = make_asker()
     topic = ask.broker.topics.create("t", 3)
-    left, delete = deleted, LogManager.delete
+    left, rename = deleted, Path.rename
 
-    def crashing(logs: LogManager, name: TopicPartition) -> None:
+    def crashing(path: Path, target: Path) -> Path:
         nonlocal left
-        if left == 0:
+        if left == 0 and target.name.endswith(DELETED):
             raise Crash
-        left -= 1
-        delete(logs, name)
+        left -= target.name.endswith(DELETED)
+        return rename(path, target)
 
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(LogManager, "delete", crashing)
+        patch.setattr(Path, "rename", crashing)
         ask.broker.topics.delete(topic)
     ask.close()
     again = make_asker()
@@ -77,7 +76,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_after_the_next_start(
 def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = make_asker()
 
-    def full_disk(*_: object) -> None:
+    def full_disk(*_: object, sync: bool) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(KafkaError) as error:
