@@ -11,7 +11,8 @@ it was on disk once; the recovery point says that.
   `<base offset>.log.<position>.cut`.
 - *Before the recovery point* the disk has lost something that it had, and readers may have seen what follows.  The file
   is kept as it is, reads go on at the next segment, and if there is none, a new one is begun behind the last offset
-  that is known: no offset is given out a second time.
+  that is known: no offset is given out a second time.  An empty file `<base offset>.log.damaged` beside it says that
+  each start has to check it again, also after a clean stop, until it is mended.
 
 Without a recovery point (its checkpoint is missing or damaged) everything is checked, and only the last segment counts
 as unsynced.  Segments that leave a gap or overlap are reported, and read in their order; a gap behind the recovery
@@ -116,6 +117,7 @@ class _Loading:
                 self._end_at(number, found.damage)
                 break
             if found.damage:
+                segment.damage_mark.touch()
                 LOGGER.error("%s: it was whole once; the file is kept, reads go on behind it", found.damage)
             elif following is not None and self._is_gap(segment, found.end_offset, following):
                 self._end_at(number, f"{segment.path} ends at offset {found.end_offset}, the next one is {following}")
@@ -124,13 +126,17 @@ class _Loading:
             self._begin_anew()
 
     def _look_at(self, segment: Segment, following: int | None) -> Recovered:
-        if self._clean or (following is not None and following <= (self._recovery_point or 0)):
+        is_whole = self._clean or (following is not None and following <= (self._recovery_point or 0))
+        if is_whole and not segment.damage_mark.exists():
             segment.lacks_transactions |= not segment.transaction_index.is_sane()
             try:
                 return Recovered(segment.end_offset(), None)
             except KafkaError as error:
                 LOGGER.info("%s: %s; checking all of it", segment.path, error.message)
-        return segment.recover(following, self._stop)
+        found = segment.recover(following, self._stop)
+        if not found.damage:
+            segment.damage_mark.unlink(missing_ok=True)
+        return found
 
     def _is_gap(self, segment: Segment, end_offset: int, following: int) -> bool:
         """Report what does not fit; whether the log ends here."""

@@ -370,6 +370,12 @@ class Segment:
         """Remove the files of a segment that was marked."""
         for holder in self._files:
             holder.path.unlink(missing_ok=True)
+        self.damage_mark.unlink(missing_ok=True)
+
+    @property
+    def damage_mark(self) -> Path:
+        """The file that tells of damage in the log (loader.py)."""
+        return self.path.with_name(f"{self.base_offset:020d}.log.damaged")
 
     @property
     def _files(self) -> Sequence[Segment | IndexFile]:

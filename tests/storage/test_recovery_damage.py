@@ -109,6 +109,32 @@ def test_damage_before_the_recovery_point_never_gives_an_offset_twice(
     assert [record.offset for record in read_all(log)] == [0, 1, 8]
 
 
+def test_a_segment_that_was_kept_with_damage_is_not_taken_for_whole_at_the_next_start(
+    open_log: LogMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All timestamps are the same and the batches' lengths are right, so nothing at its end shows the damage."""
+    log = filled(open_log, 6, segment_bytes=2 * SIZE)
+    log.close()
+    path = log.segments[1].path
+    good = path.read_bytes()
+    flip(path, SIZE + 70)
+    for clean, recovery_point in ((False, None), (True, 12), (False, 12), (True, 12)):
+        caplog.clear()
+        log = open_log(clean=clean, recovery_point=recovery_point, segment_bytes=2 * SIZE)
+        assert offsets(log) == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
+        assert f"{path}, position {SIZE}" in caplog.text
+        if clean:
+            log.close()
+    path.write_bytes(good)
+    for _ in range(2):
+        caplog.clear()
+        log = open_log(clean=True, recovery_point=12, segment_bytes=2 * SIZE)
+        assert offsets(log) == list(range(12))
+        assert not caplog.text
+        log.close()
+    assert not list(path.parent.glob("*.damaged"))
+
+
 @pytest.mark.parametrize("left", [0, 2 * SIZE, 2 * SIZE + 5])
 def test_a_log_that_lost_its_synced_end_goes_on_behind_it(open_log: LogMaker, left: int) -> None:
     log = filled(open_log, 4)
