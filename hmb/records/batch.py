@@ -122,16 +122,20 @@ class RecordBatch(NamedTuple):
 
     def check(self) -> None:
         """CORRUPT_MESSAGE unless the batch is whole, its CRC right and its counts possible."""
+        self.check_bytes()
+        if not 0 <= self.records_count <= self.last_offset_delta + 1:
+            raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
+
+    def check_bytes(self) -> None:
+        """CORRUPT_MESSAGE unless the batch is whole and its CRC right."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the batch's {self.size} bytes are there")
         computed = crc32c(self.view[CRC_START:])
         if computed != self.crc:
             raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
-        if not 0 <= self.records_count <= self.last_offset_delta + 1:
-            raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
 
     def validate(self) -> None:
-        """INVALID_RECORD (or INVALID_TIMESTAMP) unless a producer may send this batch, on top of `check`."""
+        """INVALID_RECORD (or INVALID_TIMESTAMP) unless a producer may send this batch, whose bytes are right."""
         if self.is_control:
             raise _invalid("clients may not write control records")
         if not 0 < self.records_count == self.last_offset_delta + 1:

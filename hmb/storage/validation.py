@@ -41,7 +41,7 @@ def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) ->
     """
     if length > config.max_message_bytes:
         check_size(batch, config)
-    batch.check()
+    batch.check_bytes()
     batch.validate()
     if batch.base_offset:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"offsets of a new batch begin at 0, not at {batch.base_offset}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import uuid
 
 import pytest
@@ -13,7 +14,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.produce import ProduceRequest
-from hmb.records import Record, encode_batch
+from hmb.records import Record, crc32c, encode_batch
 from tests.broker.conftest import Asker
 
 Doomed = DeleteTopicsRequest.DeleteTopicState
@@ -111,6 +112,17 @@ def produced(ask: Asker, data: bytes, topic: str = "t") -> tuple[int, int]:
 def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: bytes) -> None:
     ask.broker.topics.create("t", 1)
     assert produced(ask, data) == (ErrorCode.INVALID_RECORD, -1)
+
+
+@pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
+def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Asker, position: int, value: int) -> None:
+    """CORRUPT_MESSAGE would let the client try again."""
+    ask.broker.topics.create("t", 1)
+    lying = bytearray(GOOD)
+    struct.pack_into(">i", lying, position, value)
+    assert produced(ask, bytes(lying)) == (ErrorCode.CORRUPT_MESSAGE, -1)
+    struct.pack_into(">I", lying, 17, crc32c(memoryview(lying)[21:]))
+    assert produced(ask, bytes(lying)) == (ErrorCode.INVALID_RECORD, 0)
 
 
 @pytest.mark.parametrize("offset", [5, -1])

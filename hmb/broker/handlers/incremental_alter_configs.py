@@ -17,7 +17,7 @@ from enum import IntEnum
 
 from hmb.broker import config_resources
 from hmb.broker.config_keys import ConfigType, split_list
-from hmb.broker.config_resources import Resource
+from hmb.broker.config_resources import Resource, ResourceType
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -68,6 +68,8 @@ def _changed(resource: Resource, wanted: Wanted) -> dict[str, str]:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name}: null is no value")
         elif operation is Operation.SET:
             configs[change.name] = change.value
+        elif wanted.resource_type == ResourceType.BROKER_LOGGER:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"a logger's level is no list: {operation.name} is for lists")
         else:
             configs[change.name] = _edited(resource, change.name, operation, change.value)
     return configs
