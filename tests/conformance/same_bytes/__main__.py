@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -14,7 +15,6 @@ from hmb.bench import peers
 
 from .case import Row, api_name
 from .comparing import Difference, differences
-from .explained import Explanation
 from .fixtures import both_brokers
 from .running import Result, Verdict, no_longer_needed, run
 from .table import TABLE
@@ -67,10 +67,15 @@ def print_line(name: str, counts: Counter[Verdict]) -> None:
 
 
 def print_reasons(results: Sequence[Result]) -> None:
-    rows: dict[Explanation, int] = Counter(reason for result in results for reason in result.reasons)
-    print("\nWhy rows differ:")
-    for reason, count in rows.items():
-        print(f"{count:5} {reason.rows}  {reason.field}: {reason.ours}, Kafka: {reason.kafka}\n      {reason.why}")
+    rows: dict[str, set[str]] = defaultdict(set)
+    for result in results:
+        for reason in result.reasons:
+            rows[reason.why].add(result.row.name)
+    print("Why rows differ:")
+    for why, names in rows.items():
+        cases = sorted({name.rpartition("/")[0] for name in names})
+        print(f"{len(names):5} {why}")
+        print(textwrap.fill(", ".join(cases), 118, initial_indent=" " * 6, subsequent_indent=" " * 6))
 
 
 def print_failures(results: Sequence[Result]) -> int:

@@ -64,6 +64,7 @@ class Side:
         self.name = name
         self.port = port
         self.topic_ids: dict[str, UUID] = {}
+        self.known: dict[object, str] = {}  # the topic ids, and what stands for them in a comparison
 
     def ask(self, request: Request, version: int | None = None) -> Any:
         """One request on a connection of its own, in the newest version."""
@@ -94,6 +95,7 @@ class Side:
         while time.monotonic() < deadline:
             found = self.ask(MetadataRequest(topics=None)).topics
             self.topic_ids = {topic.name: topic.topic_id for topic in found}
+            self.known = {id: f"<id of {name}>" for name, id in self.topic_ids.items()}
             if names <= self.topic_ids.keys() and not any(p.error_code for t in found for p in t.partitions):
                 return
             time.sleep(PAUSE_SECONDS)
@@ -164,10 +166,10 @@ class Conversation:
             self._captured |= {name: capture(answer) for name, capture in step.capture.items()}
         return answer
 
-    def known(self) -> dict[object, str]:
+    def known(self) -> Mapping[object, str]:
         """This broker's own values, and what stands for them in a comparison."""
-        ids: dict[object, str] = {id: f"<id of {name}>" for name, id in self._side.topic_ids.items()}
-        return ids | {value: f"<{name}>" for name, value in self._captured.items() if value.__hash__}
+        captured = {value: f"<{name}>" for name, value in self._captured.items() if isinstance(value, str)}
+        return {**self._side.known, **captured} if captured else self._side.known
 
     def close(self) -> None:
         for wire in self._wires.values():

@@ -89,6 +89,7 @@ class Step:
     answered: bool = True  # not: acks=0; the next answer on the connection is that to the next request
     later: bool = False  # read the answer when the row has no more steps
     until: Callable[[Any], bool] | None = None  # ask again and again until the answer is like this
+    settles: bool = False  # ask again while the answers differ: Kafka's broker learns a moment later what was changed
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Normalizer:
             return _by_identity([self._value(item, field) for item in value])
         if isinstance(value, memoryview):
             return _records(value)
-        if value.__hash__ and value in self._known and not isinstance(value, int):
+        if isinstance(value, str | UUID) and value in self._known:
             return self._known[value]
         if isinstance(value, UUID) and value.int:
             return self._number(str(value))

@@ -1,34 +1,237 @@
 """Why HMB answers otherwise than Kafka, where it does.
 
-Each entry is a pattern on rows, fields and values, and a reason.  An entry that explains nothing (any more) fails the
-test, so this list says exactly how HMB differs.
+Each entry is a reason and the differences that it is the reason of: patterns on rows, fields and values.  An entry
+that explains nothing (any more) fails the test, so this list says exactly how HMB differs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 # Fields that are each broker's own.
 MASKED = frozenset({"throttle_time_ms", "cluster_id", "host", "port"})
 
-# APIs that HMB does not serve: this list may only shrink.
-NOT_SERVED: frozenset[str] = frozenset()
+# APIs that have rows and that HMB does not serve: this list may only shrink.
+NOT_SERVED: frozenset[str] = frozenset({"ConsumerGroupDescribe", "ConsumerGroupHeartbeat"})
+
+ANY = "*"
+CLOSED, SILENT, ABSENT = "connection closed", "no answer*", "(absent)"
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All four are patterns as of a shell (`*`, `?`)."""
+    """All but the reason are patterns as of a shell (`*`, `?`)."""
 
+    why: str
     rows: str
     field: str
     ours: str
     kafka: str
-    why: str
 
     def covers(self, row: str, field: str, ours: str, kafka: str) -> bool:
         pairs = ((row, self.rows), (field, self.field), (ours, self.ours), (kafka, self.kafka))
         return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
-EXPLAINED: list[Explanation] = []
+def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Explanation]:
+    """One reason for several differences: (rows, field, ours, Kafka's)."""
+    for rows, field, ours, kafka in differences:
+        yield Explanation(why, rows, field, ours, kafka)
+
+
+OFFERS = [
+    *because(
+        "HMB speaks versions that Kafka 4 has dropped, for clients from 0.8.2 on",
+        ("ApiVersions/what is offered/*", "api_keys.*.min_version", "0", "[1-4]"),
+    ),
+    *because(
+        "HMB serves no transactions, security, quotas, share and streams groups, quorums and telemetry yet",
+        ("ApiVersions/what is offered/*", "api_keys.*", ABSENT, ANY),
+    ),
+    *because(
+        "one broker has no features to agree on with others",
+        ("ApiVersions/what is offered/*", "supported_features", "[[]]", ANY),
+        ("ApiVersions/what is offered/*", "finalized_features", "[[]]", ANY),
+        ("ApiVersions/what is offered/*", "finalized_features_epoch", "-1", ANY),
+    ),
+]
+PROTOCOL = [
+    *because(
+        "HMB answers ApiVersions of an unknown version always; Kafka takes it for flexible, and closes if it is not",
+        ("ApiVersions/unknown version 99, empty body/*", "", "*UNSUPPORTED_VERSION*", CLOSED),
+        ("ApiVersions/unknown version, then a known one/*", "1", "*UNSUPPORTED_VERSION*", CLOSED),
+        ("ApiVersions/unknown version, then a known one/*", "2", "*NONE*", CLOSED),
+    ),
+    *because(
+        "HMB closes the connection on malformed bytes, also where Kafka overlooks them",
+        ("ApiVersions/same tag twice/*", "", CLOSED, "*NONE*"),
+        ("Metadata/list of -2/*", "", CLOSED, "*brokers*"),
+    ),
+]
+KAFKA_FAILS = [
+    *because(
+        "Kafka fails with an exception of its own here; HMB answers what was asked",
+        ("Metadata/by id, zero/*", "*", ANY, ANY),
+        ("ListOffsets/isolation level *", "*", ANY, ANY),
+        ("Fetch/isolation level *", "*", ANY, ANY),
+        ("Fetch/*max bytes -*", "*", ANY, ANY),
+        ("IncrementalAlterConfigs/operation *", "*.error_code", "INVALID_REQUEST", "UNKNOWN_SERVER_ERROR"),
+        ("CreatePartitions/count 10*", "*.error_code", "POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR"),
+        ("DescribeTopicPartitions/empty name/*", "*", ANY, ANY),
+        ("Produce/batch codec ?/*", "*.error_code", "UNSUPPORTED_COMPRESSION_TYPE", "UNKNOWN_SERVER_ERROR"),
+        ("Produce/batch codec ?/*", "*.log_start_offset", "-1", "0"),
+    ),
+    *because(
+        "Kafka fails with an exception of its own and never answers; HMB does",
+        ("Produce/good and null partition/*", "", ANY, SILENT),
+        ("Produce/batch null/*", "1", ANY, SILENT),
+        ("Produce/batch null/*", "2", ANY, CLOSED),
+        ("AlterConfigs/twice the same topic/*", "1", ANY, SILENT),
+        ("AlterConfigs/twice the same topic/*", "2", ANY, CLOSED),
+    ),
+    *because(
+        "Kafka puts partitions into a table by their names, and overlooks one of two, or a topic without any",
+        ("Metadata/one by name, one by id/*", "topics.three", ANY, ABSENT),
+        ("Produce/no partitions/*", "responses", ANY, "[[]]"),
+        ("Produce/same topic twice/*", "responses.*", ANY, ANY),
+        ("Produce/same partition twice/*", "responses.*~2", ANY, ABSENT),
+    ),
+]
+AT_ONCE = [
+    *because(
+        "HMB makes a topic at once and names its leader in the same answer; Kafka's clients have to ask again",
+        ("Metadata/unknown, may be created/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB does at once what it is asked, so no time limit is too short",
+        ("*/*timeout *", "*.error_code", "*", "REQUEST_TIMED_OUT"),
+        ("*/*timeout *", "error_code", "NONE", "REQUEST_TIMED_OUT"),
+        ("*Topics/timeout *", "*.topic_id", ANY, "00000000-*"),
+        ("CreateTopics/timeout *", "*.num_partitions", "1", "-1"),
+        ("CreateTopics/timeout *", "*.replication_factor", "1", "-1"),
+    ),
+]
+TOPICS = [
+    *because(
+        "HMB answers a topic that is named by name and by id under its name alone",
+        ("DeleteTopics/same by name and by id/*", "*.topic_id", "00000000-*", ANY),
+    ),
+    *because(
+        "HMB makes the topics of a request one after the other, and sees that two of them collide",
+        ("CreateTopics/collision within a request/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB takes segments below Kafka's least, 1 MiB, so that a few records fill some: for tests and for learning",
+        ("CreateTopics/config segment.bytes 1 MiB less 1/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB's limit is 10,000 partitions a topic, Kafka's 10,000 new ones a request",
+        ("CreatePartitions/count 10002/*", "*.error_code", "POLICY_VIOLATION", "NONE"),
+    ),
+    *because(
+        "Kafka sets min.insync.replicas for the whole cluster when its storage is formatted (KIP-966)",
+        ("*Topics/settings in the answer/*", "*.min.insync.replicas.config_source", "5", "3"),
+        ("DescribeConfigs/*", "*.min.insync.replicas.config_source", "5", "3"),
+        ("DescribeConfigs/*", "*.min.insync.replicas.synonyms.*", ANY, ANY),
+    ),
+]
+RECORDS = [
+    *because(
+        "HMB looks at a batch's header and CRC, and leaves the records to those who read them",
+        ("Produce/batch says gzip, is not/*", "*", ANY, ANY),
+        ("Produce/batch record's *", "*", ANY, ANY),
+        ("Produce/batch count of the highest/*", "*", ANY, ANY),
+    ),
+    *because(
+        "Kafka goes through the records for their greatest timestamp; HMB takes the one that the header names",
+        ("Produce/batch base timestamp -1/*", "*.records", ANY, ANY),
+        ("Produce/batch max timestamp *", "*.records", ANY, ANY),
+        ("Produce/batch negative time/*", "*.records", ANY, ANY),
+    ),
+    *because(
+        "HMB refuses records that claim to have the broker's time; Kafka makes them the client's",
+        ("Produce/batch log append time/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB refuses bytes after a batch; Kafka drops them without a word",
+        ("Produce/batch byte more/*", "*", ANY, ANY),
+        ("Produce/batch length one less/*", "*.error_code", "INVALID_RECORD", "CORRUPT_MESSAGE"),
+        ("Produce/batch 16 bytes/*", "*.error_code", "INVALID_RECORD", "CORRUPT_MESSAGE"),
+    ),
+    *because(
+        "Kafka answers a duplicate with the time of its last record; HMB does not keep that",
+        ("Produce/idempotent duplicate*", "*.log_append_time_ms", "-1", ANY),
+        ("Produce/log append time, duplicate/*", "*.log_append_time_ms", "-1", ANY),
+    ),
+]
+REPLICAS = [
+    *because(
+        "HMB has no transactions and share groups yet, nor their topics",
+        ("*", "*.__transaction_state", ABSENT, ANY),
+        ("FindCoordinator/transaction*", "*", ANY, ANY),
+        ("FindCoordinator/share, a real key/*", "*.error_code", "INVALID_REQUEST", "COORDINATOR_NOT_AVAILABLE"),
+    ),
+    *because(
+        "one broker has no followers, and reads to whoever asks",
+        ("Fetch/replica *", "*", ANY, ANY),
+    ),
+]
+WORDS = [
+    *because(
+        "Kafka's message of a success is the word NONE",
+        ("FindCoordinator/*", "error_message", "", "NONE"),
+    ),
+    *because(
+        "HMB has nothing to say about a success, Kafka an empty text",
+        ("AlterPartitionReassignments/none/*", "error_message", "None", ""),
+    ),
+]
+BROKER = [
+    *because(
+        "each broker's own: its addresses, directories and limits, and what Kafka needs for itself as controller",
+        *(
+            ("DescribeConfigs/all of a broker/*", f"*.configs.{name}.*", ANY, ANY)
+            for name in (
+                "*listener*",
+                "controller.*",
+                "node.id",
+                "process.roles",
+                "log.dir*",
+                "max.connections",
+                "num.partitions",
+                "*.replication.factor",
+                "*.min.isr",
+            )
+        ),
+        ("DescribeConfigs/*", "*.configs.broker.id.*", ANY, ANY),
+        ("DescribeConfigs/all brokers/*", "*.configs", "[[]]", "*min.insync.replicas*"),
+    ),
+    *because(
+        "HMB has no settings of single groups and of clients' metrics",
+        ("*Configs/group/*", "*", ANY, ANY),
+        ("DescribeConfigs/client metrics/*", "*", ANY, ANY),
+    ),
+    *because(
+        "a setting of what HMB has not got",
+        ("DescribeConfigs/all of a broker/*", "*.configs.*", ABSENT, ANY),
+    ),
+    *because(
+        "a setting of HMB's own",
+        ("DescribeConfigs/all of a broker/*", "*.configs.max.decompressed.message.bytes", ANY, ABSENT),
+        ("DescribeConfigs/all of a broker/*", "*.configs.log.flush.acks.all.*", ANY, ANY),
+        ("DescribeConfigs/all of a broker/*", "*.configs.min.incremental.fetch.session.eviction.ms", ANY, ABSENT),
+    ),
+]
+EXPLAINED: list[Explanation] = [
+    *OFFERS,
+    *PROTOCOL,
+    *KAFKA_FAILS,
+    *AT_ONCE,
+    *TOPICS,
+    *RECORDS,
+    *REPLICAS,
+    *WORDS,
+    *BROKER,
+]

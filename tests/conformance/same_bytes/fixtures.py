@@ -27,6 +27,7 @@ CONFIG = {
 TIME = 1_700_000_000_000  # of the oldest record, ms
 TOPICS = {
     "empty": Topic(),
+    "two": Topic(partitions=2),
     "three": Topic(partitions=3),
     "filled": Topic(configs={"retention.ms": "-1"}),
     "all-versions": Topic(configs={"retention.ms": "-1"}),

@@ -11,11 +11,12 @@ from typing import Any
 
 from hmb.broker.handlers import HANDLERS
 
-from .brokers import Conversation, Side, both
-from .case import Row
+from .brokers import PAUSE_SECONDS, Conversation, Side, both
+from .case import Case, Row, Step
 from .comparing import Difference, Normalizer, differences
 from .explained import EXPLAINED, Explanation
 
+SETTLING_SECONDS = 2.0
 SERVED = frozenset(int(request.api_key) for request in HANDLERS)
 
 
@@ -66,7 +67,7 @@ def _run(result: Result, ours: Side, kafka: Side) -> None:
     row = result.row
     conversations = [Conversation(side, row) for side in (ours, kafka)]
     try:
-        later = []
+        later: list[Step] = []
         answers = []
         for step in row.case.steps:
             if step.later or not step.answered:
@@ -74,17 +75,39 @@ def _run(result: Result, ours: Side, kafka: Side) -> None:
                     conversation.send(step)
                 later += [step] if step.later else []
             else:
-                answers.append(both(conversations, step))
+                answers.append(_settled(conversations, step, row.case))
         answers += [[conversation.receive(step) for conversation in conversations] for step in later]
-        normalizers = [Normalizer(each.known(), row.case.may_differ, row.case.ignored) for each in conversations]
-        for number, (our_answer, their_answer) in enumerate(answers, 1):
-            trees = normalizers[0].tree(our_answer), normalizers[1].tree(their_answer)
+        normalizers = _normalizers(conversations, row.case)
+        for number, pair in enumerate(answers, 1):
+            trees = _trees(normalizers, pair)
             result.answers.append(trees)
             result.differences += differences(*trees, path=str(number) if len(answers) > 1 else "")
     finally:
         for conversation in conversations:
             conversation.close()
     _explain(result)
+
+
+def _settled(conversations: list[Conversation], step: Step, case: Case) -> list[object]:
+    """Both answers; where the step waits for changes to settle, the first two that are equal, or the last two."""
+    deadline = time.monotonic() + SETTLING_SECONDS
+    while True:
+        pair = both(conversations, step)
+        if not step.settles or time.monotonic() > deadline:
+            return pair
+        ours, kafka = _trees(_normalizers(conversations, case), pair)
+        if ours == kafka:
+            return pair
+        time.sleep(PAUSE_SECONDS)
+
+
+def _normalizers(conversations: list[Conversation], case: Case) -> list[Normalizer]:
+    return [Normalizer(each.known(), case.may_differ, case.ignored) for each in conversations]
+
+
+def _trees(normalizers: list[Normalizer], pair: list[object]) -> tuple[Any, Any]:
+    ours, kafka = (normalizer.tree(answer) for normalizer, answer in zip(normalizers, pair, strict=True))
+    return ours, kafka
 
 
 def _explain(result: Result) -> None:

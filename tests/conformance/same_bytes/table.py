@@ -5,6 +5,8 @@ from __future__ import annotations
 from .case import Case, Row, rows
 from .cases import (
     api_versions,
+    configs,
+    consumer_groups,
     create_topics,
     delete_topics,
     fetch,
@@ -13,9 +15,11 @@ from .cases import (
     init_producer_id,
     join_group,
     list_offsets,
+    log_ends,
     membership,
     metadata,
     offsets,
+    partitions,
     produce,
 )
 
@@ -34,6 +38,14 @@ MODULES = [
     membership,
     group_admin,
     offsets,
+    consumer_groups,
+    configs,
+    partitions,
+    log_ends,
 ]
-CASES: list[Case] = [*group_admin.LIST_CASES, *(case for module in MODULES for case in module.CASES)]
+CASES: list[Case] = [
+    *group_admin.LIST_CASES,
+    *partitions.ALL_CASES,
+    *(case for module in MODULES for case in module.CASES),
+]
 TABLE: list[Row] = [row for case in CASES for row in rows(case)]

@@ -96,7 +96,7 @@ def emptied() -> list[Step]:
 
 
 def second_joins(*, in_vain: bool = True) -> list[Step]:
-    """Another member has come to a stable group and waits for the first to join again: in vain, or until it is answered."""
+    """Another member has come to a stable group and waits for the first to join again, in vain or not."""
     return [
         *stable(),
         Step(join(), capture={"second": member_of}, connection="second"),
