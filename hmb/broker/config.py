@@ -194,7 +194,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
         type = ConfigType.INT if unit > 1 else key.type
         yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc}; {finest} overrules it")
     for name, other in ALIASES.items():
-        yield dataclasses.replace(BROKER_KEYS[other], name=name, default=None)
+        yield dataclasses.replace(BROKER_KEYS[other], name=name)
 
 
 BROKER_CONFIGS = {key.name: key for key in _broker_configs()}
