@@ -255,14 +255,14 @@ class ClassicGroup(ClassicRebalance):
         """Let these go, by member id or group instance id; what became of each.  Raises COORDINATOR_NOT_AVAILABLE."""
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        outcomes = []
-        for identity in leaving:
-            outcomes.append(self._leave(identity))
-            if not outcomes[-1] and self.state is not GroupState.EMPTY:
-                who = identity.member_id or identity.group_instance_id
-                because = f"{who} leaves ({identity.reason or 'no reason given'})"
-        if ErrorCode.NONE in outcomes and self.state is not GroupState.EMPTY:
-            self._rebalance(because, now)
+        outcomes = [self._leave(identity) for identity in leaving]
+        gone = [
+            f"{identity.member_id or identity.group_instance_id} leaves{_reason(identity)}"
+            for identity, code in zip(leaving, outcomes, strict=True)
+            if not code
+        ]
+        if gone and self.state is not GroupState.EMPTY:  # in Empty it was an id that nobody had joined with
+            self._rebalance(", ".join(gone), now)
         return outcomes
 
     def _leave(self, identity: MemberIdentity) -> ErrorCode:
@@ -313,5 +313,5 @@ def _differ(told: str | None, known: str | None) -> bool:
     return told is not None and known is not None and told != known
 
 
-def _reason(request: JoinGroupRequest) -> str:
+def _reason(request: JoinGroupRequest | MemberIdentity) -> str:
     return f" ({request.reason})" if request.reason else ""

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from hmb.broker import Broker
+from hmb.client import Connection
+from hmb.coordinator import shared_group
+from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
-from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
+from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
-from tests.broker.conftest import Asker
+from hmb.protocol.schema import Request
+from tests.broker.conftest import Asker, Wire, as_bytes
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 
@@ -26,6 +34,33 @@ def ask(make_asker: Callable[..., Asker]) -> Iterator[Asker]:
     ask = make_asker(offsets_topic_num_partitions="2")
     ask(FindCoordinatorRequest(key="g"), 0)
     yield ask
+
+
+JOIN = JoinGroupRequest(
+    group_id="g",
+    session_timeout_ms=10_000,
+    protocol_type="consumer",
+    protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range")],
+)
+
+
+def framed(request: Request, version: int) -> bytes:
+    return b"".join(map(as_bytes, ClientConnection("test").request(request, version)))
+
+
+def broker_groups(broker: Broker) -> list[DescribeGroupsResponse.DescribedGroup]:
+    host, port = broker.bootstrap_servers.split(":")
+    with Connection(host, int(port)) as connection:
+        (group,) = connection.send(DescribeGroupsRequest(groups=["g"])).groups
+    return list(group.members)
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Let the broker's threads come to where the test wants them."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def join(ask: Asker, version: int, member_id: str = "", group_id: str = "g", **options: Any) -> Any:
@@ -178,6 +213,30 @@ def test_delete_groups(ask: Asker, version: int) -> None:
         "none": ErrorCode.GROUP_ID_NOT_FOUND,
     }
     assert heartbeat(ask, 4, joined) == ErrorCode.NONE
+
+
+def test_a_stop_answers_a_join_group_that_waits(broker: Broker, connect: Callable[[], Wire]) -> None:
+    """Its client looks for the coordinator until there is one again; it hung until its own time limit."""
+    wire = connect()
+    wire.ask(FindCoordinatorRequest(key="g"), 2)
+    wire.send(framed(JOIN, 3))
+    until(lambda: broker_groups(broker))
+    broker.stop()
+    frame = wire.frame()
+    assert frame is not None
+    assert int.from_bytes(frame[8:10], "big") == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_client_that_leaves_while_its_join_group_waits_takes_its_thread_along(
+    broker: Broker, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_group, "LOOK_AGAIN", 0.01)
+    wire = connect()
+    wire.ask(FindCoordinatorRequest(key="g"), 2)
+    wire.send(framed(JOIN, 3))
+    until(lambda: broker_groups(broker))
+    wire.socket.shutdown(socket.SHUT_RDWR)
+    until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("connection-")])
 
 
 def test_without_the_topic_there_is_no_coordinator_yet(make_asker: Callable[..., Asker]) -> None:
