@@ -74,6 +74,7 @@ class Topics:
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
         for name, log in logs.items():
             self._by_name[name.topic].partitions[name.partition] = log
+        self.version = 0  # grows with every topic or partition that comes or goes
 
     def _log_configs(self, stored: Mapping[str, StoredTopic]) -> dict[str, LogConfig]:
         try:
@@ -153,6 +154,7 @@ class Topics:
                 return topic
             self._make_partitions(topic, range(partitions))
             self._by_name[name] = self._by_id[topic.id] = topic
+            self.version += 1
             return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
@@ -177,6 +179,7 @@ class Topics:
             ) from error
         # A new table: others may be reading the old one.
         topic.partitions = {**topic.partitions, **dict(zip(numbers, made, strict=True))}
+        self.version += 1
 
     def add_partitions(self, topic: Topic, count: int, *, validate_only: bool = False) -> None:
         """Give a topic so many partitions in all.
@@ -245,6 +248,7 @@ class Topics:
                 stored = self._stored()
                 self._store.write({**stored, topic.name: replace(stored[topic.name], deleting=True)})
                 del self._by_name[topic.name], self._by_id[topic.id]
+                self.version += 1
                 self._logs.delete_all(TopicPartition(topic.name, number) for number in topic.partitions)
                 self._store.write(self._stored())
             except OSError as error:
