@@ -1,0 +1,180 @@
+"""Who reads which partitions: the assignors that the broker runs for KIP-848's groups.
+
+An assignor is told of each member which topics it reads and which partitions it was to own until now, and says which
+it is to own from now on.  Each partition of a topic that somebody reads gets one owner, who reads the topic.
+
+- *uniform* (the default): everybody gets as many partitions as everybody else, give or take one, as far as they read
+  the same topics; and as few partitions as possible change hands ("sticky").
+- *range*: of each topic the first member gets the first partitions, the second the next ones.  Topics with the same
+  number of partitions are cut alike, so that partition 3 of both has the same owner, and records can be joined by
+  their keys; that is worth more here than balance or stickiness.  It is Kafka 0.7's algorithm.
+
+Members are sorted, static ones first and by their instance ids, so that the same members get the same partitions,
+whatever the order in which they came.
+
+Source: KIP-848; design/kafka-0.7 on rebalancing; Kafka's `UniformAssignor`, `RangeAssignor`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import PartitionId
+
+UNIFORM, RANGE = "uniform", "range"
+Targets = dict[str, frozenset[PartitionId]]  # by member id
+ROUNDS = 16  # of balancing, where members read different topics: each about halves what is left to do
+
+
+@dataclass(frozen=True, slots=True)
+class MemberToAssign:
+    """A member, as an assignor sees it."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[UUID]
+    owned: frozenset[PartitionId] = field(default=frozenset())
+
+    @property
+    def order(self) -> tuple[bool, str]:
+        return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
+
+
+def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
+    """`partitions` is the number of each topic's partitions."""
+    in_order = sorted(members, key=lambda member: member.order)
+    targets: dict[str, set[PartitionId]] = {member.member_id: set() for member in in_order}
+    for topic, count in partitions.items():
+        readers = [member for member in in_order if topic in member.topics]
+        first = 0
+        for number, reader in enumerate(readers):
+            end = first + count // len(readers) + (number < count % len(readers))
+            targets[reader.member_id].update(PartitionId(topic, each) for each in range(first, end))
+            first = end
+    return {member_id: frozenset(owned) for member_id, owned in targets.items()}
+
+
+def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
+    """`partitions` is the number of each topic's partitions."""
+    in_order = sorted(members, key=lambda member: member.order)
+    kept = {member.member_id: _kept(member, partitions) for member in in_order}
+    if len({member.topics for member in in_order}) <= 1:
+        return _assign_alike(in_order, kept, partitions)
+    return _Balance(in_order, kept, partitions).targets()
+
+
+def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
+    """What it owned that is there still, and that it still reads."""
+    return {
+        each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
+    }
+
+
+def _count(partition: PartitionId, partitions: Mapping[UUID, int]) -> int:
+    return partitions.get(partition.topic_id, 0)
+
+
+def _all(partitions: Mapping[UUID, int], topics: Iterable[UUID]) -> list[PartitionId]:
+    return [PartitionId(topic, number) for topic in sorted(topics) for number in range(partitions.get(topic, 0))]
+
+
+def _assign_alike(
+    members: list[MemberToAssign], kept: dict[str, set[PartitionId]], partitions: Mapping[UUID, int]
+) -> Targets:
+    """All read the same topics: each has its quota, and who keeps the most gets one of those that do not divide."""
+    if not members:
+        return {}
+    every = _all(partitions, members[0].topics)
+    quota, extra = divmod(len(every), len(members))
+    by_size = sorted(members, key=lambda member: -len(kept[member.member_id]))
+    quotas = {member.member_id: quota + (rank < extra) for rank, member in enumerate(by_size)}
+    for member_id, owned in kept.items():
+        for surplus in sorted(owned)[quotas[member_id] :]:
+            owned.remove(surplus)
+    taken = set().union(*kept.values())
+    free = iter([partition for partition in every if partition not in taken])
+    for member in members:
+        owned = kept[member.member_id]
+        owned.update(
+            partition for _, partition in zip(range(quotas[member.member_id] - len(owned)), free, strict=False)
+        )
+    return {member_id: frozenset(owned) for member_id, owned in kept.items()}
+
+
+class _Balance:
+    """Members that read different topics: give away what is free, then move partitions from who has most."""
+
+    def __init__(
+        self, members: list[MemberToAssign], kept: dict[str, set[PartitionId]], partitions: Mapping[UUID, int]
+    ) -> None:
+        self._owned = kept
+        self._readers: dict[UUID, list[str]] = defaultdict(list)
+        for member in members:
+            for topic in member.topics & partitions.keys():
+                self._readers[topic].append(member.member_id)
+        self._partitions = partitions
+
+    def targets(self) -> Targets:
+        # Topics with few readers first: who reads others too can be given those instead.
+        in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
+        for topic in in_order:
+            self._give_away(topic)
+        for _ in range(ROUNDS):
+            moved = [self._even_out(topic) for topic in in_order]
+            if not any(moved):
+                break
+        return {member_id: frozenset(owned) for member_id, owned in self._owned.items()}
+
+    def _heap(self, topic: UUID, sign: int) -> list[tuple[int, int, str]]:
+        readers = self._readers[topic]
+        heap = [(sign * len(self._owned[reader]), number, reader) for number, reader in enumerate(readers)]
+        heapq.heapify(heap)
+        return heap
+
+    def _give_away(self, topic: UUID) -> None:
+        """Each free partition to who has the fewest."""
+        readers = self._readers[topic]
+        taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}
+        heap = self._heap(topic, 1)
+        for number in range(self._partitions[topic]):
+            if number not in taken:
+                size, order, reader = heap[0]
+                self._owned[reader].add(PartitionId(topic, number))
+                heapq.heapreplace(heap, (size + 1, order, reader))
+
+    def _even_out(self, topic: UUID) -> bool:
+        """Move partitions of one topic while that makes two of its readers more alike; whether any moved."""
+        movable = {
+            reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)
+            for reader in self._readers[topic]
+        }
+        most = [entry for entry in self._heap(topic, -1) if movable[entry[2]]]
+        heapq.heapify(most)
+        fewest = self._heap(topic, 1)
+        moved = False
+        while most and fewest:
+            giver, taker = most[0][2], fewest[0][2]
+            if fewest[0][0] != len(self._owned[taker]):  # it has been a giver meanwhile
+                heapq.heapreplace(fewest, (len(self._owned[taker]), *fewest[0][1:]))
+            elif -most[0][0] != len(self._owned[giver]):  # it has been a taker meanwhile
+                heapq.heapreplace(most, (-len(self._owned[giver]), *most[0][1:]))
+            elif len(self._owned[giver]) - len(self._owned[taker]) <= 1:
+                break
+            else:
+                partition = movable[giver].pop()
+                self._owned[giver].remove(partition)
+                self._owned[taker].add(partition)
+                moved = True
+                if not movable[giver]:
+                    heapq.heappop(most)
+        return moved
+
+
+ASSIGNORS: dict[str, Callable[[Iterable[MemberToAssign], Mapping[UUID, int]], Targets]] = {
+    UNIFORM: assign_uniform,
+    RANGE: assign_range,
+}
