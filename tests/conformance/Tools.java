@@ -3,7 +3,8 @@
 //     java -cp 'libs/*' Tools.java < commands
 //
 // A command is a line: a class and its arguments, separated by tabs. After what it prints comes a line of its own, "== " and the
-// exit code (0 where the tool just returns). Tools that leave by Kafka's Exit are held back, so that the next one has its turn.
+// exit code (0 where the tool just returns). Tools that leave by Kafka's Exit are held back, so that the next one has its turn;
+// some then believe that they have failed, and leave again, so the first code counts.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -13,16 +14,21 @@ import org.apache.kafka.common.utils.Exit;
 
 public class Tools {
   static class Left extends RuntimeException {
-    final int code;
-
-    Left(int code) {
-      this.code = code;
+    Left() {
+      super(null, null, false, false); // without a stack trace, which tools print
     }
   }
 
+  static Integer code;
+
+  static void leave(int wanted) {
+    if (code == null) code = wanted;
+    throw new Left();
+  }
+
   public static void main(String[] none) throws Exception {
-    Exit.setExitProcedure((code, message) -> { throw new Left(code); });
-    Exit.setHaltProcedure((code, message) -> { throw new Left(code); });
+    Exit.setExitProcedure((wanted, message) -> leave(wanted));
+    Exit.setHaltProcedure((wanted, message) -> leave(wanted));
     System.setErr(System.out);
     BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
     for (String line = commands.readLine(); line != null; line = commands.readLine()) {
@@ -34,13 +40,13 @@ public class Tools {
   }
 
   static int run(String tool, String[] arguments) throws Exception {
+    code = null;
     try {
       Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) arguments);
-      return 0;
     } catch (InvocationTargetException failed) {
-      if (failed.getCause() instanceof Left left) return left.code;
       failed.getCause().printStackTrace(System.out);
-      return 1;
+      if (code == null) code = 1;
     }
+    return code == null ? 0 : code;
   }
 }

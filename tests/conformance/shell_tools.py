@@ -11,6 +11,7 @@ from hmb.bench import peers
 from tests.conformance.java_clients import QUICK_START
 
 PROGRAM = Path(__file__).with_name("Tools.java")
+HELD_BACK = "Tools$Left\n"  # what a tool says that was not let go
 TOOLS = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
@@ -19,6 +20,8 @@ TOOLS = {
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
@@ -58,14 +61,15 @@ class ShellTools:
     def run(self, tool: str, *arguments: str) -> Result:
         """What it prints, on both channels, and its exit code."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        words = [TOOLS[tool], "--bootstrap-server", self._bootstrap, *arguments]
+        words = [TOOLS[tool], *arguments, "--bootstrap-server", self._bootstrap]
         self._process.stdin.write("\t".join(words) + "\n")
         self._process.stdin.flush()
         lines: list[str] = []
         for line in self._process.stdout:
             if line.startswith("== "):
                 return Result(int(line[3:]), "".join(lines))
-            lines.append(line)
+            if line != HELD_BACK:
+                lines.append(line)
         raise AssertionError(f"{tool} took the JVM along: {''.join(lines)[-2000:]}")
 
     def __call__(self, tool: str, *arguments: str) -> Result:
