@@ -30,7 +30,7 @@ The house:
 - `hmb.protocol`     bytes <-> messages; no I/O, imports nothing of hmb
 - `hmb.records`      record batches and the older message sets; compression, checksums
 - `hmb.storage`      log, segments, indexes, recovery; the data directory is Kafka's
-- `hmb.coordinator`  producer ids
+- `hmb.coordinator`  consumer groups, their committed offsets, producer ids
 - `hmb.broker`       network, dispatch, one handler per API
 - `hmb.client`       connection, producer, consumer
 - `hmb.cli`          the commands (in the folder `cli/`)

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from hmb.coordinator.classic_group import ClassicGroup
 from hmb.coordinator.classic_members import Call
 from hmb.coordinator.classic_rebalance import Write
 from hmb.coordinator.group_records import GroupMetadataKey, encode_key
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
+from hmb.coordinator.journal import GroupJournal, Pending
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
 LOOK_AGAIN = 5.0  # seconds: how often one that waits sees whether its client is still there
 Outcome = TypeVar("Outcome")
+Place: TypeAlias = Pending | KafkaError  # a record's in the journal, or why it has none
 
 
 @dataclass(slots=True, eq=False)
@@ -49,28 +51,19 @@ class WaitingCall(Call):
         return self._answer
 
 
-class Journal(Protocol):
-    """Where records become durable (journal.py)."""
-
-    def enqueue(self, group_id: str, records: Sequence[tuple[bytes, bytes | None]]) -> Any:
-        """Take the next place, without I/O.  Raises KafkaError."""
-
-    def write(self, pending: Any) -> None:
-        """Return once what was enqueued is durable.  Raises KafkaError."""
-
-
 class SharedGroup:
     """One group."""
 
     def __init__(
-        self, classic: ClassicGroup, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
+        self, classic: ClassicGroup, journal: GroupJournal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
     ) -> None:
         self.classic = classic
         self.due: int | None = None  # the timer's
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # Guards the group; the locks of the timer and of the journal's queue are taken under it, none of a disk's.
+        # Guards the group; the timer's lock is taken under it.  Nobody holds it while a disk syncs, but whoever deletes
+        # the group.
         self.lock = threading.Lock()
 
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
@@ -78,7 +71,7 @@ class SharedGroup:
 
         Raises what `change` raises; with `durable` also why the record could not be written that it called for.
         """
-        writes: list[tuple[Write, Any]] = []
+        writes: list[tuple[Write, Place]] = []
         try:
             with self.lock:
                 try:
@@ -99,7 +92,7 @@ class SharedGroup:
         """Answer all who wait: the broker stops."""
         self.step(lambda now: self.classic.unload())
 
-    def _settle(self) -> list[tuple[Write, Any]]:
+    def _settle(self) -> list[tuple[Write, Place]]:
         """With the lock held: let time pass, hand out answers, say when to be woken.
 
         Returns what is to be written, each with its place in the journal.
@@ -113,20 +106,18 @@ class SharedGroup:
         writes, self.classic.writes = self.classic.writes, []
         return [(write, self._enqueue(write)) for write in writes]
 
-    def _enqueue(self, write: Write) -> Any:
-        """Its place, or why there is none."""
+    def _enqueue(self, write: Write) -> Place:
         key = encode_key(GroupMetadataKey(group=self.classic.group_id))
         try:
             return self._journal.enqueue(self.classic.group_id, [(key, write.value)])
         except KafkaError as error:
             return error
 
-    def _write(self, writes: list[tuple[Write, Any]]) -> list[KafkaError]:
+    def _write(self, writes: list[tuple[Write, Place]]) -> list[KafkaError]:
         """Without the lock: write, then take the steps that follow; what went wrong."""
         errors = []
         for write, place in writes:
             if (error := self._try_write(place)) is not None:
-                LOGGER.error("group %s: its state could not be written: %s", self.classic.group_id, error.message)
                 errors.append(error)
             with self.lock:
                 write.then(error, self._clock())
@@ -134,11 +125,15 @@ class SharedGroup:
             errors += self._write(more)
         return errors
 
-    def _try_write(self, place: Any) -> KafkaError | None:
-        if isinstance(place, KafkaError):
-            return place
+    def _try_write(self, place: Place) -> KafkaError | None:
         try:
+            if isinstance(place, KafkaError):
+                raise place
             self._journal.write(place)
         except KafkaError as error:
+            LOGGER.error("group %s: its state could not be written: %s", self.classic.group_id, error.message)
             return error
+        except Exception:  # a fault of ours: members must not wait for ever all the same
+            LOGGER.exception("group %s: its state could not be written", self.classic.group_id)
+            return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

@@ -241,5 +241,23 @@ def test_what_cannot_be_written_is_not_done(
     groups.delete("g")
 
 
+def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(
+    groups: GroupCoordinator, journal: GroupJournal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader = join(groups).member_id
+    joining = threads.submit(join, groups)
+    until(lambda: member_count(groups) == 2)
+    join(groups, leader)
+    follower = threads.submit(sync, groups, joining.result(30).member_id, 2)
+    until(lambda: any(member.syncing for member in groups._groups["g"].classic.members))
+
+    def break_down(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(journal, "write", break_down)
+    assert code_of(lambda: sync(groups, leader, 2)) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert code_of(lambda: follower.result(30)) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def _fail(*_: object) -> None:
     raise KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
