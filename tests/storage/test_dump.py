@@ -16,12 +16,14 @@ from hmb.records import (
     ControlType,
     EndTransactionMarker,
     Record,
+    RecordBatch,
     assign_offsets,
     encode_batch,
     encode_marker,
     encode_message_set,
     iter_batches,
 )
+from hmb.records.filtering import empty_batch
 from hmb.storage.dump import as_json_fields, dump, log_files
 from hmb.storage.dump_entries import DumpOptions, Entry
 from hmb.storage.producer_state import ProducerState
@@ -234,6 +236,14 @@ def test_what_is_no_file_of_a_log(write: Write) -> None:
         path = write(b"anything", name=name)
         assert lines(path) == [f"Dumping {path}", f"Ignoring unknown file {path}"]
     assert kinds(write(batch(0), name="copy.log"), DumpOptions()) == ["file", "batch"]
+
+
+def test_a_batch_that_compaction_has_emptied_still_has_its_timestamp(write: Write) -> None:
+    (full,) = iter_batches(batch(0))
+    assert isinstance(full, RecordBatch)
+    write(empty_batch(full))
+    index = write(pack(">qi", full.max_timestamp, 2), name="00000000000000000000.timeindex")
+    assert [entry.line() for entry in dump([index], DumpOptions(verify=True)) if entry.is_damage] == []
 
 
 def test_transactions_and_producers(write: Write) -> None:
