@@ -10,9 +10,12 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from io import BufferedReader, FileIO
+from typing import Any, Self
 
-from hmb.broker.dispatch import Dispatcher
+from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.broker.errors import CloseConnection
+from hmb.broker.later import MAX_LATER
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.primitives import Part
@@ -22,6 +25,7 @@ LOGGER = logging.getLogger(__name__)
 SEND_TIMEOUT = 30.0  # seconds: a reader that never reads is cut off
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
 READ_BUFFER = 128 * 1024  # bytes: pipelined requests come in with one system call
+LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the start of a request
 
 
 class Connection:
@@ -75,14 +79,75 @@ class Connection:
             self._on_close(self)
 
     def _serve(self) -> None:
-        # A file on the descriptor reads without Python code in between, unlike socket.makefile.
-        with open(self._socket.fileno(), "rb", buffering=READ_BUFFER, closefd=False) as stream:
-            while (frame := read_frame(stream, self._max_request)) is not None:
-                if self._stopping:
-                    return
-                parts = self._dispatcher.dispatch(frame)
-                if parts is not None:
-                    send(self._socket, parts)
+        later: list[Finish] = []
+        try:
+            with Requests(self._socket.fileno(), self._max_request) as requests:
+                while not self._stopping and (frame := requests.next()) is not None:
+                    if self._stopping:
+                        break
+                    answer = self._dispatcher.begin(frame)
+                    if callable(answer):
+                        later.append(answer)
+                        if len(later) < MAX_LATER and requests.is_another_here(frame):
+                            continue
+                        answer = None
+                    if later:  # answers go out in the order of the requests
+                        answer = _finished(later) + (answer or [])
+                    if answer is not None:
+                        send(self._socket, answer)
+        finally:  # what was begun before a request that cannot be answered
+            if later:
+                send(self._socket, _finished(later))
+
+
+class Requests:
+    """The frames that come from a socket."""
+
+    def __init__(self, descriptor: int, max_request: int) -> None:
+        # A file on the descriptor reads with little Python code in between, unlike socket.makefile.
+        self._file = _CountingFile(descriptor, "rb", closefd=False)
+        self._stream = BufferedReader(self._file, READ_BUFFER)
+        self._max_request = max_request
+        self._taken = 0  # bytes, with those of the lengths
+
+    def next(self) -> memoryview | None:
+        """Wait for the next one; None at the end.  Raises ProtocolError, OSError."""
+        frame = read_frame(self._stream, self._max_request)
+        self._taken += 0 if frame is None else LENGTH_SIZE + len(frame)
+        return frame
+
+    def is_another_here(self, frame: memoryview) -> bool:
+        """Whether one of the same API as `frame` is next and has come whole already; without waiting."""
+        here = self._file.count - self._taken
+        if here < LENGTH_SIZE + API_KEY_SIZE:
+            return False  # and `peek` might wait
+        start = self._stream.peek(LENGTH_SIZE + API_KEY_SIZE)
+        size = int.from_bytes(start[:LENGTH_SIZE])
+        return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == frame[:API_KEY_SIZE]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stream.close()
+
+
+class _CountingFile(FileIO):
+    """Knows how many bytes have been read."""
+
+    count = 0
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        size = super().readinto(buffer)
+        self.count += size or 0
+        return size
+
+
+def _finished(later: list[Finish]) -> list[Part]:
+    """The answers, in their order; nothing is left to be finished."""
+    parts = [part for finish in later for part in finish()]
+    later.clear()
+    return parts
 
 
 def has_left(client: socket.socket) -> bool:

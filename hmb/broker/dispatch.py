@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
+from hmb.broker.later import Later
 from hmb.broker.listeners import Listener
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
@@ -25,7 +27,8 @@ from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request, Response
 
 LOGGER = logging.getLogger(__name__)
-Handler = Callable[[Any, RequestContext], Response | None]
+Handler = Callable[[Any, RequestContext], Response | Later | None]
+Finish = Callable[[], list[Part]]
 
 
 class Dispatcher:
@@ -48,6 +51,11 @@ class Dispatcher:
 
     def dispatch(self, frame: memoryview) -> list[Part] | None:
         """Answer one request; None where it wants no answer.  Raises CloseConnection."""
+        answer = self.begin(frame)
+        return answer() if callable(answer) else answer
+
+    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+        """The same, or where the answer takes its time, what waits for it and gives it (later.py)."""
         try:
             header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
@@ -58,11 +66,25 @@ class Dispatcher:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request)
 
-    def _handle(self, header: RequestHeader, request: Request) -> list[Part] | None:
+    def _handle(self, header: RequestHeader, request: Request) -> list[Part] | Finish | None:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone)
+        response = self._guarded(header, request, partial(self._handlers[type(request)], request, context))
+        if isinstance(response, Later):
+            return partial(self._finish, header, request, response)
+        return response
+
+    def _finish(self, header: RequestHeader, request: Request, later: Later) -> list[Part]:
+        parts = self._guarded(header, request, later.finish)
+        assert isinstance(parts, list)
+        return parts
+
+    def _guarded(
+        self, header: RequestHeader, request: Request, step: Callable[[], Response | Later | None]
+    ) -> list[Part] | Later | None:
+        """The answer that a step gives, encoded; a fault of ours in it closes the connection."""
         try:
-            response = self._handlers[type(request)](request, context)
-            return None if response is None else self._connection.respond(header, response)
+            response = step()
+            return self._connection.respond(header, response) if isinstance(response, Response) else response
         except CloseConnection:
             raise
         except Exception as error:

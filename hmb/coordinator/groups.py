@@ -33,7 +33,7 @@ from hmb.coordinator.group_records import (
     encode_key,
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal
+from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal, Pending
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
@@ -243,15 +243,15 @@ class GroupCoordinator:
 
     # -- offsets
 
-    def commit(
+    def begin_commit(
         self,
         group_id: str,
         member_id: str,
         generation: int,
         group_instance_id: str | None,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    ) -> None:
-        """Commit offsets; returns when they are durable.  Raises KafkaError: then none of them is committed.
+    ) -> Pending:
+        """Commit offsets: they have their place, and are committed after `finish`.  Raises KafkaError.
 
         A negative generation is that of somebody who is in no group and needs no more than a name for the offsets.
         """
@@ -262,8 +262,11 @@ class GroupCoordinator:
             group = self._find(group_id)
         with group.lock:
             group.classic.check_commit(member_id, generation, group_instance_id, self._clock())
-            place = self._offsets.begin_commit(group_id, offsets)
-        self._journal.write(place)
+            return self._offsets.begin_commit(group_id, offsets)
+
+    def finish(self, commit: Pending) -> None:
+        """Return when its offsets are durable.  Raises KafkaError: then none of them is committed."""
+        self._journal.write(commit)
 
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None

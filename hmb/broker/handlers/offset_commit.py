@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_answers import merged
+from hmb.broker.later import Later
 from hmb.broker.topics import Topic
 from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -32,7 +33,7 @@ FIRST_VERSION_OF_IDS = 10
 NOW = BROKERS_RETENTION = -1  # in place of a time
 
 
-def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
+def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Later:
     offsets: Offsets = {}
     refused: list[Answer] = []
     taken: list[Answer] = []
@@ -54,9 +55,8 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
             refused.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=bad))
         if good:
             taken.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=good))
-    if taken:
-        _commit(request, offsets, taken, context)
-    return OffsetCommitResponse(topics=merged(refused, taken))
+    response = OffsetCommitResponse(topics=merged(refused, taken))
+    return _commit(request, offsets, taken, response, context) if taken else response
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
@@ -91,18 +91,37 @@ def _length(metadata: str | None) -> int:
     return len(metadata.encode("utf-16-le")) // 2
 
 
-def _commit(request: OffsetCommitRequest, offsets: Offsets, taken: list[Answer], context: RequestContext) -> None:
+def _commit(
+    request: OffsetCommitRequest,
+    offsets: Offsets,
+    taken: list[Answer],
+    response: OffsetCommitResponse,
+    context: RequestContext,
+) -> OffsetCommitResponse | Later:
     """All at once; what the group says to it, goes for all of them."""
     groups = context.broker.groups
-    try:
-        if context.version == 0:
-            groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
-        generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
-        groups.commit(request.group_id, request.member_id, generation, instance_id, offsets)
-    except KafkaError as error:
+
+    def fail(error: KafkaError) -> None:
         code = error.code
         if code is ErrorCode.GROUP_ID_NOT_FOUND and context.version < FIRST_VERSION_OF_UNKNOWN_GROUPS:
             code = ErrorCode.ILLEGAL_GENERATION
         for answer in taken:
             for partition in answer.partitions:
                 partition.error_code = code
+
+    def finish() -> OffsetCommitResponse:
+        try:
+            groups.finish(commit)
+        except KafkaError as error:
+            fail(error)
+        return response
+
+    try:
+        if context.version == 0:
+            groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
+        generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
+        commit = groups.begin_commit(request.group_id, request.member_id, generation, instance_id, offsets)
+    except KafkaError as error:
+        fail(error)
+        return response
+    return Later(finish)

@@ -1,0 +1,151 @@
+"""Answers that wait for the disk: pipelined commits share a sync, and nothing else changes for the client."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from hmb.broker import Broker
+from hmb.broker.connection import Requests
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.errors import CloseConnection
+from hmb.broker.later import MAX_LATER, Later
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+from hmb.protocol.schema import Request
+from tests.broker.conftest import LISTENER, Asker, Wire, as_bytes
+
+VERSION = 8
+Topic = OffsetCommitRequest.OffsetCommitRequestTopic
+
+
+def commit(offset: int, topic: str = "t") -> OffsetCommitRequest:
+    partition = Topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    topics = [Topic(name=topic, partitions=[partition])]
+    return OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=topics)
+
+
+def fetch() -> OffsetFetchRequest:
+    group = OffsetFetchRequest.OffsetFetchRequestGroup
+    return OffsetFetchRequest(
+        groups=[group(group_id="g", topics=[group.OffsetFetchRequestTopics(name="t", partition_indexes=[0])])]
+    )
+
+
+def pipeline(wire: Wire, requests: list[Request]) -> list[object]:
+    """All sent in one go, then all answers."""
+    client = ClientConnection("test")
+    wire.send(b"".join(as_bytes(part) for request in requests for part in client.request(request, VERSION)))
+    answers = []
+    for _ in requests:
+        frame = wire.frame()
+        assert frame is not None
+        answers.append(client.receive(memoryview(frame))[1])  # which checks that it answers the next request
+    return answers
+
+
+@pytest.fixture
+def wire(connect: Callable[[], Wire]) -> Wire:
+    """With a topic, and a coordinator."""
+    wire = connect()
+    wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 9)
+    wire.ask(FindCoordinatorRequest(key="g"), 3)
+    return wire
+
+
+def test_pipelined_commits_are_answered_in_order_and_the_last_one_counts(wire: Wire) -> None:
+    count = 3 * MAX_LATER + 5
+    *answers, fetched = pipeline(wire, [*(commit(offset) for offset in range(count)), fetch()])
+    assert [answer.topics[0].partitions[0].error_code for answer in answers] == [0] * count  # type: ignore[attr-defined]
+    assert fetched.groups[0].topics[0].partitions[0].committed_offset == count - 1  # type: ignore[attr-defined]
+
+
+def test_each_request_sees_what_was_committed_before_it(wire: Wire) -> None:
+    requests = [request for offset in range(10) for request in (commit(offset), commit(offset + 1), fetch())]
+    answers = pipeline(wire, requests)[2::3]
+    seen = [answer.groups[0].topics[0].partitions[0].committed_offset for answer in answers]  # type: ignore[attr-defined]
+    assert seen == list(range(1, 11))
+
+
+def test_a_commit_that_fails_fails_alone(wire: Wire) -> None:
+    first, bad, last = pipeline(wire, [commit(1), commit(2, "nosuch"), commit(3)])
+    errors = [answer.topics[0].partitions[0].error_code for answer in (first, bad, last)]  # type: ignore[attr-defined]
+    assert errors == [0, 3, 0]
+
+
+def test_commits_before_a_request_that_breaks_the_protocol_are_answered(wire: Wire) -> None:
+    client = ClientConnection("test")
+    good = b"".join(as_bytes(part) for offset in range(3) for part in client.request(commit(offset), VERSION))
+    wire.send(good + bytes.fromhex("00000008 0008 0008 00000009"))
+    for _ in range(3):
+        frame = wire.frame()
+        assert frame is not None and client.receive(memoryview(frame))
+    assert wire.frame() is None
+
+
+def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask.broker.topics.create("t", 1)
+    ask.broker.groups.make_topic()
+    frames = [b"".join(map(as_bytes, ask.client.request(commit(offset), VERSION)))[4:] for offset in range(20)]
+    begun = [ask.dispatcher.begin(memoryview(frame)) for frame in frames]
+    writes: list[int] = []
+    monkeypatch.setattr(os, "pwritev", lambda *args, write=os.pwritev: writes.append(1) or write(*args))
+    assert all(callable(each) for each in begun)
+    answers = [each() for each in begun if callable(each)]
+    assert len(answers) == 20 and len(writes) == 1
+
+
+def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
+    ask: Asker, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> OffsetCommitResponse:
+        raise ZeroDivisionError
+
+    dispatcher = Dispatcher(ask.broker, LISTENER, {OffsetCommitRequest: lambda request, context: Later(broken)})
+    frame = b"".join(map(as_bytes, ask.client.request(commit(1), VERSION)))[4:]
+    with pytest.raises(CloseConnection):
+        dispatcher.dispatch(memoryview(frame))
+    assert "OffsetCommitRequest v8 of client 'test' failed" in caplog.text
+
+
+# What has come
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_another"),
+    [
+        (b"", False),
+        (b"\0\0\0", False),
+        (b"\0\0\0\4\0\x08", False),  # not whole yet
+        (b"\0\0\0\4\0\x08ab", True),
+        (b"\0\0\0\4\0\x08ab\0\0", True),
+        (b"\0\0\0\4\0\x09ab", False),  # another API
+        (b"\0\0\0\1\0", False),  # too short to have one
+        (b"\xff\xff\xff\xff\0\x08", False),  # the next read will complain
+    ],
+)
+def test_whether_another_request_of_the_kind_has_come_is_known_without_waiting(sent: bytes, is_another: bool) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Requests(ours.fileno(), 1_000) as requests:
+        theirs.sendall(b"\0\0\0\4\0\x08xy" + sent)
+        frame = requests.next()
+        assert frame == b"\0\x08xy"
+        assert requests.is_another_here(frame) is is_another
+
+
+def test_a_stopping_broker_answers_the_commits_that_it_has_begun(broker: Broker, wire: Wire) -> None:
+    client = ClientConnection("test")
+    wire.send(b"".join(as_bytes(part) for offset in range(100) for part in client.request(commit(offset), VERSION)))
+    first = wire.frame()
+    assert first is not None
+    broker.stop()
+    answers = [first]
+    while (frame := wire.frame()) is not None:
+        answers.append(frame)
+    assert all(client.receive(memoryview(each)) for each in answers)
