@@ -20,8 +20,10 @@ from hmb.records import (
     encode_marker,
     encode_message_set,
 )
+from hmb.storage.config import LogConfig
 from hmb.storage.dump import dump, log_files
 from hmb.storage.dump_entries import DumpOptions
+from hmb.storage.log import Log
 from tests.conformance.clients import ALL_CODECS, write_confluent
 from tests.conformance.dataset import write_lines
 from tests.conformance.java_clients import run
@@ -99,6 +101,21 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
     time_index.write_bytes(pack(">qiqi", 1010, 5, 1031, 11) + (b"" if switch else bytes(120)))
     ours = our_lines([index, time_index], DumpOptions(index_sanity_check=bool(switch)))
     assert ours == kafka_s_lines(kafka_43, [index, time_index], *filter(None, [switch]))
+
+
+def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
+    """An open transaction, and a producer of which only a marker is known, as our log writes them down."""
+    log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
+    log.append(memoryview(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)))
+    for producer_id in (1, 2):
+        log.append_marker(EndTransactionMarker(ControlType.ABORT, 3), producer_id, 1)
+    log.append(memoryview(encode_batch(RECORDS, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True)))
+    log.close()
+    files = sorted([*tmp_path.glob("*.snapshot"), *tmp_path.glob("*.txnindex")])
+    assert len(files) == 2
+    ours = our_lines(files, DumpOptions())
+    assert ours == kafka_s_lines(kafka_43, files)
+    assert len(ours) == 2 + 1 + 3
 
 
 CONFIG = SMALL_SEGMENTS | {"log.index.interval.bytes": "100"}
