@@ -45,6 +45,7 @@ OFFERS = [
     *because(
         "HMB speaks versions that Kafka 4 has dropped, for clients from 0.8.2 on",
         ("ApiVersions/what is offered/*", "api_keys.*.min_version", "0", "[1-4]"),
+        ("*/*, which Kafka has dropped/*", "", ANY, CLOSED),
     ),
     *because(
         "HMB serves no transactions, security, quotas, share and streams groups, quorums and telemetry yet",

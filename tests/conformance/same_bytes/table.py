@@ -21,6 +21,7 @@ from .cases import (
     offsets,
     partitions,
     produce,
+    versions,
 )
 
 # First come the rows that name all topics or all groups: later rows make more of them.
@@ -42,6 +43,7 @@ MODULES = [
     configs,
     partitions,
     log_ends,
+    versions,
 ]
 CASES: list[Case] = [
     *group_admin.LIST_CASES,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hmb.protocol.messages.fetch import FetchRequest
 
-from ..case import NOBODYS_ID, Case, case, id_of
+from ..case import NOBODYS_ID, Case, Step, captured, case, id_of
 
 FetchTopic = FetchRequest.FetchTopic
 Partition = FetchTopic.FetchPartition
@@ -45,7 +45,43 @@ def topic(name: str, *partitions: int, offset: int = 0, size: int = 1 << 20) -> 
     return FetchTopic(topic=name, topic_id=id_of(name), partitions=asked)
 
 
+def later(epoch: int, *topics: FetchTopic, **options: Any) -> FetchRequest:
+    """In the session that the row's first request has opened."""
+    return asking(*topics, **{"session_id": captured("session"), "session_epoch": epoch, **options})
+
+
+def session(name: str, *steps: FetchRequest) -> Case:
+    """A session on two partitions, one of them empty, and what comes then."""
+    opened = asking(topic("filled", 0, offset=5), topic("three", 1), session_epoch=0)
+    begin = Step(opened, capture={"session": lambda answer: answer.session_id})
+    return case(f"session, {name}", begin, *steps, versions="7+", may_differ=["session_id"])
+
+
+def forget(topic: str, *partitions: int) -> dict[str, Any]:
+    left = FetchRequest.ForgottenTopic(topic=topic, topic_id=id_of(topic), partitions=list(partitions))
+    return {"forgotten_topics_data": [left]}
+
+
+SESSIONS = [
+    session("nothing new", later(1)),
+    session("again and again", later(1), later(2), later(3)),
+    session("another offset", later(1, topic("filled", 0, offset=6)), later(2)),
+    session("all read", later(1, topic("filled", 0, offset=7)), later(2)),
+    session("offset out of range", later(1, topic("filled", 0, offset=99)), later(2)),
+    session("one more partition", later(1, topic("three", 2)), later(2)),
+    session("unknown partition", later(1, topic("three", 9)), later(2)),
+    session("forget one", later(1, **forget("filled", 0)), later(2)),
+    session("forget all", later(1, **forget("filled", 0)), later(2, **forget("three", 1)), later(3)),
+    session("forget what is not there", later(1, **forget("empty", 0)), later(2)),
+    session("same epoch twice", later(1), later(1)),
+    session("epoch left out", later(2)),
+    session("epoch -5", later(-5)),
+    session("closed", later(-1), later(1)),
+    session("closed, with partitions", later(-1, topic("filled", 0)), later(1)),
+    session("opened anew", later(0, topic("three", 0)), later(1)),
+]
 CASES: list[Case] = [
+    *SESSIONS,
     *(case(f"offset {offset}", of("filled", offset)) for offset in OFFSETS),
     case("empty log", of("empty")),
     case("empty log, offset 1", of("empty", 1)),
