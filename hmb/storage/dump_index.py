@@ -90,13 +90,13 @@ class ProducerEntry(Entry):
         head = (
             f"producerId: {self.producer_id} producerEpoch: {self.producer_epoch}"
             f" coordinatorEpoch: {self.coordinator_epoch}"
-            f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp} "
+            f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp}"
         )
         if self.last_offset < 0:
-            return head  # Kafka's line, too, ends with a space where no batch is known
+            return head  # no batch is known
         first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
         return head + (
-            f"firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
+            f" firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
             f" lastOffset: {self.last_offset} offsetDelta: {self.offset_delta} timestamp: {self.timestamp}"
         )
 

@@ -260,9 +260,8 @@ def test_a_producer_of_which_only_a_marker_is_known(tmp_path: Path) -> None:
     state, path = ProducerState(), tmp_path / "00000000000000000012.snapshot"
     state.note_marker(3, 1, EndTransactionMarker(ControlType.COMMIT, 4), 99)
     state.write_snapshot(path)
-    assert lines(path)[1:] == [  # Kafka's line ends with a space, too
-        "producerId: 3 producerEpoch: 1 coordinatorEpoch: 4 currentTxnFirstOffset: OptionalLong.empty "
-        "lastTimestamp: 99 "
+    assert lines(path)[1:] == [
+        "producerId: 3 producerEpoch: 1 coordinatorEpoch: 4 currentTxnFirstOffset: OptionalLong.empty lastTimestamp: 99"
     ]
 
 
