@@ -17,13 +17,12 @@ from hmb.records.batch import RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.message import Message
 from hmb.records.message_set import encode_message_set
-from hmb.records.plain_records import plain_keys, skip_records
+from hmb.records.plain_records import NULL, Parts, plain_keys, plain_parts
 from hmb.records.reading import Batch
 from hmb.records.record import MAX_INT64, TimestampType, encode_records
 from hmb.records.varint import VarintError, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # offset, key, is it a tombstone (a record without a value)
-_NULL = 1  # the varint -1: no value
 _ANY_DELTA_FITS = 1 << 62  # a timestamp below it stays an int64 with any delta that a plain record may have
 
 
@@ -43,35 +42,28 @@ def raw_records(batch: RecordBatch, data: bytes) -> Iterator[RawRecord]:
 
     Nothing that a record says of itself is believed: nobody has looked into a batch v2 since its producer made it.
     """
-    position, previous_offset = 0, batch.base_offset - 1
-    for _ in range(batch.records_count):
-        raw = _raw_record(batch, data, position)
-        if raw.offset <= previous_offset:
-            raise _invalid(f"the record at {position} of its batch has offset {raw.offset}: not its turn")
-        yield raw
-        position, previous_offset = raw.end, raw.offset
-    if position != len(data):
-        raise _invalid(f"the records end at {position} of {len(data)} bytes")
-
-
-def _raw_record(batch: RecordBatch, data: bytes, start: int) -> RawRecord:
+    position, previous_delta = 0, -1
     try:
-        length, position = read_varint(data, start)
-        end = position + length
-        timestamp_delta, position = read_varint(data, position + 1)  # 1: the attributes
-        offset_delta, position = read_varint(data, position)
-        size, position = read_varint(data, position)
-        key = None if size < 0 else data[position : (position := position + size)]
-        if not position < end <= len(data):  # at least the value's length follows the key
-            raise _invalid(f"the record at {start} of its batch claims {length} bytes and cannot have them")
-        is_tombstone = data[position] == _NULL
+        for _ in range(batch.records_count):
+            start = position
+            length, position = read_varint(data, position)
+            end = position + length
+            timestamp_delta, position = read_varint(data, position + 1)  # 1: the attributes
+            offset_delta, position = read_varint(data, position)
+            size, position = read_varint(data, position)
+            key = None if size < 0 else data[position : (position := position + size)]
+            if not position < end <= len(data):  # at least the value's length follows the key
+                raise _invalid(f"the record at {start} of its batch claims {length} bytes and cannot have them")
+            if not previous_delta < offset_delta <= batch.last_offset_delta:
+                raise _invalid(f"the record at {start} of its batch has offset delta {offset_delta}: not its turn")
+            if not -MAX_INT64 <= batch.base_timestamp + timestamp_delta <= MAX_INT64:
+                raise _invalid(f"the record at {start} of its batch has timestamp delta {timestamp_delta}")
+            yield RawRecord(start, end, batch.base_offset + offset_delta, timestamp_delta, key, data[position] == NULL)
+            position, previous_delta = end, offset_delta
     except (IndexError, VarintError) as error:
         raise _invalid(f"a record of the batch cannot be read: {error}") from error
-    if not 0 <= offset_delta <= batch.last_offset_delta:
-        raise _invalid(f"the record at {start} of its batch has offset delta {offset_delta}, which lies outside of it")
-    if not -MAX_INT64 <= batch.base_timestamp + timestamp_delta <= MAX_INT64:
-        raise _invalid(f"the record at {start} of its batch has timestamp delta {timestamp_delta}")
-    return RawRecord(start, end, batch.base_offset + offset_delta, timestamp_delta, key, is_tombstone)
+    if position != len(data):
+        raise _invalid(f"the records end at {position} of {len(data)} bytes")
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:
@@ -99,49 +91,45 @@ def filter_batch(
         return _filter_message(batch, keep, limit)
     data = batch.uncompressed(limit)
     kept = [raw for raw in raw_records(batch, data) if keep(raw.offset, raw.key, raw.is_tombstone)]
-    return _rest(batch, data, kept, delete_horizon, limit)
+    if not kept:
+        return None
+    newest = max(raw.timestamp_delta for raw in kept)
+    parts = Parts([data[raw.start : raw.end] for raw in kept], newest, any(raw.is_tombstone for raw in kept))
+    return _with_parts(batch, parts, [raw.offset for raw in kept], delete_horizon, limit)
 
 
 def keep_offsets(
     batch: RecordBatch, offsets: Sequence[int], *, delete_horizon: int | None = None, limit: int = DEFAULT_LIMIT
 ) -> bytes | memoryview | None:
-    """As `filter_batch`, where it is known before which records (by growing offsets) are to be kept.
+    """As `filter_batch`, for a batch of which none is missing, where it is known which records are to be kept.
 
-    None of the batch's records may be missing, and `keys_of` must have looked at them.
+    Their offsets grow, they have keys, and `keys_of` has looked at the batch.
     """
     if not offsets:
         return None
-    data = batch.uncompressed(limit)
-    kept, position, next_offset = list[RawRecord](), 0, batch.base_offset
-    for offset in offsets:
-        raw = _raw_record(batch, data, skip_records(data, position, offset - next_offset))
-        kept.append(raw)
-        position, next_offset = raw.end, offset + 1
-    return _rest(batch, data, kept, delete_horizon, limit)
+    parts = plain_parts(batch.uncompressed(limit), [offset - batch.base_offset for offset in offsets])
+    if parts is None:
+        kept = set(offsets)
+        return filter_batch(batch, lambda offset, *_: offset in kept, delete_horizon=delete_horizon, limit=limit)
+    return _with_parts(batch, parts, offsets, delete_horizon, limit)
 
 
-def _rest(
-    batch: RecordBatch, data: bytes, kept: list[RawRecord], delete_horizon: int | None, limit: int
-) -> bytes | memoryview | None:
-    if not kept:
-        return None
-    if batch.delete_horizon is None and delete_horizon is not None and any(raw.is_tombstone for raw in kept):
-        return with_delete_horizon(batch, delete_horizon, {raw.offset for raw in kept}, limit)
-    if len(kept) == batch.records_count:
+def _with_parts(
+    batch: RecordBatch, parts: Parts, offsets: Sequence[int], delete_horizon: int | None, limit: int
+) -> bytes | memoryview:
+    if parts.has_tombstones and batch.delete_horizon is None and delete_horizon is not None:
+        return with_delete_horizon(batch, delete_horizon, set(offsets), limit)
+    if len(offsets) == batch.records_count:
         return batch.view
-    content = b"".join([data[raw.start : raw.end] for raw in kept])
-    return batch.with_records(content, len(kept), _max_timestamp(batch, [raw.timestamp_delta for raw in kept]))
+    newest = batch.base_timestamp + parts.newest
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        newest = batch.max_timestamp  # it is that of all records
+    return batch.with_records(b"".join(parts.records), len(offsets), newest)
 
 
 def empty_batch(batch: RecordBatch) -> bytes:
     """The batch without a record: it still tells its producer's last sequence number, and where the log ends."""
     return batch.with_records(b"", 0, batch.max_timestamp)
-
-
-def _max_timestamp(batch: RecordBatch, deltas: list[int]) -> int:
-    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        return batch.max_timestamp  # it is that of all records
-    return batch.base_timestamp + max(deltas)
 
 
 def with_delete_horizon(

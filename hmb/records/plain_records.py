@@ -5,13 +5,17 @@ each has a key of up to 63 bytes, is itself no longer than 8 KB, and was made wi
 varints in front of the value have one or two bytes, but for the timestamp delta, and the way to the key is a handful of
 steps that need no call and no object but the key.
 
-These functions take what they see as it is; whatever is not plain they leave to `raw_records` (filtering.py), which
-also says what is wrong with a record that lies about itself.
+Whatever is not plain these functions leave to `raw_records` (filtering.py), which also says what is wrong with a record
+that lies about itself.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import read_varint
 
+NULL = 1  # the varint -1: no value
 _NEVER = -MAX_INT64
 # By a record's first byte: its end, counted from its start.  Of a length of two bytes the second one, times 64, comes
 # on top.  A negative length, which is odd, ends far in front of the data: no key fits into such a record.
@@ -64,15 +68,38 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
     return keys if start == len(data) else None
 
 
-def skip_records(data: bytes, position: int, count: int) -> int:
-    """The position behind `count` records, which have been looked at before."""
-    for _ in range(count):
-        byte = data[position]
-        if byte < 0x80:
-            position += (byte >> 1) + 1
-        elif (second := data[position + 1]) < 0x80:
-            position += (byte >> 1 & 0x3F) + (second << 6) + 2
-        else:
-            length, position = read_varint(data, position)
-            position += length
-    return position
+class Parts(NamedTuple):
+    """Some records of a batch, byte for byte, and what must be known of them."""
+
+    records: list[bytes]
+    newest: int  # the greatest timestamp delta
+    has_tombstones: bool
+
+
+def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
+    """Records of a batch of which none is missing, by their numbers, which grow; None if they are not plain.
+
+    They have keys, and all records have been looked at before.
+    """
+    if numbers[-1] >= _MOST_RECORDS:
+        return None
+    records: list[bytes] = []
+    start, next_number, newest, has_tombstones = 0, 0, _NEVER, False
+    for number in numbers:
+        for _ in range(next_number, number + 1):
+            begin, byte = start, data[start]
+            if byte < 0x80:
+                start += _END_AFTER_ONE[byte]
+            elif data[start + 1] < 0x80:
+                start += _END_AFTER_TWO[byte] + (data[start + 1] << 6)
+            else:
+                return None
+        records.append(data[begin:start])
+        next_number = number + 1
+        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # 1: the attributes
+        newest = max(newest, delta)
+        position += 1 if number < 64 else 2
+        if data[position] >= 0x80:
+            return None
+        has_tombstones = has_tombstones or data[position + 1 + (data[position] >> 1)] == NULL
+    return Parts(records, newest, has_tombstones)

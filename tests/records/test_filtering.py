@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch
-from hmb.records.filtering import filter_batch, keys_of
+from hmb.records.filtering import filter_batch, keep_offsets, keys_of
 from hmb.records.varint import VARINTS
 
 
@@ -73,3 +75,27 @@ def test_compressed_batches_keep_their_codec() -> None:
     assert kept is not None
     rest = RecordBatch.parse(kept)
     assert (rest.codec, [record.key for record in rest.records()]) == (Codec.LZ4, [b"b"])
+
+
+record = st.builds(
+    Record,
+    timestamp=st.integers(1_000, 1_500),
+    key=st.binary(max_size=80),
+    value=st.none() | st.binary(max_size=150),
+    headers=st.sampled_from([(), (("h", None),)]),
+)
+
+
+@given(
+    records=st.lists(record, min_size=1, max_size=80),
+    codec=st.sampled_from([Codec.NONE, Codec.LZ4]),
+    log_append_time=st.none() | st.just(2_000),
+    choice=st.data(),
+)
+def test_keeping_by_offset_is_keeping_by_looking_at_each_record(
+    records: list[Record], codec: Codec, log_append_time: int | None, choice: st.DataObject
+) -> None:
+    batch = RecordBatch.parse(encode_batch(records, base_offset=100, codec=codec, log_append_time=log_append_time))
+    offsets = sorted(choice.draw(st.sets(st.integers(100, batch.last_offset))))
+    expected = filter_batch(batch, lambda offset, *_: offset in offsets, delete_horizon=9_000)
+    assert keep_offsets(batch, offsets, delete_horizon=9_000) == expected

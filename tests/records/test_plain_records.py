@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hmb.protocol.errors import KafkaError
 from hmb.records import Record, RecordBatch, encode_batch
 from hmb.records.filtering import raw_records
-from hmb.records.plain_records import plain_keys, skip_records
+from hmb.records.plain_records import plain_keys, plain_parts
 
 NOW = 1_700_000_000_000
 record = st.builds(
@@ -48,7 +48,10 @@ def test_records_of_each_length_are_seen_rightly_or_left(size: int) -> None:
     expected = [b"key 0", b"key 1", b"key 2"] if size < 8_180 else None
     data = batch.uncompressed()
     assert plain_keys(data, 3) == expected
-    assert [skip_records(data, 0, count) for count in range(3)] == [raw.start for raw in raw_records(batch, data)]
+    parts = plain_parts(data, [1, 2])
+    assert (None if parts is None else parts.records) == (
+        None if expected is None else [data[raw.start : raw.end] for raw in list(raw_records(batch, data))[1:]]
+    )
 
 
 @given(
@@ -70,5 +73,18 @@ def test_no_other_keys_are_seen_than_by_a_careful_look(records: list[Record], ch
     else:
         assert keys is None or keys == [raw.key for raw in raws]
         assert keys is None or [raw.offset for raw in raws] == list(range(len(raws)))
-        ends = [skip_records(bytes(data), 0, count + 1) for count in range(len(raws))]
-        assert ends == [raw.end for raw in raws]
+
+
+@given(records=st.lists(record.filter(lambda each: each.key is not None), min_size=1, max_size=100), choice=st.data())
+def test_parts_are_what_a_careful_look_finds(records: list[Record], choice: st.DataObject) -> None:
+    batch = batch_of(records)
+    data = batch.uncompressed()
+    numbers = sorted(choice.draw(st.sets(st.integers(0, len(records) - 1), min_size=1)))
+    parts = plain_parts(data, numbers)
+    raws = [raw for number, raw in enumerate(raw_records(batch, data)) if number in numbers]
+    if parts is None:
+        assert any(len(raw.key or b"") > 63 for raw in raws)
+        return
+    assert parts.records == [data[raw.start : raw.end] for raw in raws]
+    assert parts.newest == max(raw.timestamp_delta for raw in raws)
+    assert parts.has_tombstones == any(raw.is_tombstone for raw in raws)
