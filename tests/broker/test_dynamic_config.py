@@ -1,0 +1,161 @@
+"""Settings that are altered while the broker runs: where a value comes from, what heeds it, what the next start finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hmb.broker.config_store import ConfigStore
+from hmb.broker.dynamic_config import ALL_BROKERS, ConfigSource, DynamicConfig
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.log_manager import DataDirectoryError
+from tests.broker.conftest import Asker
+from tests.storage.conftest import batch
+
+Make = Callable[..., DynamicConfig]
+OWN, ALL, STATIC, DEFAULT = (
+    ConfigSource.DYNAMIC_BROKER,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER,
+    ConfigSource.STATIC_BROKER,
+    ConfigSource.DEFAULT,
+)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """The settings of a broker that starts with these properties, in the same directory each time."""
+    return lambda **given: DynamicConfig({n.replace("_", "."): v for n, v in given.items()}, ConfigStore(tmp_path))
+
+
+def places(config: DynamicConfig, name: str) -> list[tuple[str, str | None, ConfigSource]]:
+    return [tuple(synonym) for synonym in config.synonyms(name)]  # type: ignore[misc]
+
+
+def test_the_nearest_layer_wins_and_all_are_told(make: Make) -> None:
+    config = make(message_max_bytes="1000")
+    name = "message.max.bytes"
+    config.alter(ALL_BROKERS, {name: "2000"})
+    config.alter("0", {name: "3000"})
+    assert config.current.log.max_message_bytes == 3000
+    assert places(config, name) == [
+        (name, "3000", OWN),
+        (name, "2000", ALL),
+        (name, "1000", STATIC),
+        (name, "1048588", DEFAULT),
+    ]
+    config.alter("0", {})
+    assert (config.current.log.max_message_bytes, config.value(name)) == (2000, "2000")
+
+
+def test_of_the_names_of_a_time_those_before_the_one_asked_for_are_not_told(make: Make) -> None:
+    config = make(log_retention_hours="5")
+    assert config.current.log.retention_ms == 5 * 60 * 60 * 1000
+    assert places(config, "log.retention.ms") == []
+    assert places(config, "log.retention.hours") == [
+        ("log.retention.hours", "5", STATIC),
+        ("log.retention.hours", "168", DEFAULT),
+    ]
+    config.alter("0", {"log.retention.ms": "7"})
+    assert config.current.log.retention_ms == 7
+    assert places(config, "log.retention.ms")[0] == ("log.retention.ms", "7", OWN)
+
+
+def test_a_broker_s_id_is_told_under_both_its_names(make: Make) -> None:
+    config = make(node_id="7")
+    assert (config.name, config.value("broker.id"), config.value("node.id")) == ("7", "7", "7")
+
+
+def test_what_was_altered_is_there_after_the_next_start(make: Make, tmp_path: Path) -> None:
+    make().alter("0", {"log.retention.ms": " 60000 "})
+    make().alter(ALL_BROKERS, {"log.cleanup.policy": "compact, delete"})
+    again = make(log_retention_ms="1")
+    assert again.current.log.retention_ms == 60_000
+    assert json.loads((tmp_path / "configs.json").read_text())["brokers"] == {
+        "": {"log.cleanup.policy": "compact,delete"},
+        "0": {"log.retention.ms": "60000"},
+    }
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        {"log.retention.ms": "soon"},
+        {"message.max.bytes": "-1"},
+        {"node.id": "1"},
+        {"log.retention.hours": "1"},  # Kafka has it read-only, too
+        {"log.retention.ms": "1", "log.dirs": "/elsewhere"},
+    ],
+)
+@pytest.mark.parametrize("broker", ["0", ALL_BROKERS])
+def test_what_cannot_be_is_refused_and_changes_nothing(make: Make, configs: dict[str, str], broker: str) -> None:
+    config = make()
+    with pytest.raises(KafkaError) as refused:
+        config.alter(broker, configs)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    assert config.altered(broker) == make().altered(broker) == {}
+
+
+def test_a_bad_value_for_all_brokers_is_refused_where_this_one_has_its_own(make: Make) -> None:
+    config = make()
+    config.alter("0", {"log.retention.ms": "5"})
+    with pytest.raises(KafkaError):
+        config.alter(ALL_BROKERS, {"log.retention.ms": "soon"})
+
+
+def test_a_rehearsal_changes_nothing(make: Make) -> None:
+    config = make()
+    config.alter("0", {"log.retention.ms": "5"}, validate_only=True)
+    assert config.current.log.retention_ms == 7 * 24 * 60 * 60 * 1000
+    assert config.altered("0") == {}
+
+
+def test_who_listens_is_told_now_and_at_each_change(make: Make) -> None:
+    config = make()
+    told: list[float] = []
+    config.listen(lambda current: told.append(current.cleaner_rate))
+    config.alter("0", {"log.cleaner.io.max.bytes.per.second": "1000"})
+    config.alter("0", {})
+    assert told[1:] == [1000.0, told[0]]
+
+
+def test_an_unknown_setting_is_kept_and_said_to_have_no_effect(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    config = make()
+    config.alter("0", {"log.retention.mss": "5"})
+    assert "did you mean 'log.retention.ms'?" in caplog.text
+    assert config.altered("0") == {"log.retention.mss": "5"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"brokers": {"0": 1}}', '{"brokers": {"0": {"log.retention.ms": "soon"}}}']
+)
+def test_a_damaged_file_of_settings_is_named(make: Make, tmp_path: Path, text: str) -> None:
+    (tmp_path / "configs.json").write_text(text)
+    with pytest.raises(DataDirectoryError, match=r"configs\.json"):
+        make()
+
+
+def test_logs_heed_a_new_default_at_once_where_their_topic_does_not_say(ask: Asker) -> None:
+    says = ask.broker.topics.create("says", 1, {"max.message.bytes": "5000"}).partitions[0]
+    says_not = ask.broker.topics.create("says-not", 1).partitions[0]
+    ask.broker.configs.alter("0", {"message.max.bytes": "70"})
+    for log, is_refused in ((says, False), (says_not, True)):
+        if is_refused:
+            with pytest.raises(KafkaError) as refused:
+                log.append(batch(1))
+            assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+        else:
+            log.append(batch(1))
+    ask.broker.configs.alter("0", {})
+    says_not.append(batch(1))
+
+
+def test_an_active_segment_heeds_new_settings(ask: Asker) -> None:
+    topic = ask.broker.topics.create("t", 1)
+    log = topic.partitions[0]
+    log.append(batch(1))
+    ask.broker.topics.alter_configs(topic, {"segment.bytes": "100"})
+    log.append(batch(1))
+    assert len(log.segments) == 2
