@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from hmb.coordinator.group_records import OffsetCommitKey, decode_key
+from hmb.coordinator.journal import GroupJournal
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -251,9 +253,13 @@ def test_before_anybody_looked_for_a_coordinator_there_is_none(make_asker: Calla
 def restarted(ask: Asker, make_asker: Callable[..., Asker]) -> Asker:
     ask.close()
     asker = make_asker()
-    while fetch_group(asker, None, 9, "g", "t").error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        pass  # the loader is a thread; pytest's timeout ends this
+    await_loaded(asker)
     return asker
+
+
+def await_loaded(ask: Asker) -> None:
+    while fetch_group(ask, None, 9, "g", "t").error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        pass  # the loader is a thread; pytest's timeout ends this
 
 
 def test_offsets_survive_a_restart(ask: Asker, make_asker: Callable[..., Asker]) -> None:
@@ -264,6 +270,27 @@ def test_offsets_survive_a_restart(ask: Asker, make_asker: Callable[..., Asker])
     assert fetch(ask, [0, 1]) == {0: (3, 2, "", 0), 1: (-1, -1, "", 0)}
     (group,) = ask(DescribeGroupsRequest(groups=["g"]), 5).groups
     assert (group.group_state, group.protocol_type) == ("Empty", "")
+
+
+@pytest.mark.parametrize("version", OffsetFetchRequest.versions)
+def test_while_groups_are_loaded_clients_are_told_so(
+    ask: Asker, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    commit(ask, {0: 1})
+    may_load = threading.Event()
+    load = GroupJournal.load
+    monkeypatch.setattr(GroupJournal, "load", lambda self, *rest: may_load.wait(60) and load(self, *rest))
+    ask.close()
+    ask = make_asker()
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert commit(ask, {0: 2}, version) == [(0, loading)]
+    assert delete(ask, {"t": [0]}).error_code == loading
+    answer = fetch_group(ask, [0], version, "g", "t")
+    codes = [p.error_code for t in answer.topics for p in t.partitions] if version < 2 else [answer.error_code]
+    assert codes == [loading]
+    may_load.set()
+    await_loaded(ask)
+    assert offsets(ask) == {0: 1}
 
 
 # Delete
