@@ -1,4 +1,4 @@
-"""Settings that are altered while the broker runs: where a value comes from, what heeds it, what the next start finds."""
+"""Settings altered while the broker runs: where a value comes from, what heeds it, what the next start finds."""
 
 from __future__ import annotations
 
