@@ -9,7 +9,7 @@ is the active one::
     [ segment 0          ][ segment 8021      ][ 16042 ..>        the active segment
 
 One broker has no followers to wait for, so a record can be read as soon as it is appended.  When it is on disk is
-another matter: `flush` answers that, and producers that wait for it at the same time share one sync.
+another matter: `flush` answers that (group_commit.py).
 
 Invariants: offsets of batches grow; `recovery_point <= log_end_offset`, and what lies before the recovery point has
 been synced.
@@ -32,7 +32,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading, preparation
 from hmb.storage.config import LogConfig
-from hmb.storage.files import sync_directory
+from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.loader import LoadedLog, load
 from hmb.storage.log_reading import LogSlice
@@ -86,7 +86,7 @@ class Log:
         self.epochs = LeaderEpochs()
         self._clock = clock
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
-        # Taken after cleanup_lock and _flush_lock.
+        # Taken after cleanup_lock and the group commit's lock.
         self._lock = threading.Lock()
         loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean, stop=stop)
         self._segments = loaded.segments
@@ -97,12 +97,9 @@ class Log:
         self.cleanup_lock = threading.Lock()
         self._deleted: deque[tuple[int, Segment]] = deque()  # with the time (ms) when their files go
         self.watchers = Watchers()  # of appends
-        self._failure: OSError | None = None  # of a sync
         self._refusal: KafkaError | None = None  # why nothing more is taken
-        # Held during a sync: whoever waits for it finds that the next sync, or even the last one, was for him too.
-        self._flush_lock = threading.Lock()
-        self.recovery_point = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self._flushed_at = clock()
+        synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
+        self._commit = GroupCommit(directory, synced, clock())
         self._directory_synced = False
 
     # -- what it holds
@@ -118,6 +115,11 @@ class Log:
     @property
     def high_watermark(self) -> int:
         return self._end_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """What lies before it has been synced."""
+        return self._commit.recovery_point
 
     @property
     def leader_epoch(self) -> int:
@@ -217,7 +219,7 @@ class Log:
         """Write, count on, wake the fetches that wait.  Under the lock."""
         if self._refusal is not None:
             raise self._refusal
-        self._raise_if_failed()
+        self._commit.raise_if_failed()
         try:
             active = self._segments[-1]
             if active.is_full(sum(map(len, parts)), last_offset, newest.timestamp):
@@ -338,42 +340,23 @@ class Log:
     # -- disk
 
     def flush(self) -> None:
-        """Return once everything that is in the log now is on disk.
+        """Return once everything that is in the log now is on disk.  Raises KAFKA_STORAGE_ERROR."""
+        self._commit.sync(self._end_offset, self._unsynced, self._clock)
 
-        After a sync has failed nobody knows what the disk holds, so the log takes nothing more: KAFKA_STORAGE_ERROR.
-        """
-        wanted = self._end_offset
-        with self._flush_lock:
-            self._raise_if_failed()
-            if self.recovery_point >= wanted:
-                return  # somebody else's sync has covered it
-            with self._lock:
-                reached = self._end_offset
-                unsynced = self._segments[max(0, self._segment_number(self.recovery_point)) :]
-                directory_synced, self._directory_synced = self._directory_synced, True
-            _held = [segment.file for segment in unsynced]  # out of descriptors is no failed sync
-            try:
-                for segment in unsynced:
-                    segment.flush()
-                if not directory_synced:
-                    sync_directory(self.directory)
-                    sync_directory(self.directory.parent)
-            except OSError as error:
-                self._failure = error
-                self._raise_if_failed()
-            self.recovery_point, self._flushed_at = reached, self._clock()
+    def _unsynced(self, recovery_point: int) -> Unsynced:
+        with self._lock:
+            segments = self._segments[max(0, self._segment_number(recovery_point)) :]
+            directories = () if self._directory_synced else (self.directory, self.directory.parent)
+            self._directory_synced = True
+            return Unsynced(self._end_offset, segments, directories)
 
     def flush_if_due(self) -> None:
         """Sync if the last sync is `flush.ms` ago, or if segments that are no longer written to are not on disk."""
         unsynced_segments = self.recovery_point < self._segments[-1].base_offset
-        too_long = self.recovery_point < self._end_offset and self._clock() - self._flushed_at >= self.config.flush_ms
+        since = self._clock() - self._commit.synced_at
+        too_long = self.recovery_point < self._end_offset and since >= self.config.flush_ms
         if unsynced_segments or too_long:
             self.flush()
-
-    def _raise_if_failed(self) -> None:
-        if self._failure is not None:
-            why = f"{self.directory} could not be synced ({self._failure}); mend the disk, restart"
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)
 
     def reconfigure(self, config: LogConfig) -> None:
         """Heed these settings from now on, in the active segment too."""

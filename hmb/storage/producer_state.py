@@ -107,6 +107,8 @@ class ProducerState:
         if producer is None:
             return None
         self.check_epoch(producer_id, epoch)
+        if batch.base_sequence == NO_SEQUENCE:
+            return None  # offsets committed in a transaction: the broker writes them, and does not repeat itself
         expected = 0
         if epoch == producer.epoch:
             for known in producer.batches:

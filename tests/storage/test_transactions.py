@@ -261,3 +261,13 @@ def test_an_open_transaction_outlives_the_expiry_of_its_producer(directory: Path
     assert log.last_stable_offset == 0
     log.close()
     assert Log(directory, LogConfig(segment_bytes=200), clean=True).last_stable_offset == 0
+
+
+def test_offsets_in_a_transaction_have_no_sequence_numbers_and_are_no_duplicates(open_log: LogMaker) -> None:
+    log = open_log()
+    offsets = {"producer_id": 1, "producer_epoch": 2, "transactional": True}
+    assert [log.append(batch(1, **offsets), own=True).base_offset for _ in range(3)] == [0, 1, 2]
+    assert log.last_stable_offset == 0
+    with pytest.raises(KafkaError) as error:
+        log.append(batch(1, **offsets | {"producer_epoch": 1}), own=True)
+    assert error.value.code is ErrorCode.INVALID_PRODUCER_EPOCH

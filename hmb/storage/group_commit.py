@@ -1,0 +1,73 @@
+"""Group commit: producers that wait for the disk at the same time share one sync.
+
+A sync takes as long for a hundred batches as for one, so it does not pay to make one for each.  Only one is under way
+at a time.  Who comes meanwhile waits for its end: his batch may have been too late for it, but the next sync is for all
+who have come until it begins, and all but the first of them find their batches on disk already::
+
+    appends     a   b c d        e
+    syncs        [a     ][b c d    ][e   ...
+    answers             a          b c d
+
+The *recovery point* is how far the last sync reached; after a crash only what lies behind it has to be checked.
+
+After a failed sync nobody knows what the disk holds: the kernel may have dropped the pages, and the next sync would
+succeed without them.  So it is never tried again, and the log takes nothing more.
+
+Source: thesis ch. 9.5 (flush); Kafka's `UnifiedLog.flush`, which leaves it to the replicas.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.files import sync_directory
+from hmb.storage.segment import Segment
+
+
+class Unsynced(NamedTuple):
+    """What has to be synced so that a log is on disk up to `end_offset`."""
+
+    end_offset: int
+    segments: Sequence[Segment]
+    directories: Sequence[Path]  # with names that are new
+
+
+class GroupCommit:
+    """The syncs of one log."""
+
+    def __init__(self, directory: Path, recovery_point: int, now: int) -> None:
+        self.recovery_point = recovery_point
+        self.synced_at = now  # ms
+        self._directory = directory
+        self._failure: OSError | None = None
+        self._lock = threading.Lock()  # held during a sync; the log's lock is taken under it
+
+    def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
+        """Return once everything before `end_offset` is on disk; `begin` says what is not, from the recovery point on.
+
+        Raises KAFKA_STORAGE_ERROR.
+        """
+        with self._lock:
+            self.raise_if_failed()
+            if self.recovery_point >= end_offset:
+                return  # somebody else's sync has covered it
+            unsynced = begin(self.recovery_point)
+            _held = [segment.file for segment in unsynced.segments]  # out of descriptors is no failed sync
+            try:
+                for segment in unsynced.segments:
+                    segment.flush()
+                for directory in unsynced.directories:
+                    sync_directory(directory)
+            except OSError as error:
+                self._failure = error
+                self.raise_if_failed()
+            self.recovery_point, self.synced_at = unsynced.end_offset, clock()
+
+    def raise_if_failed(self) -> None:
+        if self._failure is not None:
+            why = f"{self._directory} could not be synced ({self._failure}); mend the disk, restart"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)
