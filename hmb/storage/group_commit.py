@@ -13,7 +13,7 @@ The *recovery point* is how far the last sync reached; after a crash only what l
 After a failed sync nobody knows what the disk holds: the kernel may have dropped the pages, and the next sync would
 succeed without them.  So it is never tried again, and the log takes nothing more.
 
-Source: thesis ch. 9.5 (flush); Kafka's `UnifiedLog.flush`, which leaves it to the replicas.
+Source: DeWitt et al., Implementation Techniques for Main Memory Database Systems (1984); Kafka's `UnifiedLog.flush`.
 """
 
 from __future__ import annotations
