@@ -94,7 +94,7 @@ class Normalizer:
             return self._known[value]
         if isinstance(value, UUID) and value.int:
             return self._number(str(value))
-        if field == "member_id" and UUID_IN_BASE64.fullmatch(value):
+        if isinstance(value, str) and field == "member_id" and UUID_IN_BASE64.fullmatch(value):
             return self._number(value)
         if isinstance(value, str):
             return A_UUID.sub(lambda match: self._number(match[0]), value)

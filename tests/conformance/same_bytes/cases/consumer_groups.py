@@ -15,7 +15,7 @@ ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # what a client makes up since version 1: 16 byte
 JOIN = {"subscribed_topic_names": ["three"], "rebalance_timeout_ms": 30_000, "topic_partitions": []}
 
 
-def beat(epoch: int, member: Any = ID, **options: Any) -> ConsumerGroupHeartbeatRequest:
+def beat(epoch: Any, member: Any = ID, **options: Any) -> ConsumerGroupHeartbeatRequest:
     return ConsumerGroupHeartbeatRequest(**{"group_id": "<row>", "member_id": member, "member_epoch": epoch, **options})
 
 
@@ -31,21 +31,24 @@ def describe(*groups: str, operations: bool = False) -> ConsumerGroupDescribeReq
     return ConsumerGroupDescribeRequest(group_ids=list(groups), include_authorized_operations=operations)
 
 
-JOINED = [Step(join(), capture={"member": lambda answer: answer.member_id})]
-ME = captured("member")
+JOINED = [
+    Step(join(), capture={"member": lambda answer: answer.member_id, "epoch": lambda answer: answer.member_epoch})
+]
+ME, EPOCH = captured("member"), captured("epoch")
+OTHER = "AAAAAAAAAAAAAAAAAAAAAg"
 BEAT = [
     case("join", join()),
     case("join without id", join("")),
-    case("join, then beat", *JOINED, beat(1, ME)),
-    case("join, then own", *JOINED, beat(1, ME, topic_partitions=owns(0, 1, 2))),
-    case("join, own some", *JOINED, beat(1, ME, topic_partitions=owns(0))),
-    case("join, own another's", *JOINED, beat(1, ME, topic_partitions=owns(0, topic="empty"))),
-    case("join, own what nobody knows", *JOINED, beat(1, ME, topic_partitions=owns(0, topic_id=NOBODYS_ID))),
-    case("join, own a negative partition", *JOINED, beat(1, ME, topic_partitions=owns(-1))),
+    case("join, then beat", *JOINED, beat(EPOCH, ME)),
+    case("join, then own", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0, 1, 2))),
+    case("join, own some", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0))),
+    case("join, own another's", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0, topic="empty"))),
+    case("join, own what nobody knows", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0, topic_id=NOBODYS_ID))),
+    case("join, own a negative partition", *JOINED, beat(EPOCH, ME, topic_partitions=owns(-1))),
     case("join again", *JOINED, join(ME)),
-    *(case(f"join, epoch {epoch}", *JOINED, beat(epoch, ME)) for epoch in (2, 5, -3, 2**31 - 1)),
+    *(case(f"join, epoch {epoch}", *JOINED, beat(epoch, ME)) for epoch in (1, 2, 3, 5, -3, 2**31 - 1)),
     case("leave", *JOINED, beat(-1, ME)),
-    case("leave, then beat", *JOINED, beat(-1, ME), beat(1, ME)),
+    case("leave, then beat", *JOINED, beat(-1, ME), beat(EPOCH, ME)),
     case("leave twice", *JOINED, beat(-1, ME), beat(-1, ME)),
     case("leave as static, without instance", *JOINED, beat(-2, ME)),
     case("unknown member", *JOINED, beat(1, "nobody")),
@@ -67,7 +70,7 @@ BEAT = [
     case("subscribed to nobody", join(subscribed_topic_names=["nobody"])),
     case("subscribed to a bad name", join(subscribed_topic_names=["a/b"])),
     case("subscribed twice", join(subscribed_topic_names=["three", "three"])),
-    case("other subscription", *JOINED, beat(1, ME, subscribed_topic_names=["empty"])),
+    case("other subscription", *JOINED, beat(EPOCH, ME, subscribed_topic_names=["empty"])),
     case("regular expression", join(subscribed_topic_names=None, subscribed_topic_regex="thre+"), versions="1"),
     case("regular expression, broken", join(subscribed_topic_names=None, subscribed_topic_regex="(("), versions="1"),
     case("regular expression, empty", join(subscribed_topic_names=None, subscribed_topic_regex=""), versions="1"),
@@ -81,25 +84,48 @@ BEAT = [
         "instance, comes back",
         Step(join(instance_id="instance")),
         beat(-2, instance_id="instance"),
-        join("AAAAAAAAAAAAAAAAAAAAAg", instance_id="instance"),
+        join(OTHER, instance_id="instance"),
     ),
-    case("instance, taken", Step(join(instance_id="instance")), join("AAAAAAAAAAAAAAAAAAAAAg", instance_id="instance")),
+    case("instance, taken", Step(join(instance_id="instance")), join(OTHER, instance_id="instance")),
     case("instance, wrong member", Step(join(instance_id="instance")), beat(1, "nobody", instance_id="instance")),
     case("instance, unknown", Step(join(instance_id="instance")), beat(1, instance_id="another")),
     case("rack", join(rack_id="r1")),
     case("rack, empty", join(rack_id="")),
     case("classic group, stable", *stable(), join()),
 ]
+OWNING = [*JOINED, Step(beat(EPOCH, ME, topic_partitions=owns(0, 1, 2)))]
+SECOND_JOINS = Step(join(OTHER), capture={"later": lambda answer: answer.member_epoch})
+TWO = [
+    case("two members", *OWNING, SECOND_JOINS, beat(EPOCH, ME), beat(captured("later"), OTHER)),
+    case("two members, range", *OWNING, join(OTHER, server_assignor="range"), beat(EPOCH, ME, server_assignor="range")),
+    case(
+        "two members, one gives up",
+        *OWNING,
+        SECOND_JOINS,
+        Step(beat(EPOCH, ME), capture={"kept": lambda answer: answer.assignment.topic_partitions}),
+        Step(beat(EPOCH, ME, topic_partitions=captured("kept")), capture={"epoch": lambda answer: answer.member_epoch}),
+        beat(captured("later"), OTHER),
+    ),
+    case("two members, one leaves", *OWNING, SECOND_JOINS, beat(-1, ME), beat(captured("later"), OTHER)),
+    case(
+        "two members, described",
+        *OWNING,
+        SECOND_JOINS,
+        describe("<row>"),
+        api_key=ConsumerGroupHeartbeatRequest.api_key,
+    ),
+    case("two members of two topics", *OWNING, join(OTHER, subscribed_topic_names=["three", "two"]), beat(EPOCH, ME)),
+]
 DESCRIBE = [
     case("none", describe()),
     case("unknown", describe("nobody")),
     case("empty id", describe("")),
     case("unknown twice", describe("nobody", "nobody")),
-    case("joined", *JOINED, beat(1, ME, topic_partitions=owns(0, 1, 2)), describe("<row>")),
+    case("joined", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0, 1, 2)), describe("<row>")),
     case("joined, owns nothing yet", *JOINED, describe("<row>")),
     case("operations", *JOINED, describe("<row>", operations=True)),
     case("left", *JOINED, beat(-1, ME), describe("<row>")),
     case("instance and rack", join(instance_id="instance", rack_id="r1"), describe("<row>")),
     case("classic group", *stable(), describe("<row>")),
 ]
-CASES: list[Case] = [*BEAT, *DESCRIBE]
+CASES: list[Case] = [*BEAT, *TWO, *DESCRIBE]
