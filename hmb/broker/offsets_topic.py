@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hmb.broker.config import BrokerConfig
 from hmb.broker.internal_topics import offsets_topic_configs
-from hmb.broker.topics import Topics
+from hmb.broker.topics import Topic, Topics
 from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log import Log
@@ -18,11 +18,17 @@ class OffsetsTopic:
     def __init__(self, topics: Topics, config: BrokerConfig) -> None:
         self._topics = topics
         self._config = config
+        self._known: tuple[Topic | None, Mapping[int, Log]] = None, {}
 
     def logs(self) -> Mapping[int, Log]:
-        """Of its partitions; empty where there is no topic."""
+        """Of the partitions that it had when it was first seen; empty where there is no topic.
+
+        A group is found by the number of partitions, so those that are added later count after the next start only.
+        """
         topic = self._topics.get(OFFSETS_TOPIC)
-        return NO_LOGS if topic is None else topic.partitions
+        if topic is not self._known[0]:
+            self._known = topic, {} if topic is None else topic.partitions
+        return self._known[1]
 
     def make(self) -> None:
         """Make it where there is none.  Raises KafkaError."""
@@ -31,6 +37,3 @@ class OffsetsTopic:
         except KafkaError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another thread was faster
                 raise
-
-
-NO_LOGS: Mapping[int, Log] = {}

@@ -13,6 +13,7 @@ from hmb.coordinator.group_records import OffsetCommitKey, decode_key
 from hmb.coordinator.journal import GroupJournal
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -411,6 +412,21 @@ def test_consumer_offsets_is_made_as_kafka_makes_it(make_asker: Callable[..., As
     assert topic is not None
     config = topic.partitions[3].config
     assert (config.compacts, config.deletes, config.segment_bytes) == (True, False, 1_000_000)
+
+
+def test_partitions_that_are_added_to_consumer_offsets_move_no_group(ask: Asker) -> None:
+    groups = [f"g{number}" for number in range(30)]
+    for group in groups:
+        commit(ask, {0: 1}, group=group)
+    added = CreatePartitionsRequest.CreatePartitionsTopic(name="__consumer_offsets", count=60, assignments=None)
+    assert ask(CreatePartitionsRequest(topics=[added]), 3).results[0].error_code == 0
+    for group in groups:
+        assert commit(ask, {0: 2}, group=group) == [(0, 0)]
+        assert offsets(ask, group=group) == {0: 2}
+    topic = ask.broker.topics.get("__consumer_offsets")
+    assert topic is not None
+    assert sorted(topic.partitions) == list(range(60))
+    assert [number for number in range(50, 60) if topic.partitions[number].log_end_offset] == []
 
 
 def test_commits_land_where_kafka_looks_for_them(ask: Asker) -> None:
