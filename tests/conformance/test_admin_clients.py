@@ -1,4 +1,4 @@
-"""The administrators' clients of kafka-python, confluent-kafka and aiokafka make, change, describe and delete topics."""
+"""Administrators' clients of kafka-python, confluent-kafka and aiokafka make, change, describe and delete topics."""
 
 from __future__ import annotations
 
