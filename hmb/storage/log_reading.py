@@ -57,17 +57,18 @@ def read(
             size, next_offset = segment.position_of(end_offset, size), end_offset
         region = segment.read(offset, max_bytes, size)
         if region is not None:
-            found = nothing._replace(records=region)
-            return _with_aborted(found, segments[number:], offset, next_offset) if committed else found
+            aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
+            return LogSlice(*nothing[:3], region, aborted)
     return nothing
 
 
-def _with_aborted(found: LogSlice, segments: Sequence[Segment], offset: int, next_offset: int) -> LogSlice:
-    """What was found in the first of the segments, in which it ends at `next_offset` at most."""
-    assert found.records is not None
-    end = segments[0].offset_index.offset_at_or_behind(found.records.position + found.records.size)
+def _aborted_in(
+    region: FileRegion, segments: Sequence[Segment], offset: int, next_offset: int
+) -> Sequence[AbortedTransaction]:
+    """The transactions in a region of the first of the segments, which ends at `next_offset` at most."""
+    end = segments[0].offset_index.offset_at_or_behind(region.position + region.size)
     end_offset = next_offset if end is None else min(end, next_offset)
-    return found._replace(aborted=list(aborted_transactions(segments, offset, end_offset)))
+    return list(aborted_transactions(segments, offset, end_offset))
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:

@@ -182,7 +182,10 @@ class Segment:
         return end if found is None else found[0]
 
     def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
-        return next((found for found in self.batches_from(offset, end) if found[1].last_offset >= offset), None)
+        for found in self.batches_from(offset, end):
+            if found[1].last_offset >= offset:
+                return found
+        return None
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
         """The batches from one at or before `offset` on: from an index entry, or from the start if that is wrong.
