@@ -32,6 +32,10 @@ MAX_FRAME = 1 << 27
 TOPICS_AT_ONCE = 200
 
 
+class NothingCaptured(Exception):
+    """An earlier answer of the row did not have what the next request needs."""
+
+
 class NotReady(Exception):
     """A broker did not do what the table needs before it begins."""
 
@@ -132,6 +136,11 @@ class Wire:
             return CLOSED
         return CLOSED if frame is None else decode(frame, api_key, version)
 
+    def hang_up(self) -> None:
+        """What is received from now on is that it is closed."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         self._stream.close()
         self._socket.close()
@@ -150,7 +159,11 @@ class Conversation:
         message, version = self._row.message(step)
         if step.connection not in self._wires:
             self._wires[step.connection] = Wire(self._side.port)
-        self._wires[step.connection].send(encode(self._filled(message), version))
+        wire = self._wires[step.connection]
+        try:
+            wire.send(encode(self._filled(message), version))
+        except NothingCaptured:  # an earlier answer was not what the row is about, which its comparison shows
+            wire.hang_up()
 
     def receive(self, step: Step) -> object:
         """The answer; where the step has an `until`, the first that is as wanted, or the last."""
@@ -162,7 +175,7 @@ class Conversation:
             time.sleep(PAUSE_SECONDS)
             wire.send(encode(self._filled(message), version))
             answer = wire.receive(message.api_key, version)
-        if isinstance(answer, Struct):
+        with contextlib.suppress(AttributeError):
             self._captured |= {name: capture(answer) for name, capture in step.capture.items()}
         return answer
 
@@ -186,6 +199,8 @@ class Conversation:
         if isinstance(value, TopicId):
             return self._side.topic_ids.get(self._row.fill(value.name), NOBODYS_ID)
         if isinstance(value, Captured):
+            if value.name not in self._captured:
+                raise NothingCaptured
             return self._captured[value.name]
         return self._row.fill(value) if isinstance(value, str) else value
 

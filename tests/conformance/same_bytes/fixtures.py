@@ -23,6 +23,7 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "log.flush.acks.all": "false",
     "log.segment.delete.delay.ms": "1000",
+    "group.consumer.assignment.interval.ms": "0",  # a new member counts at once
 }
 TIME = 1_700_000_000_000  # of the oldest record, ms
 TOPICS = {
