@@ -4,9 +4,9 @@
     python -m tests.conformance.librdkafka --tests 0030 0081      # only these, with what they print
     python -m tests.conformance.librdkafka --against kafka43
 
-`librdkafka.txt` names each test with what becomes of it, `pass`, `gap` (with its cause) or `n/a` (it needs what a single
-broker without a JVM's scripts does not have).  A test that passes may not fail again: the command ends with 1 then, and
-says so where a gap has closed, so that its line can be changed.
+`librdkafka.txt` names each test with what becomes of it: `pass`, `gap` (with its cause) or `n/a` (it needs what this build
+or a single broker does not have).  A test that passes may not fail again: the command ends with 1 then, and says so
+where a gap has closed, so that its line can be changed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.bench import peers
+from tests.conformance.java_clients import QUICK_START
 from tests.conformance.matrix import BROKERS
+from tests.conformance.shell_tools import TOOLS
 
 LIST = Path(__file__).with_suffix(".txt")
 TEST_SECONDS = 300
@@ -60,9 +63,19 @@ def known_tests(folder: Path) -> list[str]:
     return sorted(match[0] for path in folder.glob("0*.c*") if (match := re.match(r"\d{4}", path.name)))
 
 
+def make_scripts(folder: Path) -> None:
+    """Kafka's `bin/`, as far as the tests call it."""
+    (folder / "bin").mkdir()
+    script = folder / "bin" / "kafka-topics.sh"
+    tool = peers.java(peers.kafka_43_jars(), TOOLS["kafka-topics"], options=QUICK_START)
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(tool)} "$@"\n')
+    script.chmod(0o755)
+
+
 def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
     """Whether the test passes, and was not skipped; what it printed goes into `log`."""
     with tempfile.TemporaryDirectory() as temporary:
+        make_scripts(Path(temporary))
         settings = Path(temporary) / "test.conf"
         settings.write_text(f"metadata.broker.list={bootstrap}\ntest.topic.random=true\n")
         environment = {
@@ -71,6 +84,8 @@ def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
             "TEST_MODE": "bare",
             "TEST_KAFKA_VERSION": "4.0.0",
             "RDKAFKA_TEST_CONF": str(settings),
+            "KAFKA_PATH": temporary,
+            "BROKERS": bootstrap,
             "LD_LIBRARY_PATH": f"{folder.parent / 'src'}:{folder.parent / 'src-cpp'}",
         }
         command = [str(folder / "test-runner"), "-Q", "-p1"]
@@ -97,20 +112,25 @@ def main() -> int:
     logs = options.logs or Path(tempfile.mkdtemp(prefix="hmb-librdkafka-"))
     logs.mkdir(parents=True, exist_ok=True)
     print(f"what the tests print: {logs}", flush=True)
-    worse = passed = 0
     with BROKERS[options.against](logs / "broker", config=CONFIG) as broker:
-        for test in wanted:
-            started = time.monotonic()
-            log = logs / f"{test}.log"
-            passes = run_test(folder, test, broker.bootstrap, log)
-            passed += passes
-            before = expected.get(test, _NEW).expected
-            worse += before == "pass" and not passes
-            remark = "" if (before == "pass") == passes else f"   (the list says {before})"
-            seconds = time.monotonic() - started
-            print(f"{test} {'pass' if passes else 'FAIL'} {seconds:6.1f} s{remark}", flush=True)
-    print(f"{passed} of {len(wanted)} pass; {worse} that passed before do not")
+        results = run_tests(folder, wanted, broker.bootstrap, logs, expected)
+    worse = [test for test, passes in results.items() if not passes and expected.get(test, _NEW).expected == "pass"]
+    print(f"{sum(results.values())} of {len(results)} pass; that passed before and do not: {worse or 'none'}")
     return 1 if worse else 0
+
+
+def run_tests(
+    folder: Path, tests: list[str], bootstrap: str, logs: Path, expected: dict[str, Expectation]
+) -> dict[str, bool]:
+    results: dict[str, bool] = {}
+    for test in tests:
+        started = time.monotonic()
+        results[test] = run_test(folder, test, bootstrap, logs / f"{test}.log")
+        before = expected.get(test, _NEW).expected
+        remark = "" if (before == "pass") == results[test] else f"   (the list says {before})"
+        seconds = time.monotonic() - started
+        print(f"{test} {'pass' if results[test] else 'FAIL'} {seconds:6.1f} s{remark}", flush=True)
+    return results
 
 
 _NEW = Expectation("", "new", "")
