@@ -91,7 +91,7 @@ class LogConfig:
 
     def draw_jitter_ms(self) -> int:
         """How much earlier a segment is full, so that those that were begun together do not all roll together."""
-        most = min(self.segment_jitter_ms, self.segment_ms)
+        most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0
 
     @property

@@ -9,6 +9,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, encode_batch
+from hmb.storage.config import LogConfig
 from tests.storage.conftest import LogMaker, batch, messages, read_all, records
 
 
@@ -112,6 +113,9 @@ def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkey
         log.append(batch(1, first_timestamp=timestamp))
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
     assert most == [1_000] * 3  # never by more than all of segment.ms
+    lag = LogConfig(segment_jitter_ms=5_000, max_compaction_lag_ms=70, cleanup_policy="compact")
+    monkeypatch.setattr("random.randrange", lambda end: end)
+    assert lag.draw_jitter_ms() == 70
 
 
 def test_a_compacted_log_rolls_in_time_for_its_last_segment_to_be_compacted(open_log: LogMaker) -> None:
