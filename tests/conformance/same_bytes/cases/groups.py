@@ -79,7 +79,11 @@ def joined(name: str = "member", **options: Any) -> list[Step]:
 
 def stable(name: str = "member", **options: Any) -> list[Step]:
     """A member alone in its group, with an assignment."""
-    return [*joined(name, **options), Step(sync(captured(name)))]
+    protocol = {
+        "protocol_type": options.get("protocol_type", "consumer"),
+        "protocol_name": next(iter(options.get("protocols", RANGE))),
+    }
+    return [*joined(name, **options), Step(sync(captured(name), **protocol))]
 
 
 def static(instance: str = "instance") -> list[Step]:
