@@ -21,7 +21,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
-from hmb.records import Codec, Message, iter_batches, read_records
+from hmb.records import Codec, Message, Record, encode_batch, iter_batches, read_records
 from hmb.records.message import encode_message
 from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch, messages
@@ -263,6 +263,15 @@ def test_produce_errors_are_the_partitions(ask: Asker, request_: ProduceRequest,
     topic = ask.broker.topics.create("t", 1)
     assert outcome(ask(request_, version)) == code
     assert topic.partitions[0].log_end_offset == 0
+
+
+def test_records_of_the_far_future_are_named_in_the_answer(ask: Asker) -> None:
+    ask.broker.topics.create("t", 1)
+    data = encode_batch([Record(timestamp=at, value=b"v") for at in (5, 2**60, -1, 2**60)])
+    (answer,) = ask(produce(memoryview(data)), 9).responses[0].partition_responses
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.INVALID_TIMESTAMP, -1)
+    assert [each.batch_index for each in answer.record_errors] == [1, 3]
+    assert answer.record_errors[1].batch_index_error_message.startswith(f"Timestamp {2**60} of message with offset 3 ")
 
 
 def test_acks_0_is_not_answered_and_its_errors_close_the_connection(ask: Asker) -> None:
