@@ -85,8 +85,8 @@ def print_failures(results: Sequence[Result]) -> int:
         for difference in result.unexplained:
             here = [each.replace(result.row.own_name, "<row>") for each in astuple(difference)]
             versions[result.row.name.rpartition("/")[0], str(Difference(*here))].append(result.row.version)
-    for (name, difference), of_versions in versions.items():
-        print(f"UNEXPLAINED {name}/v{','.join(map(str, of_versions))} {difference}")
+    for (name, shown), of_versions in versions.items():
+        print(f"UNEXPLAINED {name}/v{','.join(map(str, of_versions))} {shown}")
     stale = no_longer_needed(results)
     for explanation in stale:
         print(f"NOT NEEDED any more: {explanation}")

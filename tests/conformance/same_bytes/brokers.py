@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from hmb.protocol.errors import ProtocolError
+from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
@@ -27,6 +27,7 @@ PREPARATION_SECONDS = 60.0
 PATIENCE_SECONDS = 60.0  # until a broker has done what it does behind an answer
 PAUSE_SECONDS = 0.02
 CLOSED = "connection closed"
+UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # how a version 0 answer to ApiVersions begins
 SILENT = f"no answer within {ANSWER_SECONDS:.0f} s"
 MAX_FRAME = 1 << 27
 TOPICS_AT_ONCE = 200
@@ -54,8 +55,8 @@ def decode(frame: memoryview, api_key: int, version: int) -> object:
     expected = response_class(api_key)
     try:
         _, position = ResponseHeader.decode_prefix(frame, expected.header_version(version))
-        if expected is ApiVersionsResponse and frame[position : position + 2] == b"\0\x23":
-            version = 0  # UNSUPPORTED_VERSION
+        if expected is ApiVersionsResponse and bytes(frame[position : position + 2]) == UNSUPPORTED_VERSION:
+            version = 0
         return expected.decode(frame, version, position)
     except ProtocolError as error:
         return f"not decodable: {error}"
@@ -181,7 +182,9 @@ class Conversation:
 
     def known(self) -> Mapping[object, str]:
         """This broker's own values, and what stands for them in a comparison."""
-        captured = {value: f"<{name}>" for name, value in self._captured.items() if isinstance(value, str)}
+        captured: dict[object, str] = {
+            value: f"<{name}>" for name, value in self._captured.items() if isinstance(value, str)
+        }
         return {**self._side.known, **captured} if captured else self._side.known
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
@@ -42,7 +43,7 @@ def epochs(
 
 def then_read(name: str, request: DeleteRecordsRequest, versions: str = "2") -> Case:
     """Records are deleted; then the log's start, and a read from before it."""
-    steps = [*FILLED, request, at("<row>", -2), of("<row>", 0), of("<row>", 2)]
+    steps: list[Any] = [*FILLED, request, at("<row>", -2), of("<row>", 0), of("<row>", 2)]
     return case(name, *steps, topics=OWN, versions=versions, api_key=DeleteRecordsRequest.api_key)
 
 

@@ -25,7 +25,7 @@ from .groups import (
 )
 
 ME, SECOND = captured("member"), captured("second")
-STATIC = {"group_instance_id": "instance"}
+STATIC: dict[str, Any] = {"group_instance_id": "instance"}
 
 
 def about(key: Any, name: str, *steps: Any, **options: Any) -> Case:

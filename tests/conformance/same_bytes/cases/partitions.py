@@ -20,6 +20,26 @@ Wanted = CreatePartitionsRequest.CreatePartitionsTopic
 Assignment = Wanted.CreatePartitionsAssignment
 Cursor = DescribeTopicPartitionsRequest.Cursor
 OWN = {"<row>": Topic(partitions=2)}
+ASSIGNMENTS: Mapping[str, list[list[int]]] = {
+    "good": [[0]],
+    "empty": [],
+    "too many": [[0], [0]],
+    "no broker": [[]],
+    "wrong broker": [[9]],
+    "negative broker": [[-1]],
+    "broker twice": [[0, 0]],
+    "two brokers": [[0, 9]],
+}
+PLACES: Mapping[str, Mapping[str, list[int]]] = {
+    "one": {"filled": [0]},
+    "several": {"three": [0, 2], "filled": [0]},
+    "none": {},
+    "no partitions": {"three": []},
+    "unknown topic": {"nobody": [0]},
+    "unknown partition": {"three": [0, 9, -1]},
+    "same partition twice": {"three": [0, 0]},
+    "bad name": {"a/b": [0]},
+}
 Numbers = Mapping[str, list[int]]
 
 
@@ -116,19 +136,7 @@ CREATE = [
     create_case("known and unknown", two(3), more(3, "nobody")),
     create_case("lower, assigned", two(1, [[0]])),
     create_case("equal, assigned", two(2, [])),
-    *(
-        create_case(f"assignment {what}", two(3, brokers))
-        for what, brokers in {
-            "good": [[0]],
-            "empty": [],
-            "too many": [[0], [0]],
-            "no broker": [[]],
-            "wrong broker": [[9]],
-            "negative broker": [[-1]],
-            "broker twice": [[0, 0]],
-            "two brokers": [[0, 9]],
-        }.items()
-    ),
+    *(create_case(f"assignment {what}", two(3, brokers)) for what, brokers in ASSIGNMENTS.items()),
 ]
 # Before the rows that make topics.
 ALL_CASES = [
@@ -184,16 +192,7 @@ REASSIGN = [
 # Sizes and disks are each broker's own; the directory's path too.
 LOG_DIRS = [
     case(name, log_dirs(topics), ignored=["log_dir", "total_bytes", "usable_bytes", "partition_size"])
-    for name, topics in {
-        "one": {"filled": [0]},
-        "several": {"three": [0, 2], "filled": [0]},
-        "none": {},
-        "no partitions": {"three": []},
-        "unknown topic": {"nobody": [0]},
-        "unknown partition": {"three": [0, 9, -1]},
-        "same partition twice": {"three": [0, 0]},
-        "bad name": {"a/b": [0]},
-    }.items()
+    for name, topics in PLACES.items()
 ]
 CLUSTER = [
     case("plain", DescribeClusterRequest()),

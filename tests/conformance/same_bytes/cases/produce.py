@@ -164,9 +164,10 @@ def several(*topics: TopicData, acks: int = -1) -> ProduceRequest:
     return ProduceRequest(acks=acks, timeout_ms=10_000, topic_data=list(topics))
 
 
-def data(topic: str, topic_id: Any = None, **partitions: bytes) -> TopicData:
+def data(topic: str, topic_id: Any = None, **partitions: bytes | None) -> TopicData:
     parts = [
-        PartitionData(index=int(index.lstrip("p")), records=memoryview(each)) for index, each in partitions.items()
+        PartitionData(index=int(index.lstrip("p")), records=None if each is None else memoryview(each))
+        for index, each in partitions.items()
     ]
     return TopicData(name=topic, topic_id=id_of(topic) if topic_id is None else topic_id, partition_data=parts)
 
