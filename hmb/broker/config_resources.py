@@ -1,4 +1,4 @@
-"""What has settings: topics, brokers, the broker's loggers.
+"""What has settings: topics, brokers, the broker's loggers, groups.
 
 DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name; `find` gives the
 object that answers for it.  All kinds answer the same questions, what was set (`altered`) and what there is to tell
@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from hmb.broker.config_entries import ConfigEntry, broker_entries, default_broker_entries, topic_entries
+from hmb.broker.config_groups import GroupResource
 from hmb.broker.context import BrokerContext
 from hmb.broker.dynamic_config import ALL_BROKERS, DynamicConfig
 from hmb.broker.loggers import Loggers
@@ -24,6 +25,7 @@ class ResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
     BROKER_LOGGER = 8
+    GROUP = 32
 
 
 class Resource(Protocol):
@@ -51,6 +53,8 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
         case ResourceType.BROKER_LOGGER:
             _check_broker(name, (broker.configs.name,))
             return Loggers()
+        case ResourceType.GROUP:
+            return GroupResource(name, broker.configs)
     raise KafkaError(
         ErrorCode.INVALID_REQUEST, f"resource type {type}: only {', '.join(t.name for t in ResourceType)} have settings"
     )

@@ -98,6 +98,15 @@ class DynamicConfig:
             for listener in self._listeners:
                 listener(changed)
 
+    def altered_of_group(self, group: str) -> Mapping[str, str]:
+        """What was set for a group."""
+        return self._store.groups.get(group, {})
+
+    def alter_group(self, group: str, configs: Mapping[str, str]) -> None:
+        """Put these in the place of all that was set for a group.  Raises OSError."""
+        with self._lock:
+            self._store.write(groups={**self._store.groups, group: configs})
+
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         return {**self._static, **brokers.get(ALL_BROKERS, {}), **brokers.get(self.name, {})}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from hmb.broker.config_groups import group_setting
 from hmb.broker.handlers.incremental_alter_configs import Operation
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest
@@ -17,7 +18,7 @@ from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConf
 from tests.broker.conftest import Asker
 
 SET, DELETE, APPEND, SUBTRACT = Operation
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 Described = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Described.DescribeConfigsResourceResult
 Changed = IncrementalAlterConfigsRequest.AlterConfigsResource
@@ -111,6 +112,7 @@ def test_an_unknown_name_is_told_nothing_of_and_no_names_ask_for_all(asked: Aske
         (BROKER, "1", ErrorCode.INVALID_REQUEST),
         (BROKER, "zero", ErrorCode.INVALID_REQUEST),
         (LOGGER, "", ErrorCode.INVALID_REQUEST),
+        (GROUP, "", ErrorCode.INVALID_REQUEST),
         (0, "t", ErrorCode.INVALID_REQUEST),
         (99, "t", ErrorCode.INVALID_REQUEST),
     ],
@@ -249,6 +251,37 @@ def test_what_nobody_knows_may_be_a_secret(asked: Asker) -> None:
         assert change(asked, BROKER, broker, ("ssl.key.word", SET, "secret")) == 0
         entry = one(asked, BROKER, broker, "ssl.key.word")
         assert (entry.is_sensitive, entry.value, entry.synonyms[0].value) == (True, None, None)
+
+
+def test_a_group_s_settings_overrule_those_of_the_broker(make_asker: Callable[..., Asker]) -> None:
+    name = "consumer.session.timeout.ms"
+    ask = make_asker()
+    assert (one(ask, GROUP, "g", name).value, one(ask, GROUP, "g", name).config_source) == ("45000", 5)
+    assert change(ask, GROUP, "g", (name, SET, "50000")) == 0
+    assert [(s.name, s.value, s.source) for s in one(ask, GROUP, "g", name).synonyms] == [
+        (name, "50000", 8),
+        (f"group.{name}", "45000", 5),
+    ]
+    assert [group_setting(group, name, ask.broker.configs) for group in ("g", "other")] == [50_000, 45_000]
+    ask.close()
+    again = make_asker(group_consumer_session_timeout_ms="46000")
+    assert [group_setting(group, name, again.broker.configs) for group in ("g", "other")] == [50_000, 46_000]
+    assert alter(again, GROUP, "g", {}) == 0
+    assert group_setting("g", name, again.broker.configs) == 46_000
+
+
+def test_what_a_group_may_set_is_bounded_by_the_broker(make_asker: Callable[..., Asker]) -> None:
+    ask = make_asker(group_consumer_max_session_timeout_ms="70000")
+    for name, value, code in (
+        ("consumer.session.timeout.ms", "70000", ErrorCode.NONE),
+        ("consumer.session.timeout.ms", "70001", ErrorCode.INVALID_CONFIG),
+        ("consumer.session.timeout.ms", "44999", ErrorCode.INVALID_CONFIG),
+        ("consumer.heartbeat.interval.ms", "soon", ErrorCode.INVALID_CONFIG),
+        ("colour", "blue", ErrorCode.INVALID_CONFIG),
+    ):
+        assert change(ask, GROUP, "g", (name, SET, value), validate_only=True) == code
+        assert change(ask, GROUP, "g", (name, SET, value)) == code
+    assert ask.broker.configs.altered_of_group("g") == {"consumer.session.timeout.ms": "70000"}
 
 
 def test_levels_of_loggers(asked: Asker) -> None:

@@ -1,4 +1,4 @@
-"""AlterConfigs: put new settings in the place of all that a topic or a broker has.
+"""AlterConfigs: put new settings in the place of all that a topic, a broker or a group has.
 
 Versions: 0-2, flexible from 2.
 Behaviour: what is not named goes back to its default, which is why IncrementalAlterConfigs took its place.  Each

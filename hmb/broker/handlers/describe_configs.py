@@ -1,4 +1,4 @@
-"""DescribeConfigs: the settings of topics, brokers and loggers, and where each value comes from.
+"""DescribeConfigs: the settings of topics, brokers, loggers and groups, and where each value comes from.
 
 Versions: 0-4, flexible from 4.
 Behaviour: each resource has its own error code.  All settings are told, or those named; of names that nobody knows

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: change single settings of topics, brokers and loggers, and leave the others.
+"""IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups, and leave the others.
 
 Versions: 0-1, flexible from 1.
 Behaviour: each resource has its own error code, and is changed whole or not at all; it is on disk and in force when

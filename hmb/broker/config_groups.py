@@ -1,0 +1,69 @@
+"""Settings of single groups: each overrules the broker's for all groups, `group.` and the same name (KIP-848).
+
+What a value may be is bounded by two settings of the broker: `consumer.session.timeout.ms` of a group lies between
+`group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from hmb.broker.config import BROKER_CONFIGS
+from hmb.broker.config_entries import ConfigEntry
+from hmb.broker.config_keys import ConfigError, ConfigKey, nearest
+from hmb.broker.dynamic_config import ConfigSource, DynamicConfig, Synonym
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+KIND = "consumer."
+GROUP_KEYS = {
+    name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name)
+    for name in ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms")
+}
+
+
+def group_setting(group: str, name: str, broker: DynamicConfig) -> int:
+    """The value that holds for a group now."""
+    text = broker.altered_of_group(group).get(name) or broker.value(f"group.{name}")
+    assert text is not None
+    return int(text)
+
+
+class GroupResource:
+    """The settings of one group, which need not exist yet."""
+
+    def __init__(self, name: str, broker: DynamicConfig) -> None:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a group: all groups have the broker's settings group.*")
+        self._name = name
+        self._broker = broker
+
+    @property
+    def altered(self) -> Mapping[str, str]:
+        return self._broker.altered_of_group(self._name)
+
+    def entries(self) -> Iterator[ConfigEntry]:
+        for name, key in sorted(GROUP_KEYS.items()):
+            synonyms = self._broker.synonyms(f"group.{name}")
+            if (own := self.altered.get(name)) is not None:
+                synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP))
+            yield ConfigEntry(key, synonyms[0].value, synonyms[0].source, synonyms)
+
+    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
+        try:
+            checked = {name: self._key(name).normal(text) for name, text in configs.items()}
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        if not validate_only:
+            self._broker.alter_group(self._name, checked)
+
+    def _key(self, name: str) -> ConfigKey:
+        """A setting with its bounds.  Raises ConfigError."""
+        if name not in GROUP_KEYS:
+            known = ", ".join(GROUP_KEYS)
+            raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")
+        least, most = (self._bound(f"group.{KIND}{bound}.{name.removeprefix(KIND)}") for bound in ("min", "max"))
+        return dataclasses.replace(GROUP_KEYS[name], minimum=least, maximum=most)
+
+    def _bound(self, broker_name: str) -> int:
+        return int(self._broker.value(broker_name) or 0)
