@@ -1,4 +1,4 @@
-"""`hmb topics`: create, list, describe, delete."""
+"""`hmb topics`: create, list, describe, alter, delete."""
 
 import click
 
@@ -11,7 +11,7 @@ TIMEOUT_MS = 30_000
 
 @click.group()
 def command() -> None:
-    """Create, list, describe and delete topics."""
+    """Create, list, describe, alter and delete topics."""
 
 
 @command.command()
@@ -78,18 +78,18 @@ def list_(servers: str, as_json: bool) -> None:
 @bootstrap_option
 @json_option
 def describe(topic: str, servers: str, as_json: bool) -> None:
-    """Show the partitions of TOPIC: their leaders, and which offsets they hold.
-
-    Its settings are not shown: DescribeConfigs, which asks for them, is not there yet.
-    """
+    """Show the partitions of TOPIC, their leaders and which offsets they hold, and the settings that it has itself."""
     from hmb.client import Cluster, TopicPartition
     from hmb.client.offsets import EARLIEST, LATEST, list_offsets
+
+    from .topic_settings import topic_settings
 
     cluster = Cluster(servers)
     with patience_with(servers):
         leaders = cluster.topic(topic).leaders
         led = [TopicPartition(topic, number) for number, leader in leaders.items() if leader]
         first, end = list_offsets(cluster, led, EARLIEST), list_offsets(cluster, led, LATEST)
+        settings = topic_settings(cluster, topic)
     partitions = [
         {
             "partition": number,
@@ -100,14 +100,50 @@ def describe(topic: str, servers: str, as_json: bool) -> None:
         for number, leader in leaders.items()
     ]
     if as_json:
-        print_json({"topic": topic, "partitions": partitions})
+        print_json({"topic": topic, "configs": settings, "partitions": partitions})
         return
     click.echo(f"topic {topic}, {len(partitions)} partition{'s' * (len(partitions) != 1)}")
+    for name, value in settings.items():
+        click.echo(f"{name}={value}")
     table = [tuple(partitions[0]), *(tuple(row.values()) for row in partitions)]
     cells = [["-" if cell is None else str(cell) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@command.command()
+@topic_argument
+@bootstrap_option
+@click.option("--partitions", type=click.IntRange(1), help="So many in all; a topic only grows.")
+@click.option("--config", type=name_value, multiple=True, metavar="NAME=VALUE", help="Set this.")
+@click.option("--delete-config", multiple=True, metavar="NAME", help="Go back to the broker's setting.")
+@json_option
+def alter(
+    topic: str,
+    servers: str,
+    partitions: int | None,
+    config: tuple[tuple[str, str], ...],
+    delete_config: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Give TOPIC more partitions, or other settings; what is not named stays as it is."""
+    from hmb.client import Cluster
+
+    from .topic_settings import add_partitions, alter_settings
+
+    if partitions is None and not config and not delete_config:
+        raise click.UsageError("say what: --partitions, --config, --delete-config")
+    cluster = Cluster(servers)
+    with patience_with(servers):
+        if config or delete_config:
+            alter_settings(cluster, topic, {**dict.fromkeys(delete_config), **dict(config)})
+        if partitions is not None:
+            add_partitions(cluster, topic, partitions)
+    if as_json:
+        print_json({"topic": topic, "altered": True})
+    else:
+        click.echo(f"altered topic {topic}")
 
 
 @command.command()

@@ -1,4 +1,4 @@
-"""`hmb topics`: create, list, describe, delete."""
+"""`hmb topics`: create, list, describe, alter, delete."""
 
 import json
 
@@ -15,18 +15,40 @@ def test_the_life_of_a_topic(run: Hmb, servers: str) -> None:
     described = json.loads(run("topics", "describe", "life", "--json", *at).stdout)
     assert described == {
         "topic": "life",
+        "configs": {"segment.bytes": "100000"},
         "partitions": [
             {"partition": 0, "leader": servers, "log_start_offset": 0, "log_end_offset": 0},
             {"partition": 1, "leader": servers, "log_start_offset": 0, "log_end_offset": 3},
         ],
     }
-    first, header, zero, one = run("topics", "describe", "life", *at).stdout.splitlines()
+    first, setting, header, zero, one = run("topics", "describe", "life", *at).stdout.splitlines()
     assert first == "topic life, 2 partitions"
+    assert setting == "segment.bytes=100000"
     assert header.split() == ["partition", "leader", "log_start_offset", "log_end_offset"]
     assert zero.split() == ["0", servers, "0", "0"]
     assert one.split() == ["1", servers, "0", "3"]
     assert run("topics", "delete", "life", *at).stdout == "deleted topic life\n"
     assert run("topics", "list", *at).stdout == ""
+
+
+def test_a_topic_is_altered(run: Hmb, servers: str) -> None:
+    def described() -> tuple[dict[str, str], int]:
+        answer = json.loads(run("topics", "describe", "t", "--json", "-b", servers).stdout)
+        return answer["configs"], len(answer["partitions"])
+
+    run("topics", "create", "t", "--config", "flush.ms=7", "-b", servers)
+    alter = ("topics", "alter", "t", "-b", servers)
+    assert run(*alter, "--partitions", "7", "--config", "retention.ms=5").stdout == "altered topic t\n"
+    assert described() == ({"flush.ms": "7", "retention.ms": "5"}, 7)
+    assert json.loads(run(*alter, "--delete-config", "flush.ms", "--json").stdout) == {"topic": "t", "altered": True}
+    assert described() == ({"retention.ms": "5"}, 7)
+    assert "say what" in run(*alter, exit_code=2).stderr
+    assert "7 would not be more" in run(*alter, "--partitions", "7", exit_code=1).stderr
+    assert "retention.ms=soon" in run(*alter, "--config", "retention.ms=soon", exit_code=1).stderr
+    assert (
+        "there is no topic 'nobody'"
+        in run("topics", "alter", "nobody", *alter[3:], "--partitions", "9", exit_code=3).stderr
+    )
 
 
 def test_what_was_done_as_json(run: Hmb, servers: str) -> None:
