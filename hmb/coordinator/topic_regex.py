@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -329,3 +330,9 @@ class _Parser:
                 self._ignores_case = value
             elif character not in "msU":  # which make no difference for a name as a whole
                 raise self._invalid("invalid or unsupported Perl syntax")
+
+
+@lru_cache(100)
+def topic_regex(regex: str) -> TopicRegex:
+    """The same expression ready again, with what it remembers.  Raises InvalidRegex."""
+    return TopicRegex(regex)

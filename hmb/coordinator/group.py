@@ -1,0 +1,52 @@
+"""What all kinds of groups have in common, for the coordinator that keeps them (shared_group.py, groups.py).
+
+Two kinds share the table of groups and its journal: those of the classic protocol (classic_group.py) and those of
+KIP-848 (consumer_group.py).  Both are state machines without threads, clocks or disks; what must happen outside they
+leave in `answers` and `writes` for whoever made the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from hmb.protocol.errors import KafkaError
+
+KeyAndValue = tuple[bytes, bytes | None]  # a record of the journal; None: the key is gone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Write:
+    """Records of a group that belong together, to be written; the next step is `then(error, now)`."""
+
+    records: Sequence[KeyAndValue]
+    then: Callable[[KafkaError | None, int], None] = lambda error, now: None
+
+
+class Group(Protocol):
+    """One group.  `now` is in ms of a clock that never jumps."""
+
+    kind: ClassVar[str]  # as ListGroups tells it
+    group_id: str
+    protocol_type: str | None
+    answers: list[tuple[Any, Any]]  # requests that waited, each with its answer
+    writes: list[Write]
+
+    @property
+    def state_name(self) -> str: ...
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members, nor may have any soon."""
+
+    def next_deadline(self) -> int | None:
+        """When `tick` has something to do, if nothing else happens before."""
+
+    def tick(self, now: int) -> None: ...
+
+    def unload(self) -> None:
+        """The broker stops, or the group is deleted: nothing changes from now on."""
+
+    def delete(self) -> Sequence[KeyAndValue]:
+        """The records that are left of it, gone.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

@@ -1,0 +1,204 @@
+"""A KIP-848 group under a manual clock, with topics, a journal and clients that a test holds in its hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import PartitionId, TopicDescription
+from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.consumer_records import by_topic
+from hmb.coordinator.group import Write
+from hmb.coordinator.group_records import decode_key, decode_value
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+
+DISK_FULL = KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
+FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+class Topics:
+    """A cluster's topics, by name, with the numbers of their partitions."""
+
+    def __init__(self, **partitions: int) -> None:
+        self.version = 0
+        self._next_id = 1
+        self._topics: dict[str, TopicDescription] = {}
+        for name, count in partitions.items():
+            self.make(name, count)
+
+    def make(self, name: str, partitions: int) -> None:
+        """A new topic, or more partitions of an old one."""
+        old = self._topics.get(name)
+        self._next_id += old is None
+        self._topics[name] = TopicDescription(name, old.id if old else UUID(int=self._next_id), partitions)
+        self.version += 1
+
+    def delete(self, name: str) -> None:
+        self._topics.pop(name, None)
+        self.version += 1
+
+    def names(self) -> Iterable[str]:
+        return list(self._topics)
+
+    def by_name(self, name: str) -> TopicDescription | None:
+        return self._topics.get(name)
+
+    def by_id(self, id: UUID) -> TopicDescription | None:
+        return next((topic for topic in self._topics.values() if topic.id == id), None)
+
+    def id(self, name: str) -> UUID:
+        return self._topics[name].id
+
+    def all_partitions(self) -> set[PartitionId]:
+        return {PartitionId(t.id, number) for t in self._topics.values() for number in range(t.partitions)}
+
+
+@dataclass
+class ConsumerDriver:
+    """Does what SharedGroup does, without threads: after each step the records are on disk, or held, or lost."""
+
+    topics: Topics = field(default_factory=lambda: Topics(a=4))
+    settings: ConsumerGroupSettings = field(default_factory=lambda: ConsumerGroupSettings(assignment_interval=0))
+    now: int = 1_000
+    holds: bool = False  # the journal takes its time
+    fails: bool = False  # nothing can be written
+    disk: dict[bytes, bytes] = field(default_factory=dict)
+    held: list[Write] = field(default_factory=list)
+    group: ConsumerGroup = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.group = self.new()
+
+    def new(self) -> ConsumerGroup:
+        return ConsumerGroup("g", lambda group_id: self.settings, self.topics, lambda: self.now)
+
+    def restored(self) -> ConsumerGroup:
+        """The group as another start would find it."""
+        group = self.new()
+        for key, value in self.disk.items():
+            group.replay(decode_key(key), decode_value(decode_key(key), value))
+        group.resume(self.now)
+        return group
+
+    def beat(
+        self,
+        member: str,
+        epoch: int = 0,
+        *,
+        topics: Iterable[str] | None = None,
+        owns: Iterable[PartitionId] | None = None,
+        regex: str | None = None,
+        instance: str | None = None,
+        assignor: str | None = None,
+        rebalance: int = -1,
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Raises KafkaError."""
+        owned = None if owns is None else by_topic(owns)
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g",
+            member_id=member,
+            member_epoch=epoch,
+            instance_id=instance,
+            rebalance_timeout_ms=rebalance,
+            subscribed_topic_names=None if topics is None else list(topics),
+            subscribed_topic_regex=regex,
+            server_assignor=assignor,
+            topic_partitions=None
+            if owned is None
+            else [
+                ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic, partitions=numbers)
+                for topic, numbers in owned.items()
+            ],
+        )
+        try:
+            response = self.group.heartbeat(request, "client", "/host", self.now)
+        finally:
+            lost = self.settle()
+        if lost:
+            raise DISK_FULL
+        return response
+
+    def join(self, member: str, *topics: str, **options: object) -> ConsumerGroupHeartbeatResponse:
+        return self.beat(member, topics=topics or ["a"], owns=(), rebalance=10_000, **options)  # type: ignore[arg-type]
+
+    def wait(self, milliseconds: int) -> None:
+        self.now += milliseconds
+        self.settle()
+
+    def settle(self) -> bool:
+        """Whether records were lost."""
+        self.group.tick(self.now)
+        writes, self.group.writes = self.group.writes, []
+        self.held += writes
+        if self.fails:
+            self.lose()
+        elif not self.holds:
+            self.write()
+        return self.fails and bool(writes)
+
+    def write(self) -> None:
+        """All that is held is on disk now."""
+        held, self.held = self.held, []
+        for write in held:
+            for key, value in write.records:
+                if value is None:
+                    self.disk.pop(key, None)
+                else:
+                    self.disk[key] = value
+            write.then(None, self.now)
+
+    def lose(self) -> None:
+        """None of what is held could be written."""
+        held, self.held = self.held, []
+        for write in held:
+            write.then(DISK_FULL, self.now)
+
+
+@dataclass
+class Client:
+    """A consumer that does what it is told: it gives up at once, or when the test lets it, and heartbeats."""
+
+    driver: ConsumerDriver
+    member_id: str
+    topics: list[str] = field(default_factory=lambda: ["a"])
+    instance: str | None = None
+    epoch: int = 0
+    owned: set[PartitionId] = field(default_factory=set)
+    told: set[PartitionId] = field(default_factory=set)
+    is_slow: bool = False  # to give up partitions
+
+    def beat(self) -> None:
+        """One heartbeat; a fenced member gives up everything, and joins with the next one."""
+        joins = self.epoch == 0
+        try:
+            answer = self.driver.beat(
+                self.member_id,
+                self.epoch,
+                topics=self.topics if joins else None,
+                owns=self.owned,
+                instance=self.instance,
+                rebalance=10_000 if joins else -1,
+            )
+        except KafkaError as error:
+            if error is DISK_FULL or error.code is ErrorCode.UNRELEASED_INSTANCE_ID:
+                return  # it tries again later
+            if error.code not in FENCED:
+                raise
+            self.epoch, self.owned, self.told = 0, set(), set()
+            return
+        self.epoch = answer.member_epoch
+        if answer.assignment is not None:
+            self.told = {
+                PartitionId(topic.topic_id, number)
+                for topic in answer.assignment.topic_partitions
+                for number in topic.partitions
+            }
+        self.owned = self.told | (self.owned if self.is_slow else set())
+
+    def leave(self, epoch: int = -1) -> None:
+        with suppress(KafkaError):  # if it is not heard, its session ends
+            self.driver.beat(self.member_id, epoch, instance=self.instance)
+        self.epoch, self.owned, self.told = 0, set(), set()
