@@ -4,9 +4,9 @@
     python -m tests.conformance.librdkafka --tests 0030 0081      # only these, with what they print
     python -m tests.conformance.librdkafka --against kafka43
 
-`librdkafka.txt` names each test with what becomes of it: `pass`, `gap` (with its cause) or `n/a` (it needs what this build
-or a single broker does not have).  A test that passes may not fail again: the command ends with 1 then, and says so
-where a gap has closed, so that its line can be changed.
+`librdkafka.txt` names each test with what becomes of it: `pass`, `gap` (with its cause) or `n/a` (it needs what this
+build or a single broker does not have).  A test that passes may not fail again: the command ends with 1 then, and says
+so where a gap has closed, so that its line can be changed.
 """
 
 from __future__ import annotations
