@@ -34,6 +34,7 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
 }
 
 
+ENOUGH, FOREVER = 5.0, 2.0  # seconds to wait for an answer, and for one that Kafka never gives
 NOBODYS_ID = UUID(int=0x1234567890)  # of a topic that is not there
 
 
@@ -89,6 +90,7 @@ class Step:
     answered: bool = True  # not: acks=0; the next answer on the connection is that to the next request
     later: bool = False  # read the answer when the row has no more steps
     until: Callable[[Any], bool] | None = None  # ask again and again until the answer is like this
+    seconds: float = ENOUGH  # to wait for the answer
     settles: bool = False  # ask again while the answers differ: Kafka's broker learns a moment later what was changed
 
 

@@ -12,7 +12,7 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Record, crc, encode_batch, encode_message_set
 from hmb.records.compression import Codec
 
-from ..case import NOBODYS_ID, Case, Step, Topic, case, id_of
+from ..case import ENOUGH, FOREVER, NOBODYS_ID, Case, Step, Topic, case, id_of
 from ..fixtures import TIME, records
 from .api_versions import OFFERS, named
 
@@ -143,7 +143,7 @@ def fetched(topic: str = "<row>") -> FetchRequest:
 
 def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<row>") -> Case:
     """Each data a request, and what the log then holds.  Versions may share a topic: each then appends to it."""
-    steps = [Step(to(topic, each)) for each in data]
+    steps = [Step(to(topic, each), seconds=FOREVER if each is None else ENOUGH) for each in data]
     topics = OWN if topic == "<row>" else {}
     return case(name, *steps, fetched(topic), versions=versions, topics=topics, api_key=ProduceRequest.api_key)
 
@@ -209,12 +209,9 @@ CASES: list[Case] = [
     ),
     case(
         "good and null partition",
-        several(
-            TopicData(
-                name="<row>",
-                topic_id=id_of("<row>"),
-                partition_data=[PartitionData(index=0, records=memoryview(GOOD)), PartitionData(index=1, records=None)],
-            )
+        Step(
+            several(data("<row>", p0=GOOD, p1=None)),
+            seconds=FOREVER,
         ),
         versions="7",
         topics={"<row>": Topic(partitions=2)},

@@ -13,7 +13,8 @@ def empty(api_key: int, version: int, like: int) -> Raw:
     """A request of nothing, in a version that has the layout of another."""
     request = REQUESTS[api_key]
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="raw")
-    frame = header.encode(request.header_version(like)) + request().encode(like)
+    body = request(acks=1) if api_key == ApiKey.PRODUCE else request()  # acks=0 would get no answer
+    frame = header.encode(request.header_version(like)) + body.encode(like)
     return Raw(frame, api_key, like)
 
 
