@@ -90,7 +90,7 @@ class Topics:
             present = {found for found, _ in self._logs.items() if found.topic == name}
             wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
             if topic.deleting:
-                self._logs.delete_all(present)
+                self._logs.empty_trash(self._logs.put_into_trash(present))
                 del stored[name]
             elif wanted - present:
                 LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
@@ -172,7 +172,7 @@ class Topics:
             made = self._logs.create_all(names, log_config(topic.configs, self._default), topic.id)
         except OSError as error:
             with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
-                self._logs.delete_all(names)
+                self._logs.empty_trash(self._logs.put_into_trash(names))
                 self._store.write(self._stored())
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make partitions of {topic.name!r}: {error}"
@@ -242,19 +242,18 @@ class Topics:
 
     def delete(self, topic: Topic) -> None:
         """Delete a topic with all its records.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
-        with self._lock:
-            self._check_is_there(topic)
-            try:
+        try:
+            with self._lock:
+                self._check_is_there(topic)
                 stored = self._stored()
                 self._store.write({**stored, topic.name: replace(stored[topic.name], deleting=True)})
                 del self._by_name[topic.name], self._by_id[topic.id]
                 self.version += 1
-                self._logs.delete_all(TopicPartition(topic.name, number) for number in topic.partitions)
+                trash = self._logs.put_into_trash(TopicPartition(topic.name, number) for number in topic.partitions)
                 self._store.write(self._stored())
-            except OSError as error:
-                raise KafkaError(
-                    ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}"
-                ) from error
+            self._logs.empty_trash(trash)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}") from error
 
     def _check_is_there(self, topic: Topic) -> None:
         if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic

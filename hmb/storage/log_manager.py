@@ -195,16 +195,20 @@ class LogManager:
 
     def delete(self, name: TopicPartition) -> None:
         """Forget a log and remove its directory, whatever is in it.  Raises OSError."""
-        self.delete_all([name])
+        self.empty_trash(self.put_into_trash([name]))
 
-    def delete_all(self, names: Iterable[TopicPartition]) -> None:
-        """Forget logs and remove their directories.  Raises OSError."""
+    def put_into_trash(self, names: Iterable[TopicPartition]) -> list[Path]:
+        """Forget logs: no start finds them again.  Returns what is left to remove.  Raises OSError."""
         with self._lock:
             self._raise_if_closed()
             trash = [path for name in names if (path := self._put_into_trash(name)) is not None]
             sync_directory(self.directory)
-            for path in trash:
-                shutil.rmtree(path)
+            return trash
+
+    def empty_trash(self, directories: Iterable[Path]) -> None:
+        """Remove the files, which takes its time and keeps nobody waiting: no lock is needed.  Raises OSError."""
+        for directory in directories:
+            shutil.rmtree(directory)
 
     def _put_into_trash(self, name: TopicPartition) -> Path | None:
         """Forget a log and rename its directory; its new name."""
