@@ -9,16 +9,19 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from hmb.broker.config import ALIASES, MINUTE_MS, BrokerConfig
+from hmb.broker.config_groups import consumer_group_settings
 from hmb.broker.config_keys import ConfigError
 from hmb.broker.config_store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
+from hmb.broker.group_topics import GroupTopics
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.listeners import Listener, parse_listeners
 from hmb.broker.offsets_topic import OffsetsTopic
@@ -189,7 +192,7 @@ def _coordinator(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
         initial_delay=config.group_initial_delay,
         max_size=config.group_max_size,
     )
-    return GroupCoordinator(journal, settings)
+    return GroupCoordinator(journal, settings, GroupTopics(topics), partial(consumer_group_settings, configs))
 
 
 def _allow_many_files() -> None:

@@ -110,6 +110,7 @@ class BrokerConfig:
     consumer_assignment: int   = _dynamic("group.consumer.assignment.interval.ms", 1_000, "between two", 0, INT_MAX)
     consumer_assignment_min: int = _key("group.consumer.min.assignment.interval.ms", 0, "a group's least", 0, INT_MAX)
     consumer_assignment_max: int = _key("group.consumer.max.assignment.interval.ms", 15_000, "its most", 0, INT_MAX)
+    consumer_max_size: int     = _key("group.consumer.max.size", INT_MAX, "most members of one", 1, INT_MAX)
     offsets_partitions: int    = _key("offsets.topic.num.partitions", 50, "of __consumer_offsets", 1, INT_MAX)
     offsets_segment_bytes: int = _key("offsets.topic.segment.bytes", 100 * MIB, "of __consumer_offsets", 1, INT_MAX)
     offset_metadata_max: int   = _key("offset.metadata.max.bytes", 4096, "longest text with an offset", 0, INT_MAX)

@@ -13,6 +13,7 @@ from hmb.broker.config import BROKER_CONFIGS
 from hmb.broker.config_entries import ConfigEntry
 from hmb.broker.config_keys import ConfigError, ConfigKey, nearest
 from hmb.broker.dynamic_config import ConfigSource, DynamicConfig, Synonym
+from hmb.coordinator.consumer_group import ConsumerGroupSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 KIND = "consumer."
@@ -27,6 +28,17 @@ def group_setting(group: str, name: str, broker: DynamicConfig) -> int:
     text = broker.altered_of_group(group).get(name) or broker.value(f"group.{name}")
     assert text is not None
     return int(text)
+
+
+def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
+    """All that hold for a group of KIP-848's protocol now: looked at with each heartbeat."""
+    config, own = broker.current, broker.altered_of_group(group)
+    return ConsumerGroupSettings(
+        session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
+        heartbeat_interval=int(own.get("consumer.heartbeat.interval.ms", config.consumer_heartbeat)),
+        assignment_interval=int(own.get("consumer.assignment.interval.ms", config.consumer_assignment)),
+        max_size=config.consumer_max_size,
+    )
 
 
 class GroupResource:

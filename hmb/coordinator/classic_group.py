@@ -32,7 +32,8 @@ from uuid import uuid4
 from hmb.coordinator.classic_members import Call, ClassicMember
 from hmb.coordinator.classic_rebalance import NEW_MEMBER_TIMEOUT, ClassicRebalance, GroupSettings
 from hmb.coordinator.classic_record import decode_members
-from hmb.coordinator.group_records import GroupMetadataValue
+from hmb.coordinator.group import Commit, KeyAndValue
+from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, encode_key
 from hmb.coordinator.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
@@ -230,18 +231,21 @@ class ClassicGroup(ClassicRebalance):
         if self.state is GroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
-    def check_commit(self, member_id: str, generation: int, group_instance_id: str | None, now: int) -> None:
+    def check_commit(self, commit: Commit, now: int) -> None:
         """Whether these may commit offsets; a member's session goes on by it.
 
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
         REBALANCE_IN_PROGRESS.
         """
-        if self.state is GroupState.EMPTY and generation < 0:
+        if self.state is GroupState.EMPTY and commit.epoch < 0:
             return  # an admin, or a consumer that is in no group and only keeps its offsets here
-        member = self._check(member_id, group_instance_id, generation)
+        member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if self.state is GroupState.COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         member.deadline = now + member.session_timeout
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Whoever asks may know."""
 
     def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
         if self.state is GroupState.DEAD:
@@ -279,6 +283,14 @@ class ClassicGroup(ClassicRebalance):
 
     # -- admins
 
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
+
     def describe(self) -> DescribedGroup:
         """Its state and members; their metadata only when it is Stable, as there is no protocol before."""
         protocol = self.protocol if self.state is GroupState.STABLE else None
@@ -300,13 +312,14 @@ class ClassicGroup(ClassicRebalance):
             ],
         )
 
-    def delete(self) -> None:
-        """Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+    def delete(self) -> list[KeyAndValue]:
+        """Its record, gone.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not GroupState.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
         self.unload()
+        return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
 
 def _differ(told: str | None, known: str | None) -> bool:

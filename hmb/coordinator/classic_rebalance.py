@@ -23,9 +23,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hmb.coordinator.classic_members import Call, ClassicMember, ClassicMembers
 from hmb.coordinator.classic_record import encode_group
+from hmb.coordinator.group import Write
+from hmb.coordinator.group_records import GroupMetadataKey, encode_key
 from hmb.coordinator.states import PREDECESSORS, GroupState, move
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupResponse
@@ -45,14 +48,6 @@ class GroupSettings:
     max_size: int = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Write:
-    """A value of the group's record, to be written; the next step is `then(error, now)`."""
-
-    value: bytes
-    then: Callable[[KafkaError | None, int], None] = lambda error, now: None
-
-
 class ClassicRebalance:
     """Members, generation and state of a group.
 
@@ -60,6 +55,8 @@ class ClassicRebalance:
     - `protocol` is what the members of this generation agreed on, None while there is none;
     - who is in `unsynced` is a member; who is in `pending` is not.
     """
+
+    kind: ClassVar[str] = "classic"
 
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
@@ -97,7 +94,8 @@ class ClassicRebalance:
             self.members,
             assignments,
         )
-        self.writes.append(Write(value) if then is None else Write(value, then))
+        records = [(encode_key(GroupMetadataKey(group=self.group_id)), value)]
+        self.writes.append(Write(records) if then is None else Write(records, then))
 
     def _move(self, state: GroupState) -> None:
         self.state = move(self.state, state)

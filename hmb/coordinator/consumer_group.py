@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
@@ -40,12 +40,11 @@ from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId, TopicDesc
 from hmb.coordinator.consumer_heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
 from hmb.coordinator.consumer_member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, MemberState
 from hmb.coordinator.consumer_state import ConsumerState
-from hmb.coordinator.group import KeyAndValue
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.group import Commit, KeyAndValue
 from hmb.coordinator.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from hmb.storage.checkpoints import TopicPartition, encode_uuid
+from hmb.storage.checkpoints import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
 FIRST_COMMIT_VERSION_OF_EPOCHS = 9
@@ -85,7 +84,10 @@ class ConsumerGroup(ConsumerState):
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, now: int
     ) -> ConsumerGroupHeartbeatResponse:
-        """What a member says and hears.  Raises KafkaError, and then nothing has changed."""
+        """What a member says (it was checked: consumer_heartbeat.py) and hears.
+
+        Raises KafkaError, and then nothing has changed.
+        """
         if self._is_unloaded:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
@@ -99,8 +101,6 @@ class ConsumerGroup(ConsumerState):
         owned = owned_by(request)
         before = self._before(request, owned)
         member = before.told(request, client_id, client_host)
-        if member.regex and member.regex not in self.regexes:
-            topic_regex(member.regex)  # only a new one may be none
         self._sessions[member.member_id] = now + settings.session_timeout
         after = self._step(before, member, owned, now)
         self._finish()
@@ -285,25 +285,27 @@ class ConsumerGroup(ConsumerState):
 
     # -- offsets
 
-    def check_commit(
-        self, member_id: str, epoch: int, version: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    ) -> None:
+    def check_commit(self, commit: Commit, now: int) -> None:
         """Whether a member may commit these offsets.
 
         With an older epoch than its own it may for partitions that it has had since then (KIP-1251).  Raises
         UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
+        epoch = commit.epoch
         if epoch < 0 and not self.members:
             return  # an admin, or a consumer that is in no group and only keeps its offsets here
-        member = self._known(member_id)
-        if version < FIRST_COMMIT_VERSION_OF_EPOCHS:
+        member = self._known(commit.member_id)
+        if commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
             )
         if epoch == member.epoch:
             return
-        since = [member.assignment_epoch(PartitionId(o.topic_id, p.partition)) for p, o in offsets.items()]
+        since = [
+            member.assignment_epoch(PartitionId(offset.topic_id, partition.partition))
+            for partition, offset in commit.offsets.items()
+        ]
         if epoch > member.epoch or any(assigned is None or epoch < assigned for assigned in since):
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {epoch}, not {member.epoch}.")
 

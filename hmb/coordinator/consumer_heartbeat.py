@@ -6,6 +6,7 @@ from hmb.coordinator.assignors import ASSIGNORS
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.consumer_member import LEFT_FOR_A_WHILE, ConsumerMember
 from hmb.coordinator.consumer_records import by_topic
+from hmb.coordinator.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -14,8 +15,8 @@ JOINS, LEAVES = 0, -1  # member epochs
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
 
 
-def check(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    """Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
+def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    """Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
     epoch = request.member_epoch
     has_id = bool(request.member_id.strip())
     problems = {
@@ -40,6 +41,9 @@ def check(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}.",
         )
+
+    if request.subscribed_topic_regex:
+        topic_regex(request.subscribed_topic_regex)
 
 
 def _is_blank(text: str | None) -> bool:

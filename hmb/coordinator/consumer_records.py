@@ -21,6 +21,7 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.consumer_member import ConsumerMember, MemberState, Owned
+from hmb.coordinator.group import KeyAndValue
 from hmb.coordinator.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -34,7 +35,6 @@ from hmb.coordinator.group_records import (
     encode_value,
 )
 
-KeyAndValue = tuple[bytes, bytes | None]
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
 

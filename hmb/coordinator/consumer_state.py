@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.consumer_member import ConsumerMember
 from hmb.coordinator.consumer_records import (
-    KeyAndValue,
     current_record,
     encode,
     member_record,
@@ -26,12 +25,13 @@ from hmb.coordinator.consumer_records import (
     with_metadata,
 )
 from hmb.coordinator.consumer_store import StoredRecords
-from hmb.coordinator.group import Write
+from hmb.coordinator.group import KeyAndValue, Write
 from hmb.coordinator.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
@@ -152,11 +152,16 @@ class ConsumerState:
                 ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
                 for regex in self.regexes
             ),
+            ConsumerGroupPartitionMetadataKey(group_id=self.group_id),  # which Kafka 4.0 may have written
             ConsumerGroupMetadataKey(group_id=self.group_id),
         ]
         return [encode(key, None) for key in keys]
 
     # -- the disk
+
+    def take_the_place_of(self, records: Sequence[KeyAndValue]) -> None:
+        """A group of the other protocol was here; its records go with the first of this one."""
+        self._records += records
 
     def _finish(self) -> None:
         """The step is made: what has changed is to be written."""

@@ -7,11 +7,13 @@ leave in `answers` and `writes` for whoever made the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
+from hmb.storage.checkpoints import TopicPartition
 
 KeyAndValue = tuple[bytes, bytes | None]  # a record of the journal; None: the key is gone
 
@@ -22,6 +24,16 @@ class Write:
 
     records: Sequence[KeyAndValue]
     then: Callable[[KafkaError | None, int], None] = lambda error, now: None
+
+
+class Commit(NamedTuple):
+    """What somebody wants to commit, and who says to be a member."""
+
+    member_id: str
+    epoch: int  # or the generation; negative: of nobody who is in the group
+    group_instance_id: str | None
+    version: int  # of OffsetCommit
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
 
 
 class Group(Protocol):
@@ -38,7 +50,16 @@ class Group(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no members, nor may have any soon."""
+        """Whether it has no members."""
+
+    def resume(self, now: int) -> None:
+        """All is restored: its members have a session's time to be heard of."""
+
+    def check_commit(self, commit: Commit, now: int) -> None:
+        """Raises KafkaError where these offsets may not be committed."""
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raises KafkaError where somebody who says to be a member may not ask for offsets."""
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, if nothing else happens before."""

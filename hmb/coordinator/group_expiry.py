@@ -1,16 +1,21 @@
-"""When the offsets of a classic group expire: what it still reads is kept, the rest has its time.
+"""When the offsets of a group expire: what it still reads is kept, the rest has its time.
 
-Since KIP-211 the retention of an offset begins when its group became Empty.  In a Stable group of consumers offsets
-expire too, each some time after its commit, where nobody reads the topic any more; for that the coordinator has a look
-into the members' metadata, which is otherwise the leader's business: a `ConsumerProtocolSubscription` begins with the
-topics in all its versions.
+In a group of KIP-848's protocol, where the broker knows who reads what, each offset that nobody reads has its time from
+its commit on.  With the classic protocol it is not so plain.  Since KIP-211 the retention of an offset begins when its
+group became Empty.  In a Stable group of consumers offsets expire too, each some time after its commit, where nobody
+reads the topic any more; for that the coordinator has a look into the members' metadata, which is otherwise the
+leader's business: a `ConsumerProtocolSubscription` begins with the topics in all its versions.
 
 Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSubscribedTopics`.
 """
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from hmb.coordinator.classic_group import ClassicGroup
+from hmb.coordinator.consumer_group import ConsumerGroup
+from hmb.coordinator.group import Group
 from hmb.coordinator.offsets import Expiry, OffsetAndMetadata
 from hmb.coordinator.states import GroupState
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
@@ -39,16 +44,38 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
     return topics
 
 
-def is_subscribed(group: ClassicGroup, topic: str) -> bool:
+@singledispatch
+def is_subscribed(group: Group, topic: str) -> bool:
     """Whether a consumer of the group reads the topic, or might."""
+    raise TypeError(f"no such kind of group: {group!r}")
+
+
+@is_subscribed.register
+def _(group: ConsumerGroup, topic: str) -> bool:
+    return group.is_subscribed(topic)
+
+
+@is_subscribed.register
+def _(group: ClassicGroup, topic: str) -> bool:
     if group.protocol_type != CONSUMER:
         return False
     topics = topics_of(group)
     return topics is None or topic in topics
 
 
-def expiry(group: ClassicGroup) -> Expiry | None:
+@singledispatch
+def expiry(group: Group) -> Expiry | None:
     """When its offsets expire; None: not as long as it is as it is."""
+    raise TypeError(f"no such kind of group: {group!r}")
+
+
+@expiry.register
+def _(group: ConsumerGroup) -> Expiry | None:
+    return Expiry(_commit_time, group.is_subscribed)
+
+
+@expiry.register
+def _(group: ClassicGroup) -> Expiry | None:
     if group.protocol_type is None:  # no members ever: a name under which a client keeps offsets
         return Expiry(_commit_time, lambda topic: False)
     if group.state is GroupState.EMPTY:

@@ -15,11 +15,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from hmb.coordinator.classic_group import ClassicGroup, DescribedGroup, MemberIdentity
 from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.consumer_description import DescribedConsumerGroup, describe_consumer_group
+from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.consumer_heartbeat import JOINS, check_heartbeat
+from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.group_records import (
     GroupMetadataKey,
@@ -30,16 +35,15 @@ from hmb.coordinator.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
     Value,
-    encode_key,
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal, Pending
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
-from hmb.coordinator.states import GroupState
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsResponse
@@ -48,7 +52,6 @@ from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
-CLASSIC = "classic"  # a group's type
 ListedGroup = ListGroupsResponse.ListedGroup
 
 
@@ -59,6 +62,8 @@ class GroupCoordinator:
         self,
         journal: GroupJournal,
         settings: GroupSettings,
+        topics: ClusterTopics,
+        consumer_settings: Callable[[str], ConsumerGroupSettings] = lambda group_id: ConsumerGroupSettings(),
         *,
         wall_clock: Callable[[], int] = now_ms,
         clock: Callable[[], int] = monotonic_ms,
@@ -66,6 +71,8 @@ class GroupCoordinator:
         self._journal = journal
         self._offsets = OffsetManager(journal)
         self._settings = settings
+        self._topics = topics
+        self._consumer_settings = consumer_settings
         self._wall_clock = wall_clock
         self._clock = clock
         self._timer = GroupTimer(clock)
@@ -98,18 +105,24 @@ class GroupCoordinator:
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading)
         for group in self._all():
-            group.step(group.classic.resume)
+            group.step(group.group.resume)
         self.loaded.set()
 
     def replay(self, key: Key, value: Value) -> None:
         """A record of the journal, the newest with its key."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
-            self._find_or_make(key.group).classic = classic
-        if isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
+            self._find_or_make(key.group).group = classic
+        elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._find_or_make(key.group)  # where there is nothing else of it, it is but a name for its offsets
             self._offsets.replay(key, value)
+        else:  # of a group of KIP-848's protocol: each key tells a part of it
+            group_id: str = key.group_id  # type: ignore[attr-defined]
+            shared = self._find_or_make(group_id)
+            if not isinstance(shared.group, ConsumerGroup):
+                shared.group = self._consumer(group_id)
+            shared.group.replay(key, value)
 
     def make_topic(self) -> None:
         """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
@@ -135,16 +148,28 @@ class GroupCoordinator:
             if self._stopping:
                 raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             if group_id not in self._groups:
-                classic = ClassicGroup(group_id, self._settings, self._wall_clock)
-                self._groups[group_id] = SharedGroup(classic, self._journal, self._timer, self._clock)
+                made = self._classic(group_id)
+                self._groups[group_id] = SharedGroup(made, self._journal, self._timer, self._clock)
             return self._groups[group_id]
 
+    def _classic(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, self._settings, self._wall_clock)
+
+    def _consumer(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
+
     def _find_of_member(self, group_id: str) -> SharedGroup:
-        """The group of somebody who says to be a member.  Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID and as `_find`."""
+        """The classic group of somebody who says to be a member.
+
+        Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID and as `_find`.
+        """
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         try:
-            return self._find(group_id)
+            group = self._find(group_id)
+            if not isinstance(group.group, ClassicGroup):
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            return group
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, error.message) from error
@@ -164,9 +189,45 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             group = self._find_or_make(request.group_id)
-        group.step(lambda now: group.classic.join(call, request, now))
+        group.step(lambda now: self._as_classic(group).join(call, request, now))
         response: JoinGroupResponse = call.wait()
         return response
+
+    def _as_classic(self, group: SharedGroup) -> ClassicGroup:
+        """With its lock held: an empty group of the other protocol becomes one of this.
+
+        Raises INCONSISTENT_GROUP_PROTOCOL.
+        """
+        if isinstance(group.group, ConsumerGroup):
+            if not group.group.is_empty:
+                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            classic = self._classic(group.group.group_id)
+            classic.writes.append(Write(group.group.delete()))
+            group.group = classic
+        return group.classic
+
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
+    ) -> ConsumerGroupHeartbeatResponse:
+        """All that a member of KIP-848's protocol says and hears; returns when it is durable.  Raises KafkaError."""
+        check_heartbeat(request, version)
+        joins = request.member_epoch == JOINS
+        if joins:
+            self._journal.check_coordinates(request.group_id)
+        group = self._find_or_make(request.group_id) if joins else self._find(request.group_id)
+        return group.step(
+            lambda now: self._as_consumer(group, joins).heartbeat(request, client_id, client_host, now), durable=True
+        )
+
+    def _as_consumer(self, group: SharedGroup, joins: bool) -> ConsumerGroup:
+        """With its lock held: an empty group of the other protocol becomes one of this where somebody joins it."""
+        if joins and isinstance(group.group, ClassicGroup) and group.group.is_empty:
+            consumer, was_written = self._consumer(group.group.group_id), group.group.protocol_type is not None
+            tombstones = group.group.delete()
+            if was_written:
+                consumer.take_the_place_of(tombstones)
+            group.group = consumer
+        return group.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Get an assignment; returns when the leader has brought it.  Raises KafkaError."""
@@ -204,22 +265,28 @@ class GroupCoordinator:
         with group.lock:
             return group.classic.describe()
 
+    def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
+        """State and members of a group of KIP-848's protocol.  Raises KafkaError."""
+        group = self._find(group_id)
+        with group.lock:
+            return describe_consumer_group(group.consumer, self._topics)
+
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """The groups in these states and of these types, or in all.  Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        wanted = {state.strip().lower() for state in states}
-        if types and CLASSIC not in {type_.lower() for type_ in types}:
-            return []
+        wanted_states = {state.strip().lower() for state in states}
+        wanted_kinds = {kind.lower() for kind in types}
         return [
             ListedGroup(
-                group_id=group.classic.group_id,
-                protocol_type=group.classic.protocol_type or "",
-                group_state=group.classic.state.value,
-                group_type=CLASSIC,
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state_name,
+                group_type=group.kind,
             )
-            for group in self._all()
-            if not wanted or group.classic.state.value.lower() in wanted
+            for group in (shared.group for shared in self._all())
+            if not wanted_states or group.state_name.lower() in wanted_states
+            if not wanted_kinds or group.kind in wanted_kinds
         ]
 
     def delete(self, group_id: str) -> None:
@@ -230,49 +297,49 @@ class GroupCoordinator:
 
     def _delete(self, group: SharedGroup) -> None:
         """With its lock held, for as long as the disk takes: nobody finds it half deleted."""
-        group_id, before = group.classic.group_id, copy(group.classic)
-        group.classic.delete()
-        tombstone = encode_key(GroupMetadataKey(group=group_id)), None
+        group_id, before = group.group.group_id, copy(group.group)
+        tombstones = group.group.delete()
         try:
-            self._journal.write(self._offsets.begin_delete(group_id, None, [tombstone]))
+            self._journal.write(self._offsets.begin_delete(group_id, None, tombstones))
         except KafkaError:
-            group.classic = before
+            group.group = before
             raise
         with self._lock:
             del self._groups[group_id]
 
     # -- offsets
 
-    def begin_commit(
-        self,
-        group_id: str,
-        member_id: str,
-        generation: int,
-        group_instance_id: str | None,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    ) -> Pending:
+    def begin_commit(self, group_id: str, commit: Commit) -> Pending:
         """Commit offsets: they have their place, and are committed after `finish`.  Raises KafkaError.
 
-        A negative generation is that of somebody who is in no group and needs no more than a name for the offsets.
+        A negative epoch is that of somebody who is in no group and needs no more than a name for the offsets.
         """
-        if generation < 0:
+        if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
             group = self._find_or_make(group_id)
         else:
             group = self._find(group_id)
         with group.lock:
-            group.classic.check_commit(member_id, generation, group_instance_id, self._clock())
-            return self._offsets.begin_commit(group_id, offsets)
+            group.group.check_commit(commit, self._clock())
+            return self._offsets.begin_commit(group_id, commit.offsets)
 
     def finish(self, commit: Pending) -> None:
         """Return when its offsets are durable.  Raises KafkaError: then none of them is committed."""
         self._journal.write(commit)
 
     def fetch_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Those of these partitions (None: all) that the group has committed.  Raises KafkaError."""
         self._journal.check_coordinates(group_id)
+        group = self._groups.get(group_id)
+        if group is not None:
+            with group.lock:
+                group.group.check_fetch(member_id, member_epoch)
         return self._offsets.fetch(group_id, partitions)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
@@ -281,9 +348,9 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._find(group_id)
         with group.lock:
-            if group.classic.state is not GroupState.EMPTY and group.classic.protocol_type != CONSUMER:
+            if not group.group.is_empty and group.group.protocol_type != CONSUMER:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-            read = {topic for topic, _ in partitions if is_subscribed(group.classic, topic)}
+            read = {topic for topic, _ in partitions if is_subscribed(group.group, topic)}
             place = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(place)
         return read
@@ -305,17 +372,18 @@ class GroupCoordinator:
             try:
                 self._expire(group, retention_ms)
             except KafkaError as error:  # the next time will do
-                LOGGER.warning("group %s: its offsets do not expire: %s", group.classic.group_id, error.message)
+                LOGGER.warning("group %s: its offsets do not expire: %s", group.group.group_id, error.message)
 
     def _expire(self, group: SharedGroup, retention_ms: int) -> None:
-        group_id = group.classic.group_id
+        group_id = group.group.group_id
         with group.lock:
-            when = expiry(group.classic)
+            when = expiry(group.group)
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            is_left = len(gone) < len(self._offsets.fetch(group_id)) or group.classic.pending
-            if group.classic.state is GroupState.EMPTY and not is_left:
+            is_awaited = group.group.next_deadline() is not None  # by somebody who was given a member id
+            is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited
+            if group.group.is_empty and not is_left:
                 self._delete(group)
             elif gone:
                 self._journal.write(self._offsets.begin_delete(group_id, gone))

@@ -1,9 +1,11 @@
 """A group as threads see it: its lock, its waiting requests, its journal.
 
-The state machine (classic_group.py) only says what should happen; `step` makes it happen.  Under the lock it lets the
-group change and the time pass, and the answers that come of it wake the threads that wait for them, each in its own
-connection.  A record takes its place in the journal under the lock, so that the newest one is the truth, and is written
-outside of it, because that takes as long as a disk takes to sync.
+The state machine (classic_group.py, consumer_group.py) only says what should happen; `step` makes it happen.  Under the
+lock it lets the group change and the time pass, and the answers that come of it wake the threads that wait for them,
+each in its own connection.  A record takes its place in the journal under the lock, so that the newest one is the
+truth, and is written outside of it, because that takes as long as a disk takes to sync.
+
+An empty group may change its kind: what has the lock, the timer's attention and a place in the table stays this one.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from hmb.coordinator.classic_group import ClassicGroup
 from hmb.coordinator.classic_members import Call
-from hmb.coordinator.classic_rebalance import Write
-from hmb.coordinator.group_records import GroupMetadataKey, encode_key
+from hmb.coordinator.consumer_group import ConsumerGroup
+from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal import GroupJournal, Pending
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -55,9 +57,9 @@ class SharedGroup:
     """One group."""
 
     def __init__(
-        self, classic: ClassicGroup, journal: GroupJournal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
+        self, group: Group, journal: GroupJournal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
     ) -> None:
-        self.classic = classic
+        self.group = group
         self.due: int | None = None  # the timer's
         self._journal = journal
         self._timer = timer
@@ -65,6 +67,20 @@ class SharedGroup:
         # Guards the group; the timer's lock is taken under it.  Nobody holds it while a disk syncs, but whoever deletes
         # the group.
         self.lock = threading.Lock()
+
+    @property
+    def classic(self) -> ClassicGroup:
+        """As a group of the classic protocol.  Raises GROUP_ID_NOT_FOUND."""
+        if not isinstance(self.group, ClassicGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a classic group.")
+        return self.group
+
+    @property
+    def consumer(self) -> ConsumerGroup:
+        """As a group of KIP-848's protocol.  Raises GROUP_ID_NOT_FOUND."""
+        if not isinstance(self.group, ConsumerGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a consumer group.")
+        return self.group
 
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
         """Let the group change, with the time as argument, and see to all that comes of it.
@@ -90,26 +106,25 @@ class SharedGroup:
 
     def unload(self) -> None:
         """Answer all who wait: the broker stops."""
-        self.step(lambda now: self.classic.unload())
+        self.step(lambda now: self.group.unload())
 
     def _settle(self) -> list[tuple[Write, Place]]:
         """With the lock held: let time pass, hand out answers, say when to be woken.
 
         Returns what is to be written, each with its place in the journal.
         """
-        self.classic.tick(self._clock())
-        for call, response in self.classic.answers:
+        self.group.tick(self._clock())
+        for call, response in self.group.answers:
             assert isinstance(call, WaitingCall)
             call.answer(response)
-        self.classic.answers.clear()
-        self._timer.schedule(self, self.classic.next_deadline())
-        writes, self.classic.writes = self.classic.writes, []
+        self.group.answers.clear()
+        self._timer.schedule(self, self.group.next_deadline())
+        writes, self.group.writes = self.group.writes, []
         return [(write, self._enqueue(write)) for write in writes]
 
     def _enqueue(self, write: Write) -> Place:
-        key = encode_key(GroupMetadataKey(group=self.classic.group_id))
         try:
-            return self._journal.enqueue(self.classic.group_id, [(key, write.value)])
+            return self._journal.enqueue(self.group.group_id, write.records)
         except KafkaError as error:
             return error
 
@@ -131,9 +146,9 @@ class SharedGroup:
                 raise place
             self._journal.write(place)
         except KafkaError as error:
-            LOGGER.error("group %s: its state could not be written: %s", self.classic.group_id, error.message)
+            LOGGER.error("group %s: its state could not be written: %s", self.group.group_id, error.message)
             return error
         except Exception:  # a fault of ours: members must not wait for ever all the same
-            LOGGER.exception("group %s: its state could not be written", self.classic.group_id)
+            LOGGER.exception("group %s: its state could not be written", self.group.group_id)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

@@ -17,10 +17,12 @@ from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
+from hmb.broker.group_topics import GroupTopics
 from hmb.broker.listeners import Listener
 from hmb.broker.offsets_topic import OffsetsTopic
 from hmb.broker.topics import Topics
 from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.consumer_group import ConsumerGroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import GroupJournal
 from hmb.coordinator.producer_ids import ProducerIds
@@ -84,7 +86,10 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
             producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),
             fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
             groups=GroupCoordinator(
-                GroupJournal(OffsetsTopic(topics, config), sync=lambda: False), GroupSettings(initial_delay=0)
+                GroupJournal(OffsetsTopic(topics, config), sync=lambda: False),
+                GroupSettings(initial_delay=0),
+                GroupTopics(topics),
+                lambda group_id: ConsumerGroupSettings(assignment_interval=0),
             ),
             stop=Stop(),
         )

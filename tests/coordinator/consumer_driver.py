@@ -9,6 +9,7 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId, TopicDescription
 from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.consumer_heartbeat import check_heartbeat
 from hmb.coordinator.consumer_records import by_topic
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_records import decode_key, decode_value
@@ -113,6 +114,7 @@ class ConsumerDriver:
                 for topic, numbers in owned.items()
             ],
         )
+        check_heartbeat(request, 1)
         try:
             response = self.group.heartbeat(request, "client", "/host", self.now)
         finally:

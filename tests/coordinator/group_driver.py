@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 from hmb.coordinator.classic_group import ClassicGroup, MemberIdentity
 from hmb.coordinator.classic_members import Call
-from hmb.coordinator.classic_rebalance import GroupSettings, Write
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_records import GroupMetadataKey, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -110,7 +111,7 @@ class GroupDriver:
 
     def commit(self, member_id: str = "", generation: int = -1, instance: str | None = None) -> ErrorCode:
         try:
-            self.group.check_commit(member_id, generation, instance, self.now)
+            self.group.check_commit(Commit(member_id, generation, instance, 9, {}), self.now)
         except KafkaError as error:
             return error.code
         return ErrorCode.NONE
@@ -145,7 +146,8 @@ class GroupDriver:
         """The journal has written all that it held back, or could not."""
         held, self.held = self.held, []
         for write in held:
-            self.written = write.value if error is None else self.written
+            ((_, value),) = write.records
+            self.written = value if error is None else self.written
             write.then(error, self.now)
         self.settle()
 

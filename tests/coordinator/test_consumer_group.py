@@ -10,6 +10,7 @@ import pytest
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.consumer_group import ConsumerGroupSettings
 from hmb.coordinator.consumer_member import MemberState
+from hmb.coordinator.group import Commit
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -250,9 +251,10 @@ def test_an_instance_id_has_one_member_at_a_time(driver: ConsumerDriver) -> None
 # -- offsets
 
 
-def offsets(driver: ConsumerDriver, *partitions: int) -> dict[TopicPartition, OffsetAndMetadata]:
+def commit(driver: ConsumerDriver, member: str, epoch: int, *partitions: int, version: int = 9) -> Commit:
     topic_id = driver.topics.id("a")
-    return {TopicPartition("a", n): OffsetAndMetadata(1, -1, "", 0, topic_id=topic_id) for n in partitions}
+    offsets = {TopicPartition("a", n): OffsetAndMetadata(1, -1, "", 0, topic_id=topic_id) for n in partitions}
+    return Commit(member, epoch, None, version, offsets)
 
 
 def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(driver: ConsumerDriver) -> None:
@@ -262,8 +264,8 @@ def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(dr
     driver.topics.make("a", 5)
     settled(driver, client)
     group = driver.group
-    group.check_commit("m", client.epoch, 9, offsets(driver, 0, 4))
-    group.check_commit("m", first, 9, offsets(driver, 0, 1, 2, 3))
+    group.check_commit(commit(driver, "m", client.epoch, 0, 4), 0)
+    group.check_commit(commit(driver, "m", first, 0, 1, 2, 3), 0)
     for member, epoch, version, partitions, code in (
         ("m", first, 9, [4], ErrorCode.STALE_MEMBER_EPOCH),
         ("m", first - 1, 9, [0], ErrorCode.STALE_MEMBER_EPOCH),
@@ -274,9 +276,9 @@ def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(dr
         ("", -1, 9, [0], ErrorCode.UNKNOWN_MEMBER_ID),
     ):
         with refused(code):
-            group.check_commit(member, epoch, version, offsets(driver, *partitions))
+            group.check_commit(commit(driver, member, epoch, *partitions, version=version), 0)
     client.leave()
-    group.check_commit("", -1, 9, offsets(driver, 0))
+    group.check_commit(commit(driver, "", -1, 0), 0)
 
 
 def test_members_fetch_offsets_with_their_epoch(driver: ConsumerDriver) -> None:

@@ -22,6 +22,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from tests.coordinator.conftest import Topic
+from tests.coordinator.consumer_driver import Topics
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 Assignment = SyncGroupRequest.SyncGroupRequestAssignment
@@ -34,7 +35,7 @@ def start() -> Iterator[Start]:
     started: list[GroupCoordinator] = []
 
     def start(journal: GroupJournal, settings: GroupSettings = AT_ONCE) -> GroupCoordinator:
-        coordinator = GroupCoordinator(journal, settings)
+        coordinator = GroupCoordinator(journal, settings, Topics())
         started.append(coordinator)
         coordinator.start()
         coordinator.loaded.wait(30)
@@ -168,7 +169,7 @@ def test_a_stop_wakes_all_who_wait(groups: GroupCoordinator, threads: ThreadPool
 
 
 def test_while_the_journal_is_loaded_members_are_told_to_wait_and_may_live(topic: Topic) -> None:
-    groups = GroupCoordinator(GroupJournal(topic, sync=lambda: True), AT_ONCE)
+    groups = GroupCoordinator(GroupJournal(topic, sync=lambda: True), AT_ONCE, Topics())
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code_of(lambda: join(groups)) is loading
     assert code_of(lambda: sync(groups, "m", 1)) is loading

@@ -15,6 +15,8 @@ from hmb.broker.handlers import (
     alter_configs,
     alter_partition_reassignments,
     api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_partitions,
     create_topics,
     delete_groups,
@@ -47,6 +49,8 @@ from hmb.broker.handlers import (
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest
 from hmb.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -108,5 +112,7 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     ListPartitionReassignmentsRequest: list_partition_reassignments.handle,
     OffsetDeleteRequest: offset_delete.handle,
     DescribeClusterRequest: describe_cluster.handle,
+    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat.handle,
+    ConsumerGroupDescribeRequest: consumer_group_describe.handle,
     DescribeTopicPartitionsRequest: describe_topic_partitions.handle,
 }

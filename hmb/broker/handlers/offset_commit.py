@@ -18,6 +18,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_answers import merged
 from hmb.broker.later import Later
 from hmb.broker.topics import Topic
+from hmb.coordinator.group import Commit
 from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -40,7 +41,8 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
     now, longest = now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, error = _find(wanted, context)
-        bad, good = list[PartitionAnswer](), list[PartitionAnswer]()
+        bad: list[PartitionAnswer] = []
+        good: list[PartitionAnswer] = []
         for partition in wanted.partitions:
             index = partition.partition_index
             if topic is None or index not in topic.partitions:
@@ -120,7 +122,8 @@ def _commit(
         if context.version == 0:
             groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
         generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
-        commit = groups.begin_commit(request.group_id, request.member_id, generation, instance_id, offsets)
+        wanted = Commit(request.member_id, generation, instance_id, context.version, offsets)
+        commit = groups.begin_commit(request.group_id, wanted)
     except KafkaError as error:
         fail(error)
         return response

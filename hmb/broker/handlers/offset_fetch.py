@@ -6,7 +6,7 @@ Behaviour: a partition for which nothing was committed has offset -1 and no erro
     the same name is none.
 Version notes: 0 was ZooKeeper's, where an offset that is not there is UNKNOWN_TOPIC_OR_PARTITION.  An error of the
     group is one of each partition in 0 and 1, from 2 on it stands for itself; null topics from 2 on.  5 adds leader
-    epochs, 8 several groups, 10 names topics by id.
+    epochs, 8 several groups, 9 the member that asks (KIP-848), 10 names topics by id.
 Left out: `require_stable` (7): there are no transactions yet that it could wait for.  Quotas.
 """
 
@@ -60,13 +60,14 @@ def _group(group: Group, context: RequestContext) -> GroupAnswer:
         if context.version == 0:
             groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
         if group.topics is None:
-            answer.topics = _all(groups.fetch_offsets(group.group_id, None), context)
+            found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
+            answer.topics = _all(found, context)
         else:
             named = [(each, _name(each, context)) for each in group.topics]
             wanted = [
                 TopicPartition(name, i) for each, name in named if name is not None for i in each.partition_indexes
             ]
-            committed = groups.fetch_offsets(group.group_id, wanted)
+            committed = groups.fetch_offsets(group.group_id, wanted, group.member_id, group.member_epoch)
             answer.topics = [_topic(each, name, committed, context) for each, name in named]
     except KafkaError as error:
         answer.error_code = error.code

@@ -1,0 +1,32 @@
+"""ConsumerGroupDescribe: state and members of groups of KIP-848's protocol.
+
+Versions: 0-1, flexible from 0.
+Behaviour: each group with its epochs, and its members with what they have and what they are to have.  A group of the
+    classic protocol is none (GROUP_ID_NOT_FOUND): DescribeGroups tells of it.
+Version notes: 1 adds each member's type.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.authorized import GROUP_OPERATIONS
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.coordinator.consumer_description import DescribedConsumerGroup
+from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+
+
+def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
+    groups = [_describe(group_id, context) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        for group in groups:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, context: RequestContext) -> DescribedConsumerGroup:
+    group = DescribedConsumerGroup(group_id=group_id)
+    with answering(group):
+        return context.broker.groups.describe_consumer(group_id)
+    return group
