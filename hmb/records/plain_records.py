@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hmb.records.record import MAX_INT64
-from hmb.records.varint import read_varint
+from hmb.records.varint import VARINTS, read_varint
 
 NULL = 1  # the varint -1: no value
 _NEVER = -MAX_INT64
@@ -21,8 +21,11 @@ _NEVER = -MAX_INT64
 # on top.  A negative length, which is odd, ends far in front of the data: no key fits into such a record.
 _END_AFTER_ONE = tuple(_NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 _END_AFTER_TWO = tuple(_NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
-_LONGEST_DELTA = 5  # bytes of a timestamp delta: up to half a year
+# By the first byte of a key's length: the key's end, counted from there.  A longer one, or none, fits into no record.
+_KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MOST_RECORDS = 1 << 13  # whose offset deltas have two bytes
+_FIRST_BYTES = tuple(VARINTS[number][0] for number in range(_MOST_RECORDS))
+_LONGEST_DELTA = 5  # bytes of a timestamp delta: up to half a year
 
 
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:
@@ -47,21 +50,18 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
                     position += 1
                 if position >= limit:
                     return None
-            if number < 64:
-                if data[position + 1] != number << 1:
-                    return None
-                position += 2
-            else:
-                if data[position + 1] != (number << 1 & 0x7F | 0x80) or data[position + 2] != number >> 6:
-                    return None
-                position += 3
-            size = data[position]
-            if size & 0x81:  # longer, or no key
+            position += 1
+            if data[position] != _FIRST_BYTES[number]:  # the offset delta
                 return None
-            start = position + 1 + (size >> 1)
-            note(data[position + 1 : start])
+            if number >= 64:
+                position += 1
+                if data[position] != number >> 6:
+                    return None
+            position += 1
+            start = position + _KEY_END[data[position]]
             if start >= end:  # at least the value's length follows
                 return None
+            note(data[position + 1 : start])
             start = end
     except IndexError:
         return None

@@ -68,7 +68,7 @@ class OffsetMap:
         keys, offsets = keys_of(batch, self._limit)
         if offsets and offsets[-1] >= self.next_offset:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {offsets[-1]} in front of {self.next_offset}")
-        if news := set(keys).difference(self.keys):  # the one look-up per record, in C: most of a round's time
+        if news := set(keys).difference(self.keys):  # one look-up per record: what costs most in a round
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted((last[key] for key in news), reverse=True))
             self.keys |= news
