@@ -222,20 +222,25 @@ class GroupJournal:
         `replay` gets each key that is there once, with its newest value.
         """
         for number, partition in sorted(self._partitions.items()):
-            if partition.state is not State.LOADING or stop.is_set():
+            if partition.state is not State.LOADING:
                 continue
             try:
                 for key, value in newest_records(partition.log, stop):
                     if stop.is_set():
                         break
                     replay(key, value)
-                partition.state = State.LOADING if stop.is_set() else State.ACTIVE
+                if stop.is_set():
+                    return
+                partition.state = State.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
                 partition.state = State.FAILED
                 LOGGER.error(
                     "%s-%d: %s; its groups are not served. `hmb dump-log --offsets-decoder %s` shows what is in it",
                     *(OFFSETS_TOPIC, number, error, partition.log.directory),
                 )
+            except Exception:  # a fault of ours is not the other partitions'
+                partition.state = State.FAILED
+                LOGGER.exception("%s-%d cannot be loaded; its groups are not served", OFFSETS_TOPIC, number)
 
 
 def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:

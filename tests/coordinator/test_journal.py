@@ -275,6 +275,17 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
     journal.check_coordinates("h")
 
 
+def test_a_fault_of_ours_in_one_partition_is_not_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    topic = Topic(tmp_path, 2)
+    topic.make()
+    journal = GroupJournal(topic, sync=lambda: False)
+    append(topic.opened[journal.partition_for("g")], offset_record(5))
+    journal.load(lambda key, value: value.no_such_field, threading.Event())
+    assert raised(journal) is ErrorCode.NOT_COORDINATOR
+    assert "AttributeError" in caplog.text
+    journal.check_coordinates("h")
+
+
 def test_loading_stops_with_the_broker(topic: Topic) -> None:
     append(topic.opened[0], offset_record(5))
     journal = GroupJournal(topic, sync=lambda: False)
