@@ -91,7 +91,7 @@ class BrokerConfig:
     fetch_session_slots: int   = _key("max.incremental.fetch.session.cache.slots", 1000, "most sessions", 0, INT_MAX)
     fetch_session_eviction: int = _key("min.incremental.fetch.session.eviction.ms", 120_000, "may go after", 0, INT_MAX)
     max_partitions_described: int = _key("max.request.partition.size.limit", 2000, "in one answer", 1, INT_MAX)
-    flush_acks_all: bool       = _dynamic("log.flush.acks.all", True, "sync to disk before acks=all is answered")
+    flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
     retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
     flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync every", 1, INT_MAX)
     cleaner_backoff: int       = _dynamic("log.cleaner.backoff.ms", 15_000, "compact every", 1)

@@ -7,7 +7,7 @@ object that answers for it.  All kinds answer the same questions, what was set (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Protocol
 
@@ -65,6 +65,14 @@ def find_to_alter(type: int, name: str, broker: BrokerContext) -> Resource:
     if type == ResourceType.TOPIC and not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "all topics have no settings of their own; a broker has")
     return find(type, name, broker)
+
+
+def alter(
+    resource: Resource, change: Callable[[Resource], Mapping[str, str]], broker: BrokerContext, *, validate_only: bool
+) -> None:
+    """Put what `change` makes of a resource's settings in their place.  Raises as `Resource.alter` does."""
+    with broker.configs.alterations:
+        resource.alter(change(resource), validate_only=validate_only)
 
 
 def _check_broker(name: str, known: tuple[str, ...]) -> None:

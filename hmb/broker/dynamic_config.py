@@ -63,6 +63,9 @@ class DynamicConfig:
         """`properties`: those given at the start.  Raises ConfigError, DataDirectoryError."""
         self._static = _with_both_ids(properties)
         self._store = store
+        # Held from the reading of a resource's settings to their change, so that no other change is lost in between.
+        # Taken before all other locks.
+        self.alterations = threading.Lock()
         # Guards the store and the change of `current`; listeners are called under it, and take Topics' lock.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []

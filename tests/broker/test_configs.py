@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -215,6 +216,35 @@ def test_what_was_altered_is_there_after_the_next_start(make_asker: Callable[...
     assert one(again, TOPIC, "t", "retention.ms").value == "5000"
     assert one(again, BROKER, "", "log.retention.ms").value == "6000"
     assert again.broker.topics.all()[0].partitions[0].config.retention_ms == 5000
+
+
+def test_changes_at_the_same_time_are_all_made(asked: Asker) -> None:
+    """Each reads the list and puts another in its place: without a lock around both, most would be lost."""
+    name = "leader.replication.throttled.replicas"
+
+    def append(number: int) -> int:
+        another = Asker(asked.broker, asked.dispatcher, asked.logs)  # a client of its own
+        return change(another, TOPIC, "t", (name, APPEND, f"{number}:0"))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(append, range(40))) == {0}
+    assert sorted((one(asked, TOPIC, "t", name).value or "").split(",")) == sorted(f"{n}:0" for n in range(40))
+
+
+@pytest.mark.parametrize(("type", "name", "config"), [(TOPIC, "t", "retention.ms"), (BROKER, "0", "log.retention.ms")])
+def test_what_cannot_be_kept_is_not_in_force(
+    asked: Asker, monkeypatch: pytest.MonkeyPatch, type: int, name: str, config: str
+) -> None:
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = one(asked, type, name, config)
+    with monkeypatch.context() as patch:
+        patch.setattr("hmb.broker.topic_store.replace_file", full_disk)
+        patch.setattr("hmb.broker.config_store.replace_file", full_disk)
+        assert change(asked, type, name, (config, SET, "5")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert one(asked, type, name, config) == before
+    assert change(asked, type, name, (config, SET, "5")) == 0
 
 
 def test_a_topic_s_setting_shows_all_places_it_could_come_from(asked: Asker) -> None:

@@ -11,9 +11,10 @@ Left out: loggers and client metrics (INVALID_REQUEST).
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from hmb.broker import config_resources
-from hmb.broker.config_resources import ResourceType
+from hmb.broker.config_resources import Resource, ResourceType
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -35,11 +36,13 @@ def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfig
             if wanted.resource_type == ResourceType.BROKER_LOGGER:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
             resource = config_resources.find_to_alter(wanted.resource_type, wanted.resource_name, context.broker)
-            resource.alter(_configs(wanted), validate_only=request.validate_only)
+            change = partial(_configs, wanted)
+            config_resources.alter(resource, change, context.broker, validate_only=request.validate_only)
     return response
 
 
-def _configs(wanted: Wanted) -> dict[str, str]:
+def _configs(wanted: Wanted, resource: Resource) -> dict[str, str]:
+    """All settings that the resource is to have, whatever it has."""
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}
     if len(configs) < len(wanted.configs):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice, or has no value")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
+from functools import partial
 
 from hmb.broker import config_resources
 from hmb.broker.config_keys import ConfigType, split_list
@@ -48,11 +49,12 @@ def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> 
             if times[wanted.resource_type, wanted.resource_name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
             resource = config_resources.find_to_alter(wanted.resource_type, wanted.resource_name, context.broker)
-            resource.alter(_changed(resource, wanted), validate_only=request.validate_only)
+            change = partial(_changed, wanted)
+            config_resources.alter(resource, change, context.broker, validate_only=request.validate_only)
     return response
 
 
-def _changed(resource: Resource, wanted: Wanted) -> dict[str, str]:
+def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
     """All settings of the resource after the changes."""
     configs = dict(resource.altered)
     if len({change.name for change in wanted.configs}) < len(wanted.configs):
