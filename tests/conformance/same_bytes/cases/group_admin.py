@@ -65,7 +65,6 @@ CASES: list[Case] = [
     case("stable and unknown", *stable(), describe("<row>", "nobody")),
     case("static", *static(), describe("<row>")),
     case("not synced", *joined(), describe("<row>")),
-    case("id given, not yet joined", *joined()[:1], describe("<row>")),
     case("emptied", *emptied(), describe("<row>")),
     case("rebalancing", *second_joins(), describe("<row>")),
     case("operations", *stable(), describe("<row>", operations=True), versions="3+"),
