@@ -212,9 +212,10 @@ class GroupCoordinator:
         """All that a member of KIP-848's protocol says and hears; returns when it is durable.  Raises KafkaError."""
         check_heartbeat(request, version)
         joins = request.member_epoch == JOINS
-        if joins:
-            self._journal.check_coordinates(request.group_id)
-        group = self._find_or_make(request.group_id) if joins else self._find(request.group_id)
+        self._journal.check_coordinates(request.group_id)
+        group = self._find_or_make(request.group_id) if joins else self._groups.get(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
         return group.step(
             lambda now: self._as_consumer(group, joins).heartbeat(request, client_id, client_host, now), durable=True
         )

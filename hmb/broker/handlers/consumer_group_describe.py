@@ -13,6 +13,7 @@ from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.coordinator.consumer_description import DescribedConsumerGroup
+from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 
@@ -27,6 +28,9 @@ def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> Co
 
 def _describe(group_id: str, context: RequestContext) -> DescribedConsumerGroup:
     group = DescribedConsumerGroup(group_id=group_id)
+    if not group_id:
+        group.error_code = ErrorCode.INVALID_GROUP_ID
+        return group
     with answering(group):
         return context.broker.groups.describe_consumer(group_id)
     return group
