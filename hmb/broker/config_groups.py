@@ -23,13 +23,6 @@ GROUP_KEYS = {
 }
 
 
-def group_setting(group: str, name: str, broker: DynamicConfig) -> int:
-    """The value that holds for a group now."""
-    text = broker.altered_of_group(group).get(name) or broker.value(f"group.{name}")
-    assert text is not None
-    return int(text)
-
-
 def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
     """All that hold for a group of KIP-848's protocol now: looked at with each heartbeat."""
     config, own = broker.current, broker.altered_of_group(group)
