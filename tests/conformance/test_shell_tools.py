@@ -152,6 +152,19 @@ def test_levels_of_loggers(tools: ShellTools) -> None:
     assert settings(tools, "broker-loggers", "0")[name][0] == settings(tools, "broker-loggers", "0")["root"][0]
 
 
+def test_settings_of_a_group(tools: ShellTools) -> None:
+    alter(tools, "groups", "readers", "--add-config", "consumer.session.timeout.ms=50000")
+    assert settings(tools, "groups", "readers") == {
+        "consumer.session.timeout.ms": (
+            "50000",
+            "DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000, "
+            "DEFAULT_CONFIG:group.consumer.session.timeout.ms=45000",
+        )
+    }
+    alter(tools, "groups", "readers", "--delete-config", "consumer.session.timeout.ms")
+    assert settings(tools, "groups", "readers") == {}
+
+
 def test_sizes_on_disk_and_offsets(tools: ShellTools, broker: peers.Hmb) -> None:
     create(tools, "filled", 2)
     with Producer(broker.bootstrap) as producer:
