@@ -26,8 +26,9 @@ CONFIG = {
     "group.consumer.assignment.interval.ms": "0",  # a new member counts at once
 }
 TIME = 1_700_000_000_000  # of the oldest record, ms
+# The records are old: topics that hold any keep them for ever.
 TOPICS = {
-    "empty": Topic(),
+    "empty": Topic(),  # and stays so
     "two": Topic(partitions=2),
     "three": Topic(partitions=3),
     "filled": Topic(configs={"retention.ms": "-1"}),

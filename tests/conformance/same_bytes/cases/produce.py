@@ -225,7 +225,7 @@ CASES: list[Case] = [
     case("internal topic", to("__consumer_offsets", GOOD)),
     *(stored(f"batch {what}", each) for what, each in BAD_BATCHES.items()),
     *(stored(f"idempotent {what}", *each, versions="7") for what, each in IDEMPOTENT.items()),
-    case("transactional id without transactional batch", to("empty", GOOD, transactional_id="nobody")),
+    case("transactional id without transactional batch", to("all-versions", GOOD, transactional_id="nobody")),
     case("transactional batch without id", to("empty", by(7, 0, 0, transactional=True))),
     case("too large", to("small", batch("x" * 2000))),
     case("too large, compressed small", to("small", batch("x" * 2000, codec=Codec.GZIP)), versions="7,13"),
