@@ -8,11 +8,10 @@ The log: records with values of 100 B, keys drawn at random of which there are a
 the broker starts: a topic of one partition that was never compacted.  One record more, in a segment of its own, is the
 active segment, which a cleaner leaves alone.
 
-Nothing in either broker is asked for the time.  A cleaner may not touch records that are younger than
-`min.compaction.lag.ms`, and this lag is set such that it ends at a moment some seconds after the start: there the clock
-starts.  It stops when `cleaner-offset-checkpoint` says that all up to the active segment is clean; both write it when
-the new segments are in place.  CPU is that of the broker's process between the two.  Before, each has compacted another
-topic, of a third of the size, because Kafka's JIT compiler needs a warm-up.
+Neither broker is asked for the time.  The topic starts with a `min.compaction.lag.ms` that forbids its compaction; the
+clock starts when a request sets it to 0, and stops when `cleaner-offset-checkpoint` says that all up to the active
+segment is clean, which both write when the new segments are in place.  CPU is that of the broker's process between the
+two.  Before, each has compacted another topic, of a third of the size, because Kafka's JIT compiler needs a warm-up.
 
 Both clean with one thread, unthrottled, with a buffer for keys of 128 MB (the defaults), and look for work every 20 ms.
 A run counts only if the log then holds one record of each key.
@@ -45,8 +44,8 @@ TOPIC, WARM_UP = "events", "warm-up"
 VALUE_BYTES, BATCH_BYTES, SEGMENT_BYTES = 100, 16_384, 100_000_000
 RECORD_BYTES = VALUE_BYTES + 21  # with a key of 13 bytes
 DUPLICATES = 10  # records per key
-LEAD_SECONDS = 20.0  # for the start and the warm-up
 ROUND_SECONDS = 600.0
+LAG, FOREVER = "min.compaction.lag.ms", str(2**63 - 1)
 CLEANER = {
     "log.cleanup.policy": "compact",
     "log.cleaner.min.cleanable.ratio": "0.01",
@@ -64,7 +63,6 @@ class Original:
     directory: Path
     size: int  # bytes of its segments, the active one left out
     keys: int
-    timestamp: int  # ms, of all records
     end: int  # where the active segment begins: the offset up to which a cleaner gets
 
 
@@ -77,9 +75,10 @@ class Run:
     size: int  # bytes left
 
 
-def write(directory: Path, size: int, codec: Codec, timestamp: int) -> Original:
+def write(directory: Path, size: int, codec: Codec) -> Original:
     """A log whose records come to `size` bytes before compression."""
     directory.mkdir()
+    timestamp = time.time_ns() // 1_000_000
     choose = random.Random(size)
     values = [choose.randbytes(VALUE_BYTES // 2) + b"." * (VALUE_BYTES // 2) for _ in range(1_000)]
     count = size // RECORD_BYTES
@@ -94,7 +93,7 @@ def write(directory: Path, size: int, codec: Codec, timestamp: int) -> Original:
     append(segments, count, [Record(0, timestamp, b"the last one", b"")], codec)
     for segment in segments:
         segment.close()
-    return Original(directory, before, len(set(keys)), timestamp, count)
+    return Original(directory, before, len(set(keys)), count)
 
 
 def append(segments: list[Segment], offset: int, records: list[Record], codec: Codec) -> None:
@@ -108,20 +107,16 @@ def append(segments: list[Segment], offset: int, records: list[Record], codec: C
 def clean(broker: peers.Peer, original: Original, warm_up: Original) -> Run:
     """Put the logs into the broker's data directory, start it, and measure the round of the first one."""
     with broker:
-        for topic in (TOPIC, WARM_UP):
-            topics.create(broker.port, topic)
+        topics.create(broker.port, TOPIC, {LAG: FOREVER})
+        topics.create(broker.port, WARM_UP)
         broker.stop()
         put(original, broker.data_dir / f"{TOPIC}-0")
         put(warm_up, broker.data_dir / f"{WARM_UP}-0")
         os.sync()  # so that nobody writes back what we have copied while the clock runs
-        start = time.time() + LEAD_SECONDS + original.size / 100e6
-        broker.config["log.cleaner.min.compaction.lag.ms"] = str(int(start * 1000) - original.timestamp)
         broker.start()
         await_clean(broker, WARM_UP, warm_up.end)
-        if time.time() > start:
-            raise peers.PeerFailed(f"{broker.name} was still busy with its warm-up when its round began")
-        time.sleep(start - time.time())
         started, cpu = time.perf_counter(), peers.cpu_seconds(broker.pid)
+        topics.alter(broker.port, TOPIC, LAG, "0")
         await_clean(broker, TOPIC, original.end)
         run = Run(time.perf_counter() - started, peers.cpu_seconds(broker.pid) - cpu, left(broker, original))
         broker.stop()
@@ -165,10 +160,9 @@ def left(broker: peers.Peer, original: Original) -> int:
 
 def measure(size: int, codec: Codec, repeat: int) -> Iterator[tuple[Original, Run, Run]]:
     """Pairs of runs, HMB's and Kafka's, in turns."""
-    now = int(time.time() * 1000)
     with tempfile.TemporaryDirectory(prefix="hmb-compaction-") as temporary:
-        original = write(Path(temporary) / TOPIC, size, codec, now)
-        warm_up = write(Path(temporary) / WARM_UP, size // 3, codec, now - 3_600_000)
+        original = write(Path(temporary) / TOPIC, size, codec)
+        warm_up = write(Path(temporary) / WARM_UP, size // 3, codec)
         for turn in range(repeat):
             order: tuple[type[peers.Peer], ...] = (peers.Hmb, peers.Kafka43)
             runs = {kind: clean(kind(config=CLEANER), original, warm_up) for kind in order[:: -1 if turn % 2 else 1]}

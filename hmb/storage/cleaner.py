@@ -131,7 +131,7 @@ def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
     """The batches of a segment, the last one first, whose records count and belong into the map."""
-    transactions, positions = Transactions(), array("q")
+    transactions, positions = Transactions(), array("I")
     log = _enter(segment, segments, transactions)
     position = 0
     while position < segment.size:
