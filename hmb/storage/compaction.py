@@ -67,7 +67,8 @@ class OffsetMap:
             return False
         keys, offsets = keys_of(batch, self._limit)
         if offsets and offsets[-1] >= self.next_offset:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"offset {offsets[-1]} in front of {self.next_offset}")
+            why = f"a batch up to offset {offsets[-1]} stands in front of one from {self.next_offset} on"
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
         if news := set(keys).difference(self.keys):  # one look-up per record: what costs most in a round
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted((last[key] for key in news), reverse=True))

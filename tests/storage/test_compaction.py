@@ -57,7 +57,7 @@ def log(directory: Path) -> Log:
     return Log(directory, CONFIG, clean=True)
 
 
-change = st.tuples(st.sampled_from([b"a", b"b", b"c", b"d", b"e"]), st.none() | st.binary(max_size=40))
+change = st.tuples(st.sampled_from([b"a", b"b", b"c", b"d", b"e" * 70]), st.none() | st.binary(max_size=40))
 batches = st.lists(
     st.tuples(st.lists(change, min_size=1, max_size=6), st.sampled_from(["v2", "gzip", "v1", "v0"])), max_size=40
 )
@@ -101,6 +101,24 @@ def test_a_compacted_log_tells_the_same_as_a_dict(
 def fill(log: Log, rounds: int = 20) -> None:
     for number in range(rounds):
         log.append(change_batch([(f"key {i}".encode(), f"value {number}".encode()) for i in range(4)]))
+
+
+@pytest.mark.parametrize("memory", [1, 500, 2_000])
+def test_rounds_that_have_too_little_memory_get_through_all_the_same(log: Log, memory: int) -> None:
+    """Each gets on, and together they leave what one with enough memory leaves."""
+    for number in range(60):
+        keys = [b"key %d" % (number * each % 37) for each in range(1, 5)]
+        log.append(change_batch([(key, b"value %d" % number) for key in keys]))
+    expected, active = table(log), log.segments[-1].base_offset
+    first_dirty, rounds = compact(log, memory=memory), 1
+    assert 0 < first_dirty < active
+    while first_dirty < active:
+        before, first_dirty, rounds = first_dirty, compact(log, first_dirty=first_dirty, memory=memory), rounds + 1
+        assert first_dirty > before
+    kept = [record.key for record in read_all(log) if record.offset < active]
+    assert table(log) == expected
+    assert len(kept) == len(set(kept))
+    assert rounds < 60
 
 
 def test_small_neighbours_become_one_segment(log: Log) -> None:
@@ -325,6 +343,18 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
     before = [record.offset for record in read_all(log)]
     assert clean(log, work, max_memory=1_000_000, now=0, throttle=NO_LIMIT) == 0
     assert [record.offset for record in read_all(log)] == before
+
+
+def test_a_log_whose_offsets_go_back_is_left_as_it_is(log: Log) -> None:
+    """No CRC covers them, and what survives is found by its offset."""
+    fill(log)
+    segment = log.segments[1]
+    os.pwrite(segment.file.fileno(), (1).to_bytes(8, "big"), 0)
+    data = segment.path.read_bytes()
+    with pytest.raises(KafkaError, match="up to offset 15 stands in front of one from 1 on") as error:
+        compact(log)
+    assert error.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert segment.path.read_bytes() == data
 
 
 def test_empty_segments_do_not_stop_retention(directory: Path) -> None:
