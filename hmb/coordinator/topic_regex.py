@@ -302,7 +302,7 @@ class _Parser:
         before = self._ignores_case
         if self._skip("?P<") or self._skip("?<"):
             name, end, _ = self._regex[self._position :].partition(">")
-            if not end or not name.isidentifier():
+            if not end or not f"_{name}".isidentifier() or not name:
                 raise self._invalid("invalid named capture")
             self._position += len(name) + 1
         elif self._skip("?") and self._flags():
