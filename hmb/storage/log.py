@@ -287,6 +287,8 @@ class Log:
             why = f"{self.directory.name} is compacted: cleanup.policy={self.config.cleanup_policy}"
             raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
         with self._lock:
+            if self._refusal is not None:
+                raise self._refusal
             wanted = self._end_offset if before_offset == -1 else before_offset
             if not 0 <= wanted <= self._end_offset:
                 why = f"offset {before_offset} is not in 0 .. {self._end_offset}"

@@ -237,3 +237,13 @@ def test_watchers_hear_of_appends(open_log: LogMaker) -> None:
     watcher.wait(60)  # returns at once, or the test times out
     log.watchers.discard(watcher)
     log.append(batch(1))
+
+
+def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: LogMaker) -> None:
+    log = open_log()
+    log.append(batch(3))
+    log.close()
+    with pytest.raises(KafkaError) as refused:
+        log.delete_records(2)
+    assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert log.log_start_offset == 0
