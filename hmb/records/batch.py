@@ -36,6 +36,7 @@ from hmb.records.record import Record, TimestampType, decode_records, encode_rec
 
 LOG_OVERHEAD = 12  # base offset and length, in front of every batch and message
 RECORD_BATCH_OVERHEAD = 61
+SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, no headers
 MAGIC = 2
 
 HEADER = Struct(">qiibIhiqqqhii")
@@ -140,6 +141,9 @@ class RecordBatch(NamedTuple):
             raise _invalid("clients may not write control records")
         if not 0 < self.records_count == self.last_offset_delta + 1:
             raise _invalid(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
+        room = self.size - RECORD_BATCH_OVERHEAD
+        if not self.attributes & CODEC_MASK and self.records_count * SMALLEST_RECORD > room:
+            raise _invalid(f"{self.records_count} records do not fit into {room} bytes")
         if self.producer_id >= 0 > self.base_sequence:
             raise _invalid(f"producer id {self.producer_id} without a sequence number")
         if self.attributes & LOG_APPEND_TIME_BIT:

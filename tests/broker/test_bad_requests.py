@@ -125,6 +125,17 @@ def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Aske
     assert produced(ask, bytes(lying)) == (ErrorCode.INVALID_RECORD, 0)
 
 
+def test_more_records_than_the_bytes_have_room_for_are_invalid(ask: Asker) -> None:
+    """They would take the log's offsets with them, 2 billion at a time."""
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    lying = bytearray(GOOD)
+    struct.pack_into(">i", lying, 23, 2**31 - 2)
+    struct.pack_into(">i", lying, 57, 2**31 - 1)
+    struct.pack_into(">I", lying, 17, crc32c(memoryview(lying)[21:]))
+    assert produced(ask, bytes(lying)) == (ErrorCode.INVALID_RECORD, 0)
+    assert log.log_end_offset == 0
+
+
 @pytest.mark.parametrize("offset", [5, -1])
 def test_offsets_of_a_new_batch_begin_at_0(ask: Asker, offset: int) -> None:
     log = ask.broker.topics.create("t", 1).partitions[0]

@@ -142,7 +142,6 @@ RECORDS = [
         "HMB looks at a batch's header and CRC, and leaves the records to those who read them",
         ("Produce/batch says gzip, is not/*", "*", ANY, ANY),
         ("Produce/batch record's *", "*", ANY, ANY),
-        ("Produce/batch count of the highest/*", "*", ANY, ANY),
     ),
     *because(
         "Kafka goes through the records for their greatest timestamp; HMB takes the one that the header names",
