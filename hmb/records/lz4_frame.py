@@ -25,6 +25,7 @@ Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -96,7 +97,7 @@ def decompressed_bound(data: memoryview) -> int:
 def decompress_into(data: memoryview, output: bytearray, *, check_header: bool) -> int:
     """Decompresses the frame into `output` and returns how much it wrote; cramjam's error if that does not suffice."""
     frame = _parse_header(data)
-    checksum = header_checksum(data[4 : frame.descriptor_end])
+    checksum = header_checksum(bytes(data[4 : frame.descriptor_end]))
     if checksum != data[frame.descriptor_end]:
         if check_header:
             raise LZ4FrameError("the checksum of the LZ4 frame header is wrong")
@@ -154,7 +155,8 @@ def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
 _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
 
 
-def header_checksum(descriptor: bytes | memoryview) -> int:
+@lru_cache(maxsize=64)  # frames of one kind of client all have the same two bytes
+def header_checksum(descriptor: bytes) -> int:
     """The second byte of xxHash-32, for inputs below 16 bytes (longer ones take a loop that no header needs)."""
     h = _PRIME_5 + len(descriptor)
     whole = len(descriptor) & ~3

@@ -71,9 +71,9 @@ class OffsetMap:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
         if news := set(keys).difference(self.keys):  # one look-up per record: what costs most in a round
             last = dict(zip(keys, offsets, strict=True))
-            self._offsets.extend(sorted((last[key] for key in news), reverse=True))
+            self._offsets.extend(sorted(map(last.__getitem__, news), reverse=True))
             self.keys |= news
-            self._room -= sum(ENTRY_OVERHEAD + len(key) for key in news)
+            self._room -= ENTRY_OVERHEAD * len(news) + sum(map(len, news))
         self.next_offset = offsets[0] if offsets else self.next_offset
         return True
 
