@@ -20,7 +20,7 @@ COMMANDS = {
     "demo": "See it all: a broker, real data through it, its log.",
     "produce": "Send lines from standard input to a topic.",
     "consume": "Print the records of a topic.",
-    "topics": "Create, list, describe and delete topics.",
+    "topics": "Create, list, describe, alter and delete topics.",
     "dump-log": "Print what is in the files of a log.",
     "index-inspect": "Look into the index of a log segment.",
 }

@@ -140,8 +140,9 @@ class Producer:
         size = RECORD_OVERHEAD + len(key or b"") + len(value or b"")
         if record.headers:
             size += sum(map(_checked_header_size, record.headers))
-        if size + RECORD_BATCH_OVERHEAD > self._max_request_size:
-            what = f"a record of {size:,} bytes is larger than max.request.size, {self._max_request_size:,} bytes: "
+        if (alone := size + RECORD_BATCH_OVERHEAD) > self._max_request_size:
+            what = f"a batch of this record alone has {alone:,} bytes, "
+            what += f"which is more than max.request.size, {self._max_request_size:,} bytes: "
             what += "split it, or raise that (max_request_size of hmb.Producer) and the topic's max.message.bytes"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
         return size

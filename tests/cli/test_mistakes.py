@@ -91,7 +91,12 @@ def test_json_that_is_nested_too_deeply(run: Hmb, servers: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stdin", "exit_code", "message"),
     [
-        (["consume", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'; `hmb topics list` shows what there is"),
+        (
+            ["consume", "nowhere"],
+            "",
+            3,
+            "hmb: there is no topic 'nowhere'; `hmb topics list` and `hmb topics describe` show what there is",
+        ),
         (["topics", "describe", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'"),
         (["topics", "delete", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'"),
         (["topics", "delete", "nowhere", "neither"], "", 3, "'nowhere'; there is no topic 'neither'"),
@@ -134,7 +139,9 @@ def test_a_record_that_is_too_large_is_refused_with_its_line_and_the_limit(run: 
     tally, error = result.stderr.splitlines()
     assert tally.startswith("1 records sent to large in ")
     assert tally.endswith(" s; 1 not, from line 2 on")
-    assert error.startswith("hmb: standard input, line 2: a record of 10,000,020 bytes is larger than max.request.size")
+    assert error.startswith(
+        "hmb: standard input, line 2: a batch of this record alone has 10,000,081 bytes, which is more than max"
+    )
     assert ", 1,048,576 bytes: split it, or raise that" in error
     assert run("consume", "large", "-e", "-b", servers).stdout == "small\n"
 
