@@ -14,10 +14,13 @@ java_client() { # VERSION: unpacked beside its place and moved there whole
   [ -d "$folder/java-$1" ] && return
   local building
   building=$(mktemp -d "$folder/building-XXXXXX")
-  local dependency="<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>$1</version></dependency>"
+  local artifact dependencies=""
+  for artifact in kafka-tools kafka-clients; do # 0.9's tools alone bring clients that are older than themselves
+    dependencies+="<dependency><groupId>org.apache.kafka</groupId><artifactId>$artifact</artifactId><version>$1</version></dependency>"
+  done
   cat > "$building/pom.xml" <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>hmb.clients</groupId><artifactId>java</artifactId><version>1</version><dependencies>$dependency</dependencies></project>
+<groupId>hmb.clients</groupId><artifactId>java</artifactId><version>1</version><dependencies>$dependencies</dependencies></project>
 POM
   (cd "$building" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=libs)
   mv "$building/libs" "$folder/java-$1"
