@@ -11,7 +11,6 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS
 from tests.conformance.clients import ALL_CODECS, ERRORS_ONLY
-from tests.conformance.java_clients import run
+from tests.conformance.shell_tools import ShellTools
 from tests.conformance.whole_log import LogRecord, read_log
 
 SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 allows
@@ -190,25 +189,24 @@ class Reading(NamedTuple):
     """A topic at an isolation level: as librdkafka reads it, and the lines of Kafka's console consumer."""
 
     records: list[LogRecord]
-    lines: list[bytes]
+    lines: list[str]
 
 
 def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[str, str], Reading]:
     wanted = [(topic, level) for topic in topics for level in (LEVELS if topic in WITH_TRANSACTIONS else LEVELS[:1])]
-    with ThreadPoolExecutor(3) as pool:
-        readings = pool.map(lambda each: _read(bootstrap, *each), wanted)
-        return dict(zip(wanted, readings, strict=True))
+    with ShellTools(bootstrap) as tools:
+        return {(topic, level): _read(bootstrap, tools, topic, level) for topic, level in wanted}
 
 
-def _read(bootstrap: str, topic: str, level: str) -> Reading:
+def _read(bootstrap: str, tools: ShellTools, topic: str, level: str) -> Reading:
     """librdkafka knows when it is at the end; the console consumer is told how many records there are."""
     records = read_log(bootstrap, topic, level)
-    where = ["--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest"]
+    where = ["--topic", topic, "--partition", "0", "--offset", "earliest"]
     how_far = ["--isolation-level", level, "--max-messages", str(len(records)), "--timeout-ms", "60000"]
     shown = [f"print.{each}=true" for each in ("offset", "timestamp", "key", "headers")]
     options = [part for each in shown for part in ("--formatter-property", each)]
-    consumer = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-    return Reading(records, run(peers.kafka_43_jars(), consumer, *where, *how_far, *options).splitlines())
+    lines = tools("kafka-console-consumer", *where, *how_far, *options).output.removesuffix("\n").split("\n")
+    return Reading(records, [line for line in lines if not line.startswith("Processed a total of ")])
 
 
 def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tuple[str, str], Reading]) -> None:

@@ -46,7 +46,12 @@ class ShellTools:
         self._bootstrap = bootstrap
         command = peers.java(peers.kafka_43_jars(), str(PROGRAM), options=QUICK_START)
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="surrogateescape",  # a console consumer's records are what they are
         )
 
     def __enter__(self) -> Self:
