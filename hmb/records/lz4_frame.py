@@ -121,19 +121,23 @@ def decompress_into(data: memoryview, output: bytearray, *, check_header: bool) 
 def _parse_header(data: memoryview) -> Frame:
     if len(data) < 7 or data[:4] != FRAME_MAGIC:
         raise LZ4FrameError("not an LZ4 frame")
-    flags, block_descriptor = data[4], data[5]
+    frame = _frame(data[4], data[5])
+    if len(data) <= frame.descriptor_end:
+        raise LZ4FrameError("the LZ4 frame ends inside its header")
+    return frame
+
+
+@lru_cache(maxsize=64)
+def _frame(flags: int, block_descriptor: int) -> Frame:
     if flags & 0xC0 != _FLG_VERSION_1 or flags & _FLG_DICTIONARY:
         raise LZ4FrameError(f"LZ4 frame of an unknown kind (flags {flags:#04x})")
     if not 4 <= block_descriptor >> 4 <= 7:
         raise LZ4FrameError(f"LZ4 frame with an unknown block size ({block_descriptor:#04x})")
-    descriptor_end = 14 if flags & _FLG_CONTENT_SIZE else 6
-    if len(data) <= descriptor_end:
-        raise LZ4FrameError("the LZ4 frame ends inside its header")
     return Frame(
         independent=bool(flags & _FLG_INDEPENDENT),
         block_checksums=bool(flags & _FLG_BLOCK_CHECKSUM),
         block_max_size=1 << (8 + 2 * (block_descriptor >> 4)),
-        descriptor_end=descriptor_end,
+        descriptor_end=14 if flags & _FLG_CONTENT_SIZE else 6,
     )
 
 

@@ -97,9 +97,11 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
         records.append(data[begin:start])
         next_number = number + 1
         delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # 1: the attributes
-        newest = max(newest, delta)
+        if delta > newest:
+            newest = delta
         position += 1 if number < 64 else 2
         if data[position] >= 0x80:
             return None
-        has_tombstones = has_tombstones or data[position + 1 + (data[position] >> 1)] == NULL
+        if data[position + _KEY_END[data[position]]] == NULL:
+            has_tombstones = True
     return Parts(records, newest, has_tombstones)
