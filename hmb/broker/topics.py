@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -240,8 +240,12 @@ class Topics:
                 for log in topic.partitions.values():
                     log.reconfigure(settings)
 
-    def delete(self, topic: Topic) -> None:
-        """Delete a topic with all its records.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
+    def delete(self, topic: Topic, forget: Callable[[str, uuid.UUID], None] = lambda name, id: None) -> None:
+        """Delete a topic with all its records.
+
+        `forget` is for what others keep of it: called when the topic is gone and its files, which may take long, are
+        not yet.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        """
         try:
             with self._lock:
                 self._check_is_there(topic)
@@ -251,6 +255,7 @@ class Topics:
                 self.version += 1
                 trash = self._logs.put_into_trash(TopicPartition(topic.name, number) for number in topic.partitions)
                 self._store.write(self._stored())
+            forget(topic.name, topic.id)
             self._logs.empty_trash(trash)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}") from error

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from uuid import UUID
 
 from hmb.coordinator.classic_group import ClassicGroup, DescribedGroup, MemberIdentity
 from hmb.coordinator.classic_rebalance import GroupSettings
@@ -356,10 +357,12 @@ class GroupCoordinator:
         self._journal.write(place)
         return read
 
-    def on_topic_deleted(self, name: str) -> None:
+    def on_topic_deleted(self, name: str, id: UUID) -> None:
         """A topic takes its offsets along; the journal's own takes everything."""
         if name != OFFSETS_TOPIC:
-            self._offsets.delete_topic(name)
+            for group in self._all():
+                with group.lock:
+                    self._offsets.delete_topic(group.group.group_id, name, id)
             return
         with self._lock:
             groups, self._groups = self._groups, {}

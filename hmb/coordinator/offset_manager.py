@@ -17,6 +17,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from uuid import UUID
 
 from hmb.coordinator.group_records import (
     LegacyOffsetCommitKey,
@@ -27,7 +28,7 @@ from hmb.coordinator.group_records import (
     encode_value,
 )
 from hmb.coordinator.journal import GroupJournal, KeyAndValue, Pending
-from hmb.coordinator.offsets import NO_EXPIRY, Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
 from hmb.storage.checkpoints import TopicPartition
 
@@ -66,6 +67,24 @@ class OffsetManager:
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
+    def delete_topic(self, group_id: str, topic: str, topic_id: UUID) -> None:
+        """Forget the group's offsets of a topic that was deleted, not those of another one that has its name now.
+
+        What cannot be forgotten tells by its topic id that it is of no use.
+        """
+        if all(partition.topic != topic for partition in self.fetch(group_id)):
+            return
+        try:
+            self._journal.settle(group_id)
+            gone = [
+                partition
+                for partition, committed in self.fetch(group_id).items()
+                if partition.topic == topic and committed.topic_id in (topic_id, NO_TOPIC_ID)
+            ]
+            self._journal.write(self.begin_delete(group_id, gone))
+        except KafkaError as error:
+            LOGGER.warning("group %s keeps its offsets of topic %s: %s", group_id, topic, error.message)
+
     # -- read
 
     def fetch(
@@ -97,18 +116,6 @@ class OffsetManager:
                 offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
             )
         self._commit(key.group, {TopicPartition(key.topic, key.partition): OffsetAndMetadata.of_record(value)})
-
-    # -- a topic is deleted
-
-    def delete_topic(self, topic: str) -> None:
-        """Forget all offsets of a topic.  What is left of it tells by its topic id that it is of no use."""
-        with self._lock:
-            found = list(self._offsets.of_topic(topic))
-        for group_id, partitions in found:
-            try:
-                self._journal.write(self.begin_delete(group_id, partitions))
-            except KafkaError as error:
-                LOGGER.warning("group %s keeps its offsets of topic %s: %s", group_id, topic, error.message)
 
     def forget_all(self) -> None:
         """The journal itself is deleted."""

@@ -15,7 +15,7 @@ Source: KIP-211, KIP-496; Kafka's `OffsetMetadataManager`, `OffsetExpirationCond
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -78,12 +78,6 @@ class GroupOffsets:
     def of_group(self, group_id: str) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """All of a group: the table itself, which changes."""
         return self._by_group.get(group_id, {})
-
-    def of_topic(self, topic: str) -> Iterator[tuple[str, list[TopicPartition]]]:
-        """The groups with offsets of a topic, and which."""
-        for group_id, offsets in self._by_group.items():
-            if found := [partition for partition in offsets if partition.topic == topic]:
-                yield group_id, found
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
         """Those of a group whose time has come."""

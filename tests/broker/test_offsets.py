@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from hmb.broker.topics import NO_ID
 from hmb.coordinator.group_records import OffsetCommitKey, decode_key
 from hmb.coordinator.journal import GroupJournal
 from hmb.protocol.errors import ErrorCode
@@ -379,6 +380,21 @@ def test_a_deleted_topic_takes_its_offsets_along(ask: Asker, make_asker: Callabl
     assert fetch(ask, [0]) == {0: (-1, -1, "", 0)}
     ask = restarted(ask, make_asker)
     assert (fetch(ask, [0]), fetch(ask, [0], topic="u")) == ({0: (-1, -1, "", 0)}, {0: (2, -1, "", 0)})
+
+
+def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_files(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(ask, {0: 1, 1: 1})
+
+    def takes_its_time(trash: object, empty: Callable[..., None] = ask.logs.empty_trash) -> None:
+        ask.broker.topics.create("t", 3)  # a producer's first record, say
+        commit(ask, {0: 2})
+        empty(trash)
+
+    monkeypatch.setattr(ask.logs, "empty_trash", takes_its_time)
+    ask.broker.topics.delete(ask.broker.topics.find("t", NO_ID), ask.broker.groups.on_topic_deleted)
+    assert offsets(ask) == {0: 2}
 
 
 def test_an_offset_of_an_older_topic_of_that_name_is_none(ask: Asker) -> None:

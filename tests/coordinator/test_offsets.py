@@ -28,6 +28,7 @@ from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+OLD = UUID(int=1)  # a topic's id
 NEXT_YEAR = now_ms() + 365 * 24 * 60 * 60 * 1000
 NEVER_READ = Expiry(since=lambda committed: committed.commit_timestamp, is_read=lambda topic: False)
 
@@ -45,10 +46,9 @@ def test_offsets_belong_to_their_group() -> None:
     offsets.commit("g", {T1: at(3)})
     offsets.commit("h", {U0: at(9)})
     assert dict(offsets.of_group("g")) == {T0: at(1), T1: at(3)}
-    assert dict(offsets.of_topic("t")) == {"g": [T0, T1]}
     offsets.delete("g", [T0, U0, T1])
     assert dict(offsets.of_group("g")) == {}
-    assert dict(offsets.of_topic("u")) == {"h": [U0]}
+    assert dict(offsets.of_group("h")) == {U0: at(9)}
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,21 @@ def test_compaction_leaves_the_offsets_as_they_are(
 def test_a_deleted_topic_takes_its_offsets_along(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
     commit("g", t0=at(1), u0=at(2))
     commit("h", t1=at(3))
-    manager.delete_topic("t")
+    for group_id in ("g", "h"):
+        manager.delete_topic(group_id, "t", OLD)
     for found in (manager, restarted(topic)):
         assert (found.fetch("g"), found.fetch("h")) == ({U0: at(2)}, {})
+
+
+def test_a_commit_in_the_next_topic_of_that_name_is_not_wiped_with_the_old_one(
+    journal: GroupJournal, manager: OffsetManager, commit: Commit
+) -> None:
+    commit("g", t0=at(1)._replace(topic_id=OLD), t1=at(2)._replace(topic_id=OLD))
+    new = at(3)._replace(topic_id=UUID(int=2))
+    under_way = manager.begin_commit("g", {T0: new})
+    manager.delete_topic("g", "t", OLD)
+    journal.write(under_way)
+    assert manager.fetch("g") == {T0: new}
 
 
 def test_without_its_topic_everything_is_forgotten(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
