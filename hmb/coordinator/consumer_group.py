@@ -289,8 +289,10 @@ class ConsumerGroup(ConsumerState):
         """Whether a member may commit these offsets.
 
         With an older epoch than its own it may for partitions that it has had since then (KIP-1251).  Raises
-        UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
+        if self._is_unloaded:  # since it was looked up: what it takes now would be nobody's
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if epoch < 0 and not self.members:
             return  # an admin, or a consumer that is in no group and only keeps its offsets here

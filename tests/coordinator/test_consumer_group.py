@@ -281,6 +281,12 @@ def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(dr
     group.check_commit(commit(driver, "", -1, 0), 0)
 
 
+def test_a_commit_that_found_the_group_just_before_it_was_deleted_is_not_taken(driver: ConsumerDriver) -> None:
+    driver.group.delete()
+    with refused(ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        driver.group.check_commit(commit(driver, "", -1, 0), 0)
+
+
 def test_members_fetch_offsets_with_their_epoch(driver: ConsumerDriver) -> None:
     epoch = driver.join("m").member_epoch
     driver.group.check_fetch(None, -1)
