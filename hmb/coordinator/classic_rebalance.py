@@ -248,6 +248,10 @@ class ClassicRebalance:
         self._join_deadline = self._sync_deadline = None
         self._move(GroupState.DEAD)
 
+    @property
+    def is_unloaded(self) -> bool:
+        return self.state is GroupState.DEAD
+
     # -- time
 
     def next_deadline(self) -> int | None:

@@ -77,7 +77,7 @@ class ConsumerGroup(ConsumerState):
         self._topics_version = -1  # up to which what the group reads is known
         self._sessions: dict[str, int] = {}  # until when each member is to be heard of
         self._revocations: dict[str, tuple[int, int]] = {}  # the epoch that a member is to leave, and until when
-        self._is_unloaded = False
+        self.is_unloaded = False
 
     # -- ConsumerGroupHeartbeat
 
@@ -88,7 +88,7 @@ class ConsumerGroup(ConsumerState):
 
         Raises KafkaError, and then nothing has changed.
         """
-        if self._is_unloaded:
+        if self.is_unloaded:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
             return self._leave(request)
@@ -291,7 +291,7 @@ class ConsumerGroup(ConsumerState):
         With an older epoch than its own it may for partitions that it has had since then (KIP-1251).  Raises
         COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if self._is_unloaded:  # since it was looked up: what it takes now would be nobody's
+        if self.is_unloaded:  # since it was looked up: what it takes now would be nobody's
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if epoch < 0 and not self.members:
@@ -354,7 +354,7 @@ class ConsumerGroup(ConsumerState):
         self._topics_version = -1
 
     def unload(self) -> None:
-        self._is_unloaded = True
+        self.is_unloaded = True
         self._sessions.clear()
         self._revocations.clear()
 
@@ -363,7 +363,7 @@ class ConsumerGroup(ConsumerState):
     @property
     def state_name(self) -> str:
         if not self.members:
-            return "Dead" if self._is_unloaded else "Empty"
+            return "Dead" if self.is_unloaded else "Empty"
         if self.epoch > self.assignment_epoch:
             return "Assigning"
         if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
@@ -374,7 +374,7 @@ class ConsumerGroup(ConsumerState):
         return any(topic in self.reads(member) for member in self.members.values())
 
     def delete(self) -> list[KeyAndValue]:
-        if self._is_unloaded:
+        if self.is_unloaded:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.members:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)

@@ -52,6 +52,10 @@ class Group(Protocol):
     def is_empty(self) -> bool:
         """Whether it has no members."""
 
+    @property
+    def is_unloaded(self) -> bool:
+        """Whether it is no longer the one to ask: see `unload`."""
+
     def resume(self, now: int) -> None:
         """All is restored: its members have a session's time to be heard of."""
 

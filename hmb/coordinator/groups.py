@@ -197,8 +197,9 @@ class GroupCoordinator:
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
         """With its lock held: an empty group of the other protocol becomes one of this.
 
-        Raises INCONSISTENT_GROUP_PROTOCOL.
+        Raises INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
         """
+        group.check_loaded()
         if isinstance(group.group, ConsumerGroup):
             if not group.group.is_empty:
                 raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -222,7 +223,12 @@ class GroupCoordinator:
         )
 
     def _as_consumer(self, group: SharedGroup, joins: bool) -> ConsumerGroup:
-        """With its lock held: an empty group of the other protocol becomes one of this where somebody joins it."""
+        """With its lock held: an empty group of the other protocol becomes one of this where somebody joins it.
+
+        Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
+        """
+        if joins:
+            group.check_loaded()
         if joins and isinstance(group.group, ClassicGroup) and group.group.is_empty:
             consumer, was_written = self._consumer(group.group.group_id), group.group.protocol_type is not None
             tombstones = group.group.delete()

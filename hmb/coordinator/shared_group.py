@@ -82,6 +82,12 @@ class SharedGroup:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a consumer group.")
         return self.group
 
+    def check_loaded(self) -> None:
+        """With the lock held.  Raises COORDINATOR_NOT_AVAILABLE, after which a client tries again: the group was
+        deleted, or the broker stops, since it was looked up."""
+        if self.group.is_unloaded:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
         """Let the group change, with the time as argument, and see to all that comes of it.
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from hmb.coordinator import shared_group
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import GroupJournal
-from hmb.coordinator.shared_group import WaitingCall
+from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.coordinator.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
@@ -220,6 +222,25 @@ def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: GroupJournal,
     groups.stop(time.monotonic() + 30)
     topic.reopen()
     assert start(GroupJournal(topic, sync=lambda: True)).list_groups([], []) == []
+
+
+def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
+    groups: GroupCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def then_deleted(group_id: str, found: Callable[[str], SharedGroup] = groups._find_or_make) -> SharedGroup:
+        group = found(group_id)
+        groups.delete(group_id)
+        return group
+
+    heartbeat = partial(groups.consumer_heartbeat, client_id="c", client_host="/host", version=1)
+    new = ConsumerGroupHeartbeatRequest(
+        group_id="new", member_id="m", rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    heartbeat(new)
+    heartbeat(ConsumerGroupHeartbeatRequest(group_id="new", member_id="m", member_epoch=-1))
+    monkeypatch.setattr(groups, "_find_or_make", then_deleted)
+    assert code_of(lambda: join(groups, group_id="new")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert code_of(lambda: heartbeat(new)) is ErrorCode.COORDINATOR_NOT_AVAILABLE  # which found a new, classic one
 
 
 def test_what_cannot_be_written_is_not_done(
