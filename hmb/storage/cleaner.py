@@ -212,8 +212,11 @@ class _Rewriting:
         except BaseException:
             cleaned.delete()
             raise
-        log.replace(group, cleaned)
-        swap.put_in_place(cleaned)
+        try:
+            log.replace(group, cleaned)
+            swap.put_in_place(cleaned)
+        except OSError as error:
+            raise swap.UnfinishedSwap(str(error)) from error
         LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
 
     def _write(self, cleaned: Segment, segment: Segment) -> None:
@@ -243,7 +246,7 @@ class Cleaner:
         self._stop = stop
         self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
         self._first_dirty = self._read_checkpoint()
-        self._uncleanable: set[Log] = set()  # damaged ones: said once, not every 15 s
+        self._uncleanable: set[Log] = set()  # damaged or half swapped ones: said once, not every 15 s
         self._seen: dict[TopicPartition, Log] = {}
 
     def reconfigure(self, *, max_memory: int, rate: float) -> None:
@@ -284,6 +287,11 @@ class Cleaner:
             self._logs.write_checkpoint(self._checkpoint, offsets)
         except Stopped:
             LOGGER.info("%s: compaction given up, the broker stops", name)
+        except swap.UnfinishedSwap as error:  # another round's renames would hit the wrong files
+            self._uncleanable.add(log)
+            LOGGER.error(
+                "%s: a compaction was not finished: %s; the next start does, no other round before", name, error
+            )
         except OSError as error:  # a full disk, say: the next run may do better
             LOGGER.error("%s could not be compacted: %s", name, error)
         except KafkaError as error:

@@ -353,9 +353,9 @@ class Segment:
             index.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
-        """Rename the files, the log last; a reader that still holds the segment reads on."""
+        """Rename the files, the log last; a reader that still holds the segment reads on.  Raises OSError."""
         for holder in self._files:
-            if holder.path.exists():
+            if holder is self or holder.path.exists():  # an index may be missing, the log may not
                 name = holder.path.name.removesuffix(old_suffix) + new_suffix
                 with NAMES:
                     holder.path = holder.path.rename(holder.path.with_name(name))

@@ -25,6 +25,10 @@ LOGGER = logging.getLogger(__name__)
 CLEANED, SWAP = ".cleaned", ".swap"
 
 
+class UnfinishedSwap(OSError):
+    """Step 3 or 4 failed: names on disk are not what the log has in memory, until a start has finished the swap."""
+
+
 def make_ready(segment: Segment) -> None:
     """Step 2, for a segment that was written with the suffix `.cleaned`.  Raises OSError."""
     segment.seal()
