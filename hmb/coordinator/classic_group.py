@@ -312,13 +312,12 @@ class ClassicGroup(ClassicRebalance):
             ],
         )
 
-    def delete(self) -> list[KeyAndValue]:
-        """Its record, gone.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+    def tombstones(self) -> list[KeyAndValue]:
+        """What deletes its record.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not GroupState.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        self.unload()
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
 

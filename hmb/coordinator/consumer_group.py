@@ -373,10 +373,9 @@ class ConsumerGroup(ConsumerState):
     def is_subscribed(self, topic: str) -> bool:
         return any(topic in self.reads(member) for member in self.members.values())
 
-    def delete(self) -> list[KeyAndValue]:
+    def tombstones(self) -> list[KeyAndValue]:
         if self.is_unloaded:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.members:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        self.unload()
         return self._tombstones()

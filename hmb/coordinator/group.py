@@ -73,5 +73,5 @@ class Group(Protocol):
     def unload(self) -> None:
         """The broker stops, or the group is deleted: nothing changes from now on."""
 
-    def delete(self) -> Sequence[KeyAndValue]:
-        """The records that are left of it, gone.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+    def tombstones(self) -> Sequence[KeyAndValue]:
+        """What deletes the records that are left of it.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

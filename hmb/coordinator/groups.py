@@ -16,7 +16,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from uuid import UUID
 
 from hmb.coordinator.classic_group import ClassicGroup, DescribedGroup, MemberIdentity
@@ -204,7 +203,7 @@ class GroupCoordinator:
             if not group.group.is_empty:
                 raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             classic = self._classic(group.group.group_id)
-            classic.writes.append(Write(group.group.delete()))
+            classic.writes.append(Write(group.group.tombstones()))
             group.group = classic
         return group.classic
 
@@ -231,7 +230,7 @@ class GroupCoordinator:
             group.check_loaded()
         if joins and isinstance(group.group, ClassicGroup) and group.group.is_empty:
             consumer, was_written = self._consumer(group.group.group_id), group.group.protocol_type is not None
-            tombstones = group.group.delete()
+            tombstones = group.group.tombstones()
             if was_written:
                 consumer.take_the_place_of(tombstones)
             group.group = consumer
@@ -305,15 +304,12 @@ class GroupCoordinator:
 
     def _delete(self, group: SharedGroup) -> None:
         """With its lock held, for as long as the disk takes: nobody finds it half deleted."""
-        group_id, before = group.group.group_id, copy(group.group)
-        tombstones = group.group.delete()
-        try:
-            self._journal.write(self._offsets.begin_delete(group_id, None, tombstones))
-        except KafkaError:
-            group.group = before
-            raise
+        group_id = group.group.group_id
+        self._journal.write(self._offsets.begin_delete(group_id, None, group.group.tombstones()))
+        group.group.unload()
         with self._lock:
-            del self._groups[group_id]
+            if self._groups.get(group_id) is group:  # the table is a new one where the journal's topic was deleted
+                del self._groups[group_id]
 
     # -- offsets
 

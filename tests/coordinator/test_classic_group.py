@@ -266,9 +266,9 @@ def test_a_group_is_described_with_its_members_metadata_only_when_it_is_stable(d
 def test_only_an_empty_group_is_deleted_and_once(driver: GroupDriver) -> None:
     (member_id,) = driver.stable("a")
     with pytest.raises(KafkaError, match="NON_EMPTY_GROUP"):
-        driver.group.delete()
+        driver.group.tombstones()
     driver.leave(member_id)
-    driver.group.delete()
-    assert driver.group.state is GroupState.DEAD
+    assert [value for _, value in driver.group.tombstones()] == [None]
+    driver.group.unload()
     with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
-        driver.group.delete()
+        driver.group.tombstones()

@@ -282,7 +282,7 @@ def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(dr
 
 
 def test_a_commit_that_found_the_group_just_before_it_was_deleted_is_not_taken(driver: ConsumerDriver) -> None:
-    driver.group.delete()
+    driver.group.unload()
     with refused(ErrorCode.COORDINATOR_NOT_AVAILABLE):
         driver.group.check_commit(commit(driver, "", -1, 0), 0)
 
@@ -345,11 +345,12 @@ def test_a_change_that_is_written_after_a_lost_one_counts_as_the_disk_has_it(dri
 def test_an_empty_group_can_be_deleted_and_leaves_nothing(driver: ConsumerDriver) -> None:
     driver.beat("m", topics=["a"], regex="b.*", owns=[], rebalance=1)
     with refused(ErrorCode.NON_EMPTY_GROUP):
-        driver.group.delete()
+        driver.group.tombstones()
     driver.beat("m", -1)
-    for key, value in driver.group.delete():
+    for key, value in driver.group.tombstones():
         assert value is None
         driver.disk.pop(key, None)
     assert driver.disk == {}
+    driver.group.unload()
     with refused(ErrorCode.NOT_COORDINATOR):
         driver.join("m")

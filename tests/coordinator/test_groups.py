@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from hmb.coordinator import shared_group
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal, Pending
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.coordinator.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -263,6 +264,33 @@ def test_what_cannot_be_written_is_not_done(
     groups.delete("g")
 
 
+def test_a_fault_of_ours_while_a_group_is_deleted_leaves_it_as_it_was(
+    groups: GroupCoordinator, journal: GroupJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = groups.join(WaitingCall(version=9), joining()).member_id
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(journal, "write", _break_down)
+        groups.delete("g")
+    assert groups.describe("g").group_state == "Empty"
+    assert join(groups, given).generation_id == 1
+
+
+def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
+    groups: GroupCoordinator, journal: GroupJournal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = groups._find_or_make("g")
+
+    def write(place: Pending, write: Callable[[Pending], None] = journal.write) -> None:
+        write(place)
+        threads.submit(groups.on_topic_deleted, OFFSETS_TOPIC, UUID(int=0))
+        until(lambda: groups._groups.get("g") is not old)
+        groups._find_or_make("g")
+
+    monkeypatch.setattr(journal, "write", write)
+    groups.delete("g")
+    assert groups._groups["g"] is not old
+
+
 def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(
     groups: GroupCoordinator, journal: GroupJournal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,12 +301,13 @@ def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(
     follower = threads.submit(sync, groups, joining.result(30).member_id, 2)
     until(lambda: any(member.syncing for member in groups._groups["g"].classic.members))
 
-    def break_down(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(journal, "write", break_down)
+    monkeypatch.setattr(journal, "write", _break_down)
     assert code_of(lambda: sync(groups, leader, 2)) is ErrorCode.UNKNOWN_SERVER_ERROR
     assert code_of(lambda: follower.result(30)) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _break_down(*_: object) -> None:
+    raise ZeroDivisionError
 
 
 def _fail(*_: object) -> None:
