@@ -255,10 +255,13 @@ class Topics:
                 self.version += 1
                 trash = self._logs.put_into_trash(TopicPartition(topic.name, number) for number in topic.partitions)
                 self._store.write(self._stored())
-            forget(topic.name, topic.id)
-            self._logs.empty_trash(trash)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}") from error
+        forget(topic.name, topic.id)
+        try:
+            self._logs.empty_trash(trash)
+        except OSError as error:  # the topic is gone all the same
+            LOGGER.warning("topic %s: its files stay until the next start removes them: %s", topic.name, error)
 
     def _check_is_there(self, topic: Topic) -> None:
         if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic

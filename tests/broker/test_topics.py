@@ -89,6 +89,24 @@ def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monk
     assert topics_of(make_asker()) == {"t": [0, 1]}
 
 
+def test_files_that_cannot_be_removed_do_not_keep_their_topic(
+    make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ask = make_asker()
+    forgotten: list[str] = []
+
+    def busy(trash: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(ask.logs, "empty_trash", busy)
+    ask.broker.topics.delete(ask.broker.topics.create("t", 1), lambda name, id: forgotten.append(name))
+    assert (topics_of(ask), forgotten) == ({}, ["t"])
+    ask.close()
+    assert list((tmp_path / "data").glob(f"*{DELETED}"))
+    assert topics_of(make_asker()) == {}
+    assert not list((tmp_path / "data").glob(f"*{DELETED}"))
+
+
 def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
     ask = make_asker()
     ask.broker.topics.delete(ask.broker.topics.create("t", 1, {"retention.ms": "1"}))
