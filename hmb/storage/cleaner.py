@@ -245,9 +245,13 @@ class Cleaner:
         self._rate = rate
         self._stop = stop
         self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
-        self._first_dirty = self._read_checkpoint()
+        self._seen = dict(logs.items())
+        self._first_dirty = {
+            name: offset
+            for name, offset in self._read_checkpoint().items()
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is another log's
+        }
         self._uncleanable: set[Log] = set()  # damaged or half swapped ones: said once, not every 15 s
-        self._seen: dict[TopicPartition, Log] = {}
 
     def reconfigure(self, *, max_memory: int, rate: float) -> None:
         """For the rounds that begin from now on."""
@@ -266,25 +270,35 @@ class Cleaner:
         """Compact every log that is worth it."""
         now = now_ms()
         work = []
-        for name, log in self._logs.items():
-            if self._seen.setdefault(name, log) is not log:  # the topic was made again under the old name
-                self._first_dirty.pop(name, None)
-                self._uncleanable.discard(self._seen[name])
-                self._seen[name] = log
+        self._forget_deleted()
+        for name, log in self._seen.items():
             if log.config.compacts and log not in self._uncleanable:
-                first_dirty = self._first_dirty.get(name, 0)
-                found = cleanable(log, first_dirty if first_dirty <= log.log_end_offset else 0, now)
+                found = cleanable(log, self._first_dirty.get(name, 0), now)
                 if found is not None:
                     work.append((found.dirty_ratio, name, log, found))
         for _, name, log, found in sorted(work, key=lambda entry: entry[0], reverse=True):
             self._clean(name, log, found, now)
 
+    def _forget_deleted(self) -> None:
+        """What is known of a log is not true of the next one that is made under its name."""
+        seen, self._seen = self._seen, dict(self._logs.items())
+        gone = [name for name, log in seen.items() if self._seen.get(name) is not log]
+        if [name for name in gone if self._first_dirty.pop(name, None) is not None]:
+            self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        offsets = {
+            name: self._first_dirty[name]
+            for name, log in self._logs.items()
+            if name in self._first_dirty and self._seen.get(name) is log
+        }
+        self._logs.write_checkpoint(self._checkpoint, offsets)
+
     def _clean(self, name: TopicPartition, log: Log, work: Cleanable, now: int) -> None:
         throttle = Throttle(self._rate, self._stop)
         try:
             self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
-            offsets = {known: self._first_dirty[known] for known, _ in self._logs.items() if known in self._first_dirty}
-            self._logs.write_checkpoint(self._checkpoint, offsets)
+            self._write_checkpoint()
         except Stopped:
             LOGGER.info("%s: compaction given up, the broker stops", name)
         except swap.UnfinishedSwap as error:  # another round's renames would hit the wrong files

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import threading
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.checkpoints import TopicPartition, write_offsets
 from hmb.storage.cleaner import Cleaner
+from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
+from tests.storage.conftest import read_all
 from tests.storage.test_compaction import CONFIG, change_batch, fill, table
 
 NAME = TopicPartition("t", 0)
@@ -56,4 +59,59 @@ def test_after_a_failed_swap_the_next_round_deleted_the_new_segment(
     before, size = table(log), log.size
     cleaner.run()
     assert table(log) == before and log.size < size
+    logs.close()
+
+
+def fill_over_an_early_key(log: Log) -> None:
+    log.append(change_batch([(b"early", b"old")]))
+    log.append(change_batch([(b"early", b"new")]))
+    fill(log, 60)
+
+
+def early(log: Log) -> list[bytes | None]:
+    return [record.value for record in read_all(log) if record.key == b"early"]
+
+
+def test_a_topic_made_again_after_a_restart_went_on_where_the_deleted_one_was(tmp_path: Path) -> None:
+    """Its keys were not looked at up to there, so that a deleted key's old value outlived its tombstone."""
+    logs, cleaner = opened(tmp_path)
+    fill(logs.create(NAME, CONFIG, uuid4()), 40)
+    cleaner.run()
+    logs.delete(NAME)
+    logs.close()
+    logs, cleaner = opened(tmp_path)
+    log = logs.create(NAME, CONFIG, uuid4())
+    fill_over_an_early_key(log)
+    cleaner.run()
+    assert early(log) == [b"new"]
+    logs.close()
+
+
+def test_a_topic_made_again_before_a_restart_kept_the_place_of_the_deleted_one_on_disk(tmp_path: Path) -> None:
+    logs, cleaner = opened(tmp_path)
+    fill(logs.create(NAME, CONFIG, uuid4()), 40)
+    cleaner.run()
+    logs.delete(NAME)
+    log = logs.create(NAME, replace(CONFIG, cleanup_policy="delete"), uuid4())
+    cleaner.run()
+    fill_over_an_early_key(log)
+    logs.close()
+    logs, cleaner = opened(tmp_path)
+    ((_, log),) = logs.items()
+    cleaner.run()
+    assert early(log) == [b"new"]
+    logs.close()
+
+
+def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: Path) -> None:
+    logs, _ = opened(tmp_path)
+    log = logs.create(NAME, CONFIG, uuid4())
+    fill_over_an_early_key(log)
+    write_offsets(tmp_path / "cleaner-offset-checkpoint", {NAME: log.log_end_offset + 20})
+    logs.close()
+    logs, cleaner = opened(tmp_path)
+    ((_, log),) = logs.items()
+    fill(log, 20)  # so it is no longer behind the end when the cleaner looks
+    cleaner.run()
+    assert early(log) == [b"new"]
     logs.close()
