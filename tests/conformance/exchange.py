@@ -11,6 +11,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -194,13 +195,13 @@ class Reading(NamedTuple):
 
 def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[str, str], Reading]:
     wanted = [(topic, level) for topic in topics for level in (LEVELS if topic in WITH_TRANSACTIONS else LEVELS[:1])]
-    with ShellTools(bootstrap) as tools:
-        return {(topic, level): _read(bootstrap, tools, topic, level) for topic, level in wanted}
+    with ThreadPoolExecutor(len(wanted)) as pool, ShellTools(bootstrap) as tools:
+        records = pool.map(lambda each: read_log(bootstrap, *each), wanted)
+        return {each: _shown(tools, *each, found) for each, found in zip(wanted, records, strict=True)}
 
 
-def _read(bootstrap: str, tools: ShellTools, topic: str, level: str) -> Reading:
+def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) -> Reading:
     """librdkafka knows when it is at the end; the console consumer is told how many records there are."""
-    records = read_log(bootstrap, topic, level)
     where = ["--topic", topic, "--partition", "0", "--offset", "earliest"]
     how_far = ["--isolation-level", level, "--max-messages", str(len(records)), "--timeout-ms", "60000"]
     shown = [f"print.{each}=true" for each in ("offset", "timestamp", "key", "headers")]

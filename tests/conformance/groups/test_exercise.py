@@ -1,8 +1,12 @@
-"""Groups of every client that is installed here, each through `exercise.run` on one broker."""
+"""Groups of every client that is installed here, each through `exercise.run` on a broker of its own, four at a time.
+
+Most of the time goes by with waiting for sessions to end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,18 +15,25 @@ from hmb.bench import peers
 from tests.conformance.groups.exercise import CONFIG, run
 from tests.conformance.groups.kinds import KINDS
 
-pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(600)]
 
+AT_ONCE = 4
 RACE = "kafka-python 3.0.12 forgets its rejoin, and beats no more, where a poll times out meanwhile"
 MARKS = {"kafka-python": [pytest.mark.xfail(reason=RACE, strict=False)]}
 
 
+def exercise(kind: str, folder: Path) -> str:
+    with peers.Hmb(folder / f"broker-{kind}", config=CONFIG) as broker:
+        return run(broker, kind, folder / kind)
+
+
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[peers.Hmb]:
-    with peers.Hmb(tmp_path_factory.mktemp("groups") / "hmb", config=CONFIG) as hmb:
-        yield hmb
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[str]]]:
+    folder = tmp_path_factory.mktemp("groups")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {kind: pool.submit(exercise, kind, folder) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=MARKS.get(kind, [])) for kind in KINDS])
-def test_members_and_the_broker_are_killed_and_nothing_is_lost(broker: peers.Hmb, kind: str, tmp_path: Path) -> None:
-    assert "all delivered" in run(broker, kind, tmp_path / kind)
+def test_members_and_the_broker_are_killed_and_nothing_is_lost(outcomes: dict[str, Future[str]], kind: str) -> None:
+    assert "all delivered" in outcomes[kind].result()
