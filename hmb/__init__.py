@@ -9,21 +9,26 @@ The way of a Produce, one call a hop:
 1. `broker/server.py`           accepts a connection and gives it a thread
 2. `broker/connection.py`       `Connection._serve`: reads a frame, dispatches it, sends the answer
 3. `protocol/framing.py`        `read_frame`: a length, then that many bytes
-4. `broker/dispatch.py`         `Dispatcher.dispatch`: has it decoded, finds the handler, has the answer encoded
+4. `broker/dispatch.py`         `Dispatcher.begin`: has it decoded, finds the handler, has the answer encoded
 5. `protocol/connection.py`     `ServerConnection.receive`: header and body (fields by `protocol/schema.py`,
                                 classes in `protocol/messages/produce.py`)
 6. `broker/handlers/produce.py` `handle`: message -> log (found by `broker/topics.py`) -> message
-7. `storage/log.py`             `Log.append`: checks the batch, gives it its offsets (`records/batch.py`)
+7. `storage/log.py`             `Log.append`: has the batch checked (`storage/preparation.py`), gives it its offsets
 8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
 9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again
 
 The answer goes back the same way: `ServerConnection.respond` encodes it, `framing.frame` puts the length in front, and
 `connection.send` writes it to the socket.  With acks=all the records are on disk before that: the handler calls
-`Log.flush`, in which producers that come at the same time share one sync.
+`Log.flush`, in which producers that come at the same time share one sync (`storage/group_commit.py`).
 
-A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read`, `Segment.read` and
-`OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel (sendfile).  Where
+A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read` (`storage/log_reading.py`),
+`Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel (sendfile).  Where
 nothing has come yet, it waits on its logs (`storage/watchers.py`).
+
+Groups live in `hmb/coordinator`.  A JoinGroup goes from 6, `broker/handlers/join_group.py`, through `groups.py` (which
+group) and `shared_group.py` (its lock, its waiting threads) to `classic_group.py` and `classic_rebalance.py`, the state
+machine.  An OffsetCommit goes through `groups.py` to `offset_manager.py` and `journal.py`, which appends it to
+`__consumer_offsets`, a log as any other; the answer waits for the disk (`broker/later.py`).
 
 The house:
 
