@@ -91,13 +91,23 @@ class Connection:
                         if len(later) < MAX_LATER and requests.is_another_here(frame):
                             continue
                         answer = None
-                    if later:  # answers go out in the order of the requests
-                        answer = _finished(later) + (answer or [])
+                    self._finish(later)  # answers go out in the order of the requests
                     if answer is not None:
                         send(self._socket, answer)
         finally:  # what was begun before a request that cannot be answered
-            if later:
-                send(self._socket, _finished(later))
+            self._finish(later)
+
+    def _finish(self, later: list[Finish]) -> None:
+        """Send these answers, in their order; after one that fails there can be none.  Raises CloseConnection."""
+        begun = later.copy()
+        later.clear()  # each is finished once, whatever comes of it
+        parts: list[Part] = []
+        try:
+            for finish in begun:
+                parts += finish()
+        finally:
+            if parts:
+                send(self._socket, parts)
 
 
 class Requests:
@@ -141,13 +151,6 @@ class _CountingFile(FileIO):
         size = super().readinto(buffer)
         self.count += size or 0
         return size
-
-
-def _finished(later: list[Finish]) -> list[Part]:
-    """The answers, in their order; nothing is left to be finished."""
-    parts = [part for finish in later for part in finish()]
-    later.clear()
-    return parts
 
 
 def has_left(client: socket.socket) -> bool:

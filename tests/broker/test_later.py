@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
+from typing import cast
 
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.connection import Requests
+from hmb.broker.connection import Connection, Requests
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.later import MAX_LATER, Later
@@ -18,6 +20,7 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 from tests.broker.conftest import LISTENER, Asker, Wire, as_bytes
 
@@ -112,6 +115,29 @@ def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
     with pytest.raises(CloseConnection):
         dispatcher.dispatch(memoryview(frame))
     assert "OffsetCommitRequest v8 of client 'test' failed" in caplog.text
+
+
+def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answers_before_it() -> None:
+    finished: list[int] = []
+
+    class Commits:
+        def begin(self, frame: memoryview) -> Callable[[], list[Part]]:
+            return partial(self.finish, frame[-1])
+
+        def finish(self, number: int) -> list[Part]:
+            finished.append(number)
+            if number == 2:
+                raise CloseConnection("a fault of ours")
+            return [b"one"]
+
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:
+        ours, _ = server.accept()
+        theirs.sendall(b"".join(b"\0\0\0\3\0\x08" + bytes([number]) for number in (1, 2, 3)))
+        commits = cast(Dispatcher, Commits())
+        connection = Connection(ours, "peer", commits, idle=30, max_request=1_000, on_close=lambda closed: None)
+        connection.thread.start()
+        connection.thread.join(30)
+        assert (finished, theirs.recv(10)) == ([1, 2], b"one")
 
 
 # What has come
