@@ -22,8 +22,8 @@ The answer goes back the same way: `ServerConnection.respond` encodes it, `frami
 `Log.flush`, in which producers that come at the same time share one sync (`storage/group_commit.py`).
 
 A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read` (`storage/log_reading.py`),
-`Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel (sendfile).  Where
-nothing has come yet, it waits on its logs (`storage/watchers.py`).
+`Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel
+(sendfile).  Where nothing has come yet, it waits on its logs (`storage/watchers.py`).
 
 Groups live in `hmb/coordinator`.  A JoinGroup goes from 6, `broker/handlers/join_group.py`, through `groups.py` (which
 group) and `shared_group.py` (its lock, its waiting threads) to `classic_group.py` and `classic_rebalance.py`, the state
