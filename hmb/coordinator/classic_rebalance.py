@@ -36,6 +36,7 @@ from hmb.protocol.messages.sync_group import SyncGroupResponse
 
 LOGGER = logging.getLogger(__name__)
 NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms
+SHORTEST_WAIT = 1000  # ms: for static members that are away, lest a rebalance timeout of 0 be due again at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class ClassicRebalance:
             LOGGER.info("group %s: %s did not join in time", self.group_id, member.member_id)
             self._remove(member.member_id)
         if self.members and not self.members.elect_leader():  # all are static: wait until their sessions end
-            self._join_deadline = now + self.members.rebalance_timeout
+            self._join_deadline = now + max(SHORTEST_WAIT, self.members.rebalance_timeout)
             return
         self.generation += 1
         if self.members:

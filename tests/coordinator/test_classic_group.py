@@ -130,6 +130,21 @@ def test_a_static_member_that_comes_back_before_it_has_synced_still_has_to(drive
     assert driver.group.state is GroupState.STABLE
 
 
+def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(driver: GroupDriver) -> None:
+    first, second = driver.join("a", instance="i"), driver.join("b", instance="j")
+    driver.wait(6_000)  # as a second one came
+    driver.sync(driver.joined(second).member_id, 1)
+    driver.sync(driver.joined(first).member_id, 1, {})
+    for instance in "ij":
+        driver.join("c", instance=instance, rebalance=0)  # it is back, and the group stays Stable
+    driver.leave(static("j"))
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
+    deadline = driver.group.next_deadline()
+    assert deadline is not None and deadline > driver.now
+    driver.wait(10_000)  # its session
+    assert driver.group.state is GroupState.EMPTY
+
+
 def test_several_leave_at_once_and_the_group_rebalances_once() -> None:
     driver = GroupDriver(AT_ONCE)
     driver.join("a", version=3, instance="i")
