@@ -108,7 +108,7 @@ class ClassicRebalance:
         """Begin one; or see whether the one that is under way has all it waited for."""
         if self.state in PREDECESSORS[GroupState.PREPARING_REBALANCE]:
             self._prepare(because, now)
-        elif not self._initial:
+        else:
             self._complete_join_if_all_came(now)
 
     def _prepare(self, because: str, now: int) -> None:
@@ -128,8 +128,9 @@ class ClassicRebalance:
             self._complete_join_if_all_came(now)
 
     def _complete_join_if_all_came(self, now: int) -> None:
+        """But for the initial rebalance, which waits for those nobody knows of yet."""
         all_came = not self.pending and all(member.joining is not None for member in self.members)
-        if self.state is GroupState.PREPARING_REBALANCE and all_came:
+        if self.state is GroupState.PREPARING_REBALANCE and not self._initial and all_came:
             self._complete_join(now)
 
     def _join_time_is_up(self, now: int) -> None:

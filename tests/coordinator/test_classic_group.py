@@ -44,6 +44,16 @@ def test_a_pending_member_is_forgotten_after_its_session_timeout(driver: GroupDr
     assert driver.joined(driver.join("a", member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_an_id_that_is_forgotten_does_not_end_the_initial_delay(driver: GroupDriver) -> None:
+    joining = driver.join("a", version=3)
+    driver.join("b", session=1_000)
+    driver.wait(2_999)
+    assert not driver.group.pending
+    assert joining not in driver.answers
+    driver.wait(1)
+    assert driver.joined(joining).generation_id == 1
+
+
 def test_a_static_member_does_not_join_with_an_id_that_was_given_out(driver: GroupDriver) -> None:
     member_id = driver.joined(driver.join("a")).member_id
     answer = driver.joined(driver.join("a", member_id, instance="i"))
