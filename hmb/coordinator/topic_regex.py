@@ -41,7 +41,7 @@ POSIX = {
 CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 MAX_STATES = 1000
 MAX_REPEAT = 1000
-MAX_REMEMBERED = 10_000  # sets of states
+MAX_REMEMBERED = 1000  # sets of states, of some ten kB each where an expression is as large as it may be
 Characters = frozenset[str]
 Fragment = Callable[[int], int]  # a part of the automaton, to be made: state that follows -> first state
 

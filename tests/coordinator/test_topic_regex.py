@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -89,3 +91,14 @@ def test_no_expression_takes_for_ever(regex: str) -> None:
     began = time.process_time()
     TopicRegex(regex).matches("a" * 249)
     assert time.process_time() - began < 5
+
+
+def test_no_expression_remembers_more_than_a_few_megabytes() -> None:
+    regex, dice = TopicRegex("[ab]*a[ab]{400}[ab]*"), random.Random(1)
+    tracemalloc.start()
+    try:
+        for _ in range(60):
+            regex.matches("".join(dice.choice("ab") for _ in range(249)))
+        assert tracemalloc.get_traced_memory()[0] < 10_000_000
+    finally:
+        tracemalloc.stop()
