@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -62,13 +63,20 @@ def pread_fully(file: FileIO, size: int, position: int) -> bytes:
     return b"".join(chunks)
 
 
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a power cut; or a file's content."""
+@contextmanager
+def open_directory(path: Path) -> Iterator[int]:
+    """The descriptor of a directory, or of a file, to sync it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory survive a power cut; or a file's content."""
+    with open_directory(path) as descriptor:
+        os.fsync(descriptor)
 
 
 def replace_file(path: Path, content: str | bytes, *, sync: bool = True) -> None:

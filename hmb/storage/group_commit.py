@@ -18,13 +18,15 @@ Source: DeWitt et al., Implementation Techniques for Main Memory Database System
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.files import sync_directory
+from hmb.storage.files import open_directory
 from hmb.storage.segment import Segment
 
 
@@ -33,7 +35,8 @@ class Unsynced(NamedTuple):
 
     end_offset: int
     segments: Sequence[Segment]
-    directories: Sequence[Path]  # with names that are new
+    directory: Path
+    names_made: int  # in the directory, how many so far
 
 
 class GroupCommit:
@@ -43,6 +46,7 @@ class GroupCommit:
         self.recovery_point = recovery_point
         self.synced_at = now  # ms
         self._directory = directory
+        self._names_synced = 0
         self._failure: OSError | None = None
         self._lock = threading.Lock()  # held during a sync; the log's lock is taken under it
 
@@ -56,16 +60,28 @@ class GroupCommit:
             if self.recovery_point >= end_offset:
                 return  # somebody else's sync has covered it
             unsynced = begin(self.recovery_point)
-            _held = [segment.file for segment in unsynced.segments]  # out of descriptors is no failed sync
-            try:
-                for segment in unsynced.segments:
-                    segment.flush()
-                for directory in unsynced.directories:
-                    sync_directory(directory)
-            except OSError as error:
-                self._failure = error
-                self.raise_if_failed()
+            directory, has_new_names = unsynced.directory, unsynced.names_made > self._names_synced
+            with ExitStack() as opened:
+                try:
+                    _held = [segment.file for segment in unsynced.segments]
+                    directories = (directory, directory.parent) if has_new_names else ()
+                    descriptors = [opened.enter_context(open_directory(path)) for path in directories]
+                except OSError as error:  # out of descriptors is no failed sync: the next one may do better
+                    raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot sync {directory}: {error}") from error
+                self._sync(unsynced.segments, descriptors)
+            self._names_synced = unsynced.names_made
             self.recovery_point, self.synced_at = unsynced.end_offset, clock()
+
+    def _sync(self, segments: Sequence[Segment], directories: Sequence[int]) -> None:
+        """Sync what is open already: whatever fails here is the disk."""
+        try:
+            for segment in segments:
+                segment.flush()
+            for directory in directories:
+                os.fsync(directory)
+        except OSError as error:
+            self._failure = error
+            self.raise_if_failed()
 
     def raise_if_failed(self) -> None:
         if self._failure is not None:

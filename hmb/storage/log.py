@@ -100,7 +100,7 @@ class Log:
         self._refusal: KafkaError | None = None  # why nothing more is taken
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._commit = GroupCommit(directory, synced, clock())
-        self._directory_synced = False
+        self._names_made = 1  # in the directory; a sync is for those, too, that were made since the last one
 
     # -- what it holds
 
@@ -225,6 +225,8 @@ class Log:
             if active.is_full(sum(map(len, parts)), last_offset, newest.timestamp):
                 active = self._roll()
             active.append(parts, first_batch_end, newest, aborted)
+            if aborted is not None:
+                self._names_made += 1  # the transaction index may be new
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
@@ -241,7 +243,7 @@ class Log:
         self._write_snapshot()
         segment = Segment(self.directory, self._end_offset, self.config)
         self._segments.append(segment)
-        self._directory_synced = False
+        self._names_made += 1
         LOGGER.info("rolled %s at offset %d", self.directory.name, self._end_offset)
         return segment
 
@@ -348,9 +350,7 @@ class Log:
     def _unsynced(self, recovery_point: int) -> Unsynced:
         with self._lock:
             segments = self._segments[max(0, self._segment_number(recovery_point)) :]
-            directories = () if self._directory_synced else (self.directory, self.directory.parent)
-            self._directory_synced = True
-            return Unsynced(self._end_offset, segments, directories)
+            return Unsynced(self._end_offset, segments, self.directory, self._names_made)
 
     def flush_if_due(self) -> None:
         """Sync if the last sync is `flush.ms` ago, or if segments that are no longer written to are not on disk."""

@@ -63,8 +63,8 @@ class TransactionIndex(IndexFile):
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Raises OSError, and then nothing was added."""
-        self._is_synced = False
         self._append(VERSION, *transaction)
+        self._is_synced = False  # and the file is open, so a sync need not open it
 
     def from_offset(self, offset: int) -> Iterator[AbortedTransaction]:
         """The transactions whose markers stand at `offset` or behind it.  Raises OSError where the file is gone."""
@@ -96,11 +96,10 @@ class TransactionIndex(IndexFile):
         self.entries, self._is_synced = len(transactions), True
 
     def flush(self) -> None:
-        """Sync what was written since the last time, and the name of a new file.  Raises OSError."""
+        """Sync what was written since the last time; not the name of a new file.  Raises OSError."""
         if not self._is_synced:
             self._is_synced = True  # what is appended from here on has to be synced again
             os.fsync(self._open().fileno())
-            sync_directory(self.path.parent)
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:

@@ -1,0 +1,96 @@
+"""Syncs that fail before they have begun, and what the next one must do then."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.log import Log, now_ms
+from tests.storage.conftest import LogMaker, batch
+from tests.storage.transactions import ABORT, Writer
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes that were synced."""
+    inodes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: inodes.append(os.fstat(descriptor).st_ino))
+    return inodes
+
+
+def flush_without_descriptors(log: Log, monkeypatch: pytest.MonkeyPatch, wanted: Callable[[str], bool]) -> None:
+    open_ = os.open
+
+    def fail(path: str | Path, *rest: int) -> int:
+        if wanted(str(path)):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return open_(path, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", fail)
+        with pytest.raises(KafkaError, match="Too many open files") as error:
+            log.flush()
+    assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def is_log(path: str) -> bool:
+    return path.endswith(".log")
+
+
+def is_directory(path: str) -> bool:
+    return Path(path).is_dir()
+
+
+@pytest.mark.parametrize("wanted", [is_log, is_directory])
+def test_out_of_descriptors_left_the_directory_unsynced_or_the_log_refusing(
+    open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int], wanted: Callable[[str], bool]
+) -> None:
+    log = open_log()
+    log.append(batch(1))
+    log.segments[0].release()
+    synced.clear()
+    flush_without_descriptors(log, monkeypatch, wanted)
+    log.append(batch(1))
+    log.flush()
+    assert log.recovery_point == 2
+    assert synced == [log.directory.stat().st_ino, log.directory.parent.stat().st_ino]
+
+
+def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descriptors(
+    open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
+) -> None:
+    log = open_log()
+    writer = Writer(log, 7)
+    writer.write(first_timestamp=now_ms())  # the marker's time is now, and must not roll the log
+    log.flush()
+    writer.end(ABORT)
+    synced.clear()
+    flush_without_descriptors(log, monkeypatch, is_directory)
+    log.flush()
+    index = log.segments[0].transaction_index.path.stat().st_ino
+    assert synced == [index, log.directory.stat().st_ino, log.directory.parent.stat().st_ino]
+
+
+def test_a_roll_during_a_sync_leaves_its_name_to_the_next_one(
+    open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
+) -> None:
+    log = open_log(segment_bytes=100)
+    log.append(batch(1))
+    fdatasync, left = os.fdatasync, [log]
+
+    def roll_meanwhile(descriptor: int) -> None:
+        fdatasync(descriptor)
+        if left:
+            left.pop().append(batch(1))
+
+    monkeypatch.setattr(os, "fdatasync", roll_meanwhile)
+    log.flush()
+    assert (len(log.segments), log.recovery_point) == (2, 1)
+    synced.clear()
+    log.flush()
+    assert log.directory.stat().st_ino in synced
