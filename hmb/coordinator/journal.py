@@ -233,6 +233,8 @@ class GroupJournal:
                     return
                 partition.state = State.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
+                if stop.is_set():  # then `replay` takes nothing more, which is no fault of what is read
+                    return
                 partition.state = State.FAILED
                 LOGGER.error(
                     "%s-%d: %s; its groups are not served. `hmb dump-log --offsets-decoder %s` shows what is in it",

@@ -293,3 +293,19 @@ def test_loading_stops_with_the_broker(topic: Topic) -> None:
     stop.set()
     journal.load(lambda key, value: pytest.fail("loaded"), stop)
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_a_stop_in_the_middle_of_a_load_is_not_taken_for_a_damaged_partition(
+    topic: Topic, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(topic.opened[0], offset_record(5))
+    journal = GroupJournal(topic, sync=lambda: False)
+    stop = threading.Event()
+
+    def replay(key: object, value: object) -> None:
+        stop.set()
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as GroupCoordinator does
+
+    journal.load(replay, stop)
+    assert stop.is_set() and not caplog.records
+    assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
