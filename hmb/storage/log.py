@@ -156,7 +156,8 @@ class Log:
         """Append what a producer sent, record batches v2, or messages v0 or v1; or a batch of the broker's own.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended.
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended,
+        but for a KAFKA_STORAGE_ERROR of the sync that `flush.messages` asks for.
         """
         config, now = self.config, self._clock()
         prepare = preparation.prepare_own if own else preparation.prepare
@@ -167,7 +168,7 @@ class Log:
         else:
             moved = self._append_messages(prepared, append_time)
             result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time)
-        if result.last_offset - self.recovery_point >= config.flush_messages:
+        if result.last_offset + 1 - self.recovery_point >= config.flush_messages:
             self.flush()
         return result
 

@@ -94,3 +94,15 @@ def test_a_roll_during_a_sync_leaves_its_name_to_the_next_one(
     synced.clear()
     log.flush()
     assert log.directory.stat().st_ino in synced
+
+
+@pytest.mark.parametrize(("flush_messages", "recovery_points"), [(1, [1, 2, 3, 4]), (3, [0, 0, 3, 3])])
+def test_flush_messages_synced_one_record_too_late(
+    open_log: LogMaker, flush_messages: int, recovery_points: list[int]
+) -> None:
+    log = open_log(flush_messages=flush_messages)
+    found = []
+    for _ in recovery_points:
+        log.append(batch(1))
+        found.append(log.recovery_point)
+    assert found == recovery_points
