@@ -65,7 +65,7 @@ class SharedGroup:
         self._timer = timer
         self._clock = clock
         # Guards the group; the timer's lock is taken under it.  Nobody holds it while a disk syncs, but whoever deletes
-        # the group.
+        # the group, or offsets of it.
         self.lock = threading.Lock()
 
     @property
