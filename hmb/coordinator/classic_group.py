@@ -1,7 +1,7 @@
 """One group of the classic protocol: a state machine without threads, clocks or sockets.
 
 A step is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or the passing of time (`tick`).  It changes
-the state, and what must happen outside is left in three places for whoever made the step (groups.py):
+the state, and what must happen outside is left in three places for whoever made the step (shared_group.py):
 
 - `answers`: requests that waited, each with its answer;
 - `writes`: the group's record, to be written to the journal; `Write.then` is the step that follows, with which those

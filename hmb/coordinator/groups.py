@@ -1,8 +1,8 @@
 """The group coordinator: the table of groups, for the threads of many connections.
 
-What a group does is told in classic_group.py, how threads share one in shared_group.py.  Here groups are found, made,
-listed and deleted, and restored at start: the journal gives back its records, and who asks for a group before that is
-done is told COORDINATOR_LOAD_IN_PROGRESS.
+What a group does is told in classic_group.py and consumer_group.py, how threads share one in shared_group.py.  Here
+groups are found, made, listed and deleted, and restored at start: the journal gives back its records, and who asks for
+a group before that is done is told COORDINATOR_LOAD_IN_PROGRESS.
 
 A group exists as soon as somebody joins it without a member id, or commits offsets to it, and until it is deleted or
 its last offset expires.

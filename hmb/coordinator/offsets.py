@@ -51,7 +51,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class Expiry(NamedTuple):
-    """When a group's offsets expire (`ClassicGroup.expiry`, say)."""
+    """When a group's offsets expire (`group_expiry.expiry`)."""
 
     since: Callable[[OffsetAndMetadata], int]  # ms: when one could last have been used
     is_read: Callable[[str], bool]  # whether the group reads the topic, so that nothing of it expires
