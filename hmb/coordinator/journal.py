@@ -29,6 +29,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Protocol
 
+from hmb.coordinator.group import KeyAndValue
 from hmb.coordinator.journal_loading import Replay, newest_records
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.records import RECORD_BATCH_OVERHEAD, Record, encode_batch
@@ -38,7 +39,6 @@ LOGGER = logging.getLogger(__name__)
 OFFSETS_TOPIC = "__consumer_offsets"
 RECORD_OVERHEAD = 32  # bytes that a record takes at most besides its key and value
 
-KeyAndValue = tuple[bytes, bytes | None]
 Apply = Callable[[], None]
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from uuid import UUID
 
+from hmb.coordinator.group import KeyAndValue
 from hmb.coordinator.group_records import (
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
@@ -27,7 +28,7 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.journal import GroupJournal, KeyAndValue, Pending
+from hmb.coordinator.journal import GroupJournal, Pending
 from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
 from hmb.storage.checkpoints import TopicPartition
