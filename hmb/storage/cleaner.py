@@ -280,8 +280,12 @@ class Cleaner:
             self._clean(name, log, found, now)
 
     def _forget_deleted(self) -> None:
-        """What is known of a log is not true of the next one that is made under its name."""
+        """What is known of a log is not true of the next one that is made under its name.
+
+        Who holds a deleted log holds its files open, and so their space on the disk.
+        """
         seen, self._seen = self._seen, dict(self._logs.items())
+        self._uncleanable &= set(self._seen.values())
         gone = [name for name, log in seen.items() if self._seen.get(name) is not log]
         if [name for name in gone if self._first_dirty.pop(name, None) is not None]:
             self._write_checkpoint()

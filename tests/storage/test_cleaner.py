@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import logging
+import os
 import threading
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -114,4 +117,26 @@ def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: P
     fill(log, 20)  # so it is no longer behind the end when the cleaner looks
     cleaner.run()
     assert early(log) == [b"new"]
+    logs.close()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_the_cleaner_held_the_files_of_deleted_topics_open(
+    tmp_path: Path, damaged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "hmb.storage.cleaner")  # what pytest keeps of an error keeps its log
+    logs, cleaner = opened(tmp_path)
+    log = logs.create(NAME, CONFIG, uuid4())
+    fill(log)
+    if damaged:
+        os.pwrite(log.segments[1].file.fileno(), b"\xff", 40)
+    cleaner.run()
+    active = log.segments[-1].file.fileno()
+    held = weakref.ref(log)
+    logs.delete(NAME)
+    cleaner.run()
+    del log
+    assert held() is None
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(active)
     logs.close()
