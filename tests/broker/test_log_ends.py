@@ -109,6 +109,17 @@ def test_a_time_is_not_answered_with_a_deleted_record(ask: Asker) -> None:
     assert list_offsets(ask, 101, 7) == (0, -1, -1)
 
 
+def test_version_0_named_segment_starts_before_the_logs_start(ask: Asker) -> None:
+    filled(ask, segment_bytes="100")  # a batch each
+    delete(ask, {0: 4})
+    partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+    for timestamp, expected in ((-1, [6, 4]), (2**62, [4])):
+        wanted = ListOffsetsRequest.ListOffsetsTopic(name="t")
+        wanted.partitions = [partition(timestamp=timestamp, max_num_offsets=10)]
+        (answer,) = ask(ListOffsetsRequest(topics=[wanted]), 0).topics[0].partitions
+        assert answer.old_style_offsets == expected
+
+
 def test_offsets_come_with_the_epoch_that_wrote_them(ask: Asker) -> None:
     several_epochs(ask)
     partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition

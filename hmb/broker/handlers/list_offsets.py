@@ -92,7 +92,7 @@ def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]
     starts = [
-        segment.base_offset
+        max(segment.base_offset, log.log_start_offset)
         for segment in log.segments
         if timestamp == LATEST or segment.path.stat().st_mtime * 1000 <= timestamp
     ]
