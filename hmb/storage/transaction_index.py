@@ -36,7 +36,6 @@ from hmb.storage.files import replace_file, sync_directory
 from hmb.storage.offset_index import IndexFile
 
 VERSION = 0
-SUFFIX = ".txnindex"
 
 
 class AbortedTransaction(NamedTuple):
