@@ -77,11 +77,16 @@ class OffsetMap:
         self.next_offset = offsets[0] if offsets else self.next_offset
         return True
 
-    def last_offsets(self, batch: Batch) -> Sequence[int]:
+    def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
         """Of a batch that was noted, the offsets of those records that are the last ones of their keys; they grow."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
+
+    def is_last(self, offset: int) -> bool:
+        """Whether the record at this offset, whose batch was noted, is the last one of its key."""
+        number = bisect_left(self._offsets, -offset, key=neg)
+        return number < len(self._offsets) and self._offsets[number] == offset
 
 
 class Transactions:
@@ -160,13 +165,13 @@ class Compaction:
                 delete_horizon=new_horizon,
                 limit=self.limit,
             )
-        last = self.map.last_offsets(batch)
         if isinstance(batch, RecordBatch) and batch.has_all_records and not drop_tombstones:
+            last = self.map.last_offsets(batch)
             return keep_offsets(batch, last, delete_horizon=new_horizon, limit=self.limit)
-        kept = set(last)
+        is_last = self.map.is_last
         return filter_batch(
             batch,
-            lambda offset, _, is_tombstone: offset in kept and not (is_tombstone and drop_tombstones),
+            lambda offset, _, is_tombstone: is_last(offset) and not (is_tombstone and drop_tombstones),
             delete_horizon=new_horizon,
             limit=self.limit,
         )
