@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeVar
 
 from hmb.client import Connection
@@ -100,12 +98,6 @@ class Member:
                 await self.join()
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def prepare(port: int, partitions: int) -> None:
     topics = [
         CreateTopicsRequest.CreatableTopic(name=f"topic-{number}", num_partitions=100, replication_factor=1)
@@ -156,9 +148,9 @@ async def measure(broker: peers.Peer, options: argparse.Namespace) -> None:
     print(f"{options.members} members joined {options.groups} groups in {time.perf_counter() - started:.1f} s")
     await asyncio.sleep(2 * options.interval)  # the groups settle
     latencies.clear()
-    cpu, begun = cpu_seconds(broker.pid), time.perf_counter()
+    cpu, begun = peers.cpu_seconds(broker.pid), time.perf_counter()
     await asyncio.sleep(options.seconds)
-    share = (cpu_seconds(broker.pid) - cpu) / (time.perf_counter() - begun)
+    share = (peers.cpu_seconds(broker.pid) - cpu) / (time.perf_counter() - begun)
     print_latencies("quiet groups", latencies)
     print(f"CPU while they only beat: {share:.1%} of a core; resident {peers.resident_bytes(broker.pid) / 1e6:.0f} MB")
     latencies.clear()
