@@ -80,7 +80,7 @@ class RebalanceListener(Protocol):
 
 
 class GroupOffsets(Protocol):
-    """A group's committed offsets. By itself: for a consumer with a group's name whose partitions were assigned by hand."""
+    """A group's committed offsets; by itself for a consumer whose partitions were assigned by hand."""
 
     @property
     def metadata(self) -> GroupMetadata: ...
