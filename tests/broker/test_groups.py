@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +24,7 @@ from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request
 from tests.broker.conftest import Asker, Wire, as_bytes
+from tests.waiting import until
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 
@@ -53,14 +53,6 @@ def broker_groups(broker: Broker) -> list[DescribeGroupsResponse.DescribedGroup]
     with Connection(host, int(port)) as connection:
         (group,) = connection.send(DescribeGroupsRequest(groups=["g"])).groups
     return list(group.members)
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Let the broker's threads come to where the test wants them."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def join(ask: Asker, version: int, member_id: str = "", group_id: str = "g", **options: Any) -> Any:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +33,7 @@ from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSE
 from tests.conformance.clients import ALL_CODECS, ERRORS_ONLY
 from tests.conformance.shell_tools import ShellTools
 from tests.conformance.whole_log import LogRecord, read_log
+from tests.waiting import until
 
 SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 allows
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "segment.bytes": str(SEGMENT_BYTES)}
@@ -72,13 +72,6 @@ class LoudKafka(peers.Kafka43):
         lines = self.log_path.read_text(errors="replace").splitlines()
         loud = [line for line in lines if " WARN " in line or " ERROR " in line]
         return [line for line in loud if "Log" in line or "ProducerState" in line or "Index" in line]
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {SECONDS} s"
-        time.sleep(0.05)
 
 
 def make_topics(bootstrap: str, names: Iterable[str] = TOPICS) -> None:
@@ -178,12 +171,12 @@ def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> No
         wanted = int(segments(data_dir, topic)[-1].stem) if up_to is None else up_to
         return checkpoint_of(data_dir, "cleaner-offset-checkpoint", topic) >= wanted
 
-    wait_for(is_clean, f"compaction of {topic}")
+    until(is_clean, f"compaction of {topic}")
 
 
 def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
     """Until it is written down: a kill before that takes deleted records back."""
-    wait_for(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
+    until(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
 
 
 class Reading(NamedTuple):

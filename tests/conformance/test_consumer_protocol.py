@@ -20,6 +20,7 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.storage.checkpoints import TopicPartition
 from tests.conformance import java_clients
 from tests.conformance.shell_tools import ShellTools
+from tests.waiting import until
 
 pytestmark = pytest.mark.external
 
@@ -77,13 +78,6 @@ def describe(broker: peers.Peer) -> Any:
             time.sleep(0.1)
 
 
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def broker(tmp_path: Path, kafka_43: Path) -> Iterator[peers.Hmb]:
     with peers.Hmb(tmp_path / "hmb", config=CONFIG) as hmb:
@@ -107,7 +101,7 @@ def test_kafkas_tools_know_the_group(broker: peers.Hmb) -> None:
         assert lags == {number: ["10", "10", "0"] for number in range(PARTITIONS)}
         assert "GroupNotEmptyException" in tools.run("kafka-consumer-groups", "--delete", "--group", GROUP).output
     with ShellTools(broker.bootstrap) as tools:
-        until(lambda: describe(broker).group_state == "Empty")
+        until(lambda: describe(broker).group_state == "Empty", pause=0.1)
         to_two = ["--group", GROUP, "--topic", TOPIC, "--to-offset", "2", "--execute"]
         assert "Error" not in tools("kafka-consumer-groups", "--reset-offsets", *to_two).output
         tools("kafka-consumer-groups", "--delete", "--group", GROUP)
@@ -158,7 +152,7 @@ def test_a_group_goes_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Pat
             before = describe(broker)
             broker.kill()
             with order[1]() as other:
-                until(lambda: describe(other).group_state == "Stable")
+                until(lambda: describe(other).group_state == "Stable", pause=0.1)
                 after = describe(other)
                 assert [member.member_id for member in after.members] == [member.member_id for member in before.members]
                 assert after.members[0].assignment == before.members[0].assignment

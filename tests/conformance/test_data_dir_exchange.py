@@ -14,6 +14,7 @@ import pytest
 from hmb.bench import peers
 from tests.conformance import exchange
 from tests.conformance.exchange import BROKER, KAFKA, TOPICS, WITH_TRANSACTIONS, LoudKafka, segments
+from tests.waiting import until
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1800)]
 
@@ -25,7 +26,7 @@ def fill(kafka: peers.Peer) -> object:
     exchange.delete_records(kafka.bootstrap, "deleted", 4_000)
     open_ended = exchange.write_transactions(kafka.bootstrap, WITH_TRANSACTIONS)
     exchange.await_start_offset(kafka.data_dir, "deleted", 4_000)
-    exchange.wait_for(lambda: int(segments(kafka.data_dir, "deleted")[0].stem) > 0, "deletion of segments")
+    until(lambda: int(segments(kafka.data_dir, "deleted")[0].stem) > 0, "deletion of segments")
     for topic in ("compacted", "compacted-transactions"):
         exchange.await_compaction(kafka.data_dir, topic)
     return open_ended
@@ -36,7 +37,7 @@ def go_on(hmb: peers.Peer) -> None:
     begin = segments(hmb.data_dir, "deleted")[0]
     exchange.alter_configs(hmb.bootstrap, TOPICS | {"deleted": {"retention.bytes": "1000000"}})
     exchange.write_in_all_codecs(hmb.bootstrap, TOPICS, 1_000, seed=5)
-    exchange.wait_for(lambda: segments(hmb.data_dir, "deleted")[0] > begin, "deletion of segments")
+    until(lambda: segments(hmb.data_dir, "deleted")[0] > begin, "deletion of segments")
     exchange.await_compaction(hmb.data_dir, "compacted")
     stable = exchange.last_stable_offset(hmb.bootstrap, "compacted-transactions")
     exchange.await_compaction(hmb.data_dir, "compacted-transactions", stable)

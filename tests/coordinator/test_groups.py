@@ -26,6 +26,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from tests.coordinator.conftest import Topic
 from tests.coordinator.consumer_driver import Topics
+from tests.waiting import until
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 Assignment = SyncGroupRequest.SyncGroupRequestAssignment
@@ -86,14 +87,6 @@ def sync(groups: GroupCoordinator, member_id: str, generation: int, parts: dict[
     if answer.error_code:
         raise KafkaError(ErrorCode(answer.error_code))
     return bytes(answer.assignment)
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Let other threads come to where the test wants them."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def member_count(groups: GroupCoordinator) -> int:

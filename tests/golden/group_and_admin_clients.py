@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import confluent_kafka
@@ -26,6 +25,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from hmb.bench import peers
 from tests.conformance.java_clients import run
+from tests.waiting import until
 
 SECONDS = 30.0
 
@@ -34,12 +34,6 @@ def write_some(bootstrap: str, topic: str) -> None:
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     producer.send(topic, b"good morning").get(SECONDS)
     producer.close()
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the client did not come as far as that"
 
 
 def kafka_python_group(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
