@@ -2,19 +2,22 @@
 
 DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name; `find` gives the
 object that answers for it.  All kinds answer the same questions, what was set (`altered`) and what there is to tell
-(`entries`), and take the same order: put these in the place of those (`alter`).
+(`entries`), and take the same order: put these in the place of those (`alter`).  `alter_each` is what both of the
+alter APIs do with a request.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from hmb.broker.config_entries import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from hmb.broker.config_groups import GroupResource
 from hmb.broker.context import BrokerContext
 from hmb.broker.dynamic_config import ALL_BROKERS, DynamicConfig
+from hmb.broker.errors import Answer, answering
 from hmb.broker.loggers import Loggers
 from hmb.broker.topics import NO_ID, Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -60,17 +63,41 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
     )
 
 
-def find_to_alter(type: int, name: str, broker: BrokerContext) -> Resource:
-    """The same for one that is to be altered: its errors are others, as they are in Kafka."""
-    if type == ResourceType.TOPIC and not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "all topics have no settings of their own; a broker has")
-    return find(type, name, broker)
+class Named(Protocol):
+    """A resource in a request."""
+
+    resource_type: int
+    resource_name: str
+
+
+NamedT = TypeVar("NamedT", bound=Named)
+AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+def alter_each(
+    wanted: Iterable[NamedT], new_answer: Callable[..., AnswerT], alter_one: Callable[[NamedT], None]
+) -> list[AnswerT]:
+    """An answer for each resource, with the error that altering it raised.  One that is named twice is not altered."""
+    resources = list(wanted)
+    times = Counter((each.resource_type, each.resource_name) for each in resources)
+    answers: list[AnswerT] = []
+    for each in resources:
+        name = {"resource_type": each.resource_type, "resource_name": each.resource_name}
+        answers.append(answer := new_answer(**name, error_message=None))
+        with answering(answer):
+            if times[each.resource_type, each.resource_name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
+            alter_one(each)
+    return answers
 
 
 def alter(
-    resource: Resource, change: Callable[[Resource], Mapping[str, str]], broker: BrokerContext, *, validate_only: bool
+    named: Named, change: Callable[[Resource], Mapping[str, str]], broker: BrokerContext, *, validate_only: bool
 ) -> None:
-    """Put what `change` makes of a resource's settings in their place.  Raises as `Resource.alter` does."""
+    """Put what `change` makes of a resource's settings in their place.  Raises as `find` and `Resource.alter` do."""
+    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # in `find` it is another error
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "all topics have no settings of their own; a broker has")
+    resource = find(named.resource_type, named.resource_name, broker)
     with broker.configs.alterations:
         resource.alter(change(resource), validate_only=validate_only)
 

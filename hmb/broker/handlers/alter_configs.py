@@ -10,13 +10,11 @@ Left out: loggers and client metrics (INVALID_REQUEST).
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 
 from hmb.broker import config_resources
 from hmb.broker.config_resources import Resource, ResourceType
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 
@@ -25,20 +23,13 @@ Answer = AlterConfigsResponse.AlterConfigsResourceResponse
 
 
 def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
-    response = AlterConfigsResponse()
-    times = Counter((wanted.resource_type, wanted.resource_name) for wanted in request.resources)
-    for wanted in request.resources:
-        answer = Answer(resource_type=wanted.resource_type, resource_name=wanted.resource_name, error_message=None)
-        response.responses.append(answer)
-        with answering(answer):
-            if times[wanted.resource_type, wanted.resource_name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
-            if wanted.resource_type == ResourceType.BROKER_LOGGER:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
-            resource = config_resources.find_to_alter(wanted.resource_type, wanted.resource_name, context.broker)
-            change = partial(_configs, wanted)
-            config_resources.alter(resource, change, context.broker, validate_only=request.validate_only)
-    return response
+    def alter(wanted: Wanted) -> None:
+        if wanted.resource_type == ResourceType.BROKER_LOGGER:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
+        change = partial(_configs, wanted)
+        config_resources.alter(wanted, change, context.broker, validate_only=request.validate_only)
+
+    return AlterConfigsResponse(responses=config_resources.alter_each(request.resources, Answer, alter))
 
 
 def _configs(wanted: Wanted, resource: Resource) -> dict[str, str]:

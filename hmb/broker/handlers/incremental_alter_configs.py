@@ -12,7 +12,6 @@ Left out: client metrics (INVALID_REQUEST).
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import IntEnum
 from functools import partial
 
@@ -20,7 +19,6 @@ from hmb.broker import config_resources
 from hmb.broker.config_keys import ConfigType, split_list
 from hmb.broker.config_resources import Resource, ResourceType
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -40,18 +38,11 @@ class Operation(IntEnum):
 
 
 def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> IncrementalAlterConfigsResponse:
-    response = IncrementalAlterConfigsResponse()
-    times = Counter((wanted.resource_type, wanted.resource_name) for wanted in request.resources)
-    for wanted in request.resources:
-        answer = Answer(resource_type=wanted.resource_type, resource_name=wanted.resource_name, error_message=None)
-        response.responses.append(answer)
-        with answering(answer):
-            if times[wanted.resource_type, wanted.resource_name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
-            resource = config_resources.find_to_alter(wanted.resource_type, wanted.resource_name, context.broker)
-            change = partial(_changed, wanted)
-            config_resources.alter(resource, change, context.broker, validate_only=request.validate_only)
-    return response
+    def alter(wanted: Wanted) -> None:
+        change = partial(_changed, wanted)
+        config_resources.alter(wanted, change, context.broker, validate_only=request.validate_only)
+
+    return IncrementalAlterConfigsResponse(responses=config_resources.alter_each(request.resources, Answer, alter))
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
