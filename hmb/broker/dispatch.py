@@ -49,13 +49,11 @@ class Dispatcher:
         self._is_client_gone = is_client_gone
         self._connection = ServerConnection()
 
-    def dispatch(self, frame: memoryview) -> list[Part] | None:
-        """Answer one request; None where it wants no answer.  Raises CloseConnection."""
-        answer = self.begin(frame)
-        return answer() if callable(answer) else answer
-
     def begin(self, frame: memoryview) -> list[Part] | Finish | None:
-        """The same, or where the answer takes its time, what waits for it and gives it (later.py)."""
+        """Answer one request; None where it wants no answer.  Raises CloseConnection.
+
+        Where the answer takes its time: what waits for it and gives it (later.py).
+        """
         try:
             header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:

@@ -50,7 +50,8 @@ class Asker:
 
     def raw(self, frame: bytes) -> bytes | None:
         """The answer to the bytes of a request, both without their length."""
-        parts = self.dispatcher.dispatch(memoryview(frame))
+        begun = self.dispatcher.begin(memoryview(frame))
+        parts = begun() if callable(begun) else begun
         return None if parts is None else b"".join(map(as_bytes, parts))[4:]
 
     def close(self) -> None:

@@ -112,8 +112,10 @@ def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
 
     dispatcher = Dispatcher(ask.broker, LISTENER, {OffsetCommitRequest: lambda request, context: Later(broken)})
     frame = b"".join(map(as_bytes, ask.client.request(commit(1), VERSION)))[4:]
+    finish = dispatcher.begin(memoryview(frame))
+    assert callable(finish)
     with pytest.raises(CloseConnection):
-        dispatcher.dispatch(memoryview(frame))
+        finish()
     assert "OffsetCommitRequest v8 of client 'test' failed" in caplog.text
 
 
