@@ -7,24 +7,12 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-$here/../../.peers/clients}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
+source "$here/maven.sh"
 
 has() { command -v "$1" >/dev/null || { echo "fetch_clients.sh: no $1 on the PATH, its clients are left out" >&2; return 1; }; }
 
-java_client() { # VERSION: unpacked beside its place and moved there whole
-  [ -d "$folder/java-$1" ] && return
-  local building
-  building=$(mktemp -d "$folder/building-XXXXXX")
-  local artifact dependencies=""
-  for artifact in kafka-tools kafka-clients; do # 0.9's tools alone bring clients that are older than themselves
-    dependencies+="<dependency><groupId>org.apache.kafka</groupId><artifactId>$artifact</artifactId><version>$1</version></dependency>"
-  done
-  cat > "$building/pom.xml" <<POM
-<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>hmb.clients</groupId><artifactId>java</artifactId><version>1</version><dependencies>$dependencies</dependencies></project>
-POM
-  (cd "$building" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=libs)
-  mv "$building/libs" "$folder/java-$1"
-  rm -r "$building"
+java_client() { # VERSION: 0.9's tools alone bring clients that are older than themselves
+  fetch_jars "$folder/java-$1" "$(dependency org.apache.kafka kafka-tools "$1")$(dependency org.apache.kafka kafka-clients "$1")"
 }
 
 if has mvn; then

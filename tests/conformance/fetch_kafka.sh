@@ -3,26 +3,15 @@
 # FOLDER/k082/libs. FOLDER is .peers in the project's root unless given, and there the tests and benchmarks find them by
 # themselves; for another folder set HMB_KAFKA_43 and HMB_KAFKA_082. What is there already is left alone.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-folder=${1:-$root/.peers}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+folder=${1:-$here/../../.peers}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+source "$here/maven.sh"
 
 command -v mvn >/dev/null || { echo "fetch_kafka.sh: needs mvn (Maven) on the PATH" >&2; exit 1; }
 
-dependency() {
-  printf '<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>' "$@"
-}
-
-fetch() { # NAME DEPENDENCIES: unpacked beside its place and moved there whole, so that a broken download is not taken for Kafka
-  [ -d "$folder/$1/libs" ] && return
-  mkdir -p "$folder/$1"
-  cat > "$folder/$1/pom.xml" <<POM
-<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>hmb.peers</groupId><artifactId>$1</artifactId><version>1</version><dependencies>$2</dependencies></project>
-POM
-  (cd "$folder/$1" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=incoming && mv incoming libs)
-}
-
-fetch k43 "$(dependency org.apache.kafka kafka_2.13 4.3.0)$(dependency org.apache.kafka kafka-tools 4.3.0)$(dependency org.slf4j slf4j-nop 1.7.36)"
-fetch slf4j-simple "$(dependency org.slf4j slf4j-simple 1.7.36)"  # so that a test can see what Kafka logs
-fetch k082 "$(dependency org.apache.kafka kafka_2.10 0.8.2.2)$(dependency org.apache.kafka kafka-clients 0.8.2.2)$(dependency org.slf4j slf4j-nop 1.7.36)"
+fetch_jars "$folder/k43/libs" "$(dependency org.apache.kafka kafka_2.13 4.3.0)$(dependency org.apache.kafka kafka-tools 4.3.0)$(dependency org.slf4j slf4j-nop 1.7.36)"
+fetch_jars "$folder/slf4j-simple/libs" "$(dependency org.slf4j slf4j-simple 1.7.36)"  # so that a test can see what Kafka logs
+fetch_jars "$folder/k082/libs" "$(dependency org.apache.kafka kafka_2.10 0.8.2.2)$(dependency org.apache.kafka kafka-clients 0.8.2.2)$(dependency org.slf4j slf4j-nop 1.7.36)"
 echo "export HMB_KAFKA_43=$folder/k43/libs HMB_KAFKA_082=$folder/k082/libs"

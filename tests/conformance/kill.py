@@ -108,13 +108,18 @@ def run(broker: peers.Peer, kills: int, chance: random.Random) -> list[float]:
     return starts
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="kill -9 a broker under load and look for every acked record.")
+def options(description: str) -> argparse.Namespace:
+    """Of this command line and its like: how often, against which broker, at which moments."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
     parser.add_argument("--against", choices=BROKERS, default="hmb")
-    options = parser.parse_args()
-    run(BROKERS[options.against](), options.kills, random.Random(options.seed))
+    return parser.parse_args()
+
+
+def main() -> int:
+    chosen = options("kill -9 a broker under load and look for every acked record.")
+    run(BROKERS[chosen.against](), chosen.kills, random.Random(chosen.seed))
     return 0
 
 

@@ -10,7 +10,6 @@ sent; one that was asked for before the kill may not be greater than the one aft
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import threading
@@ -19,6 +18,7 @@ import time
 from hmb.bench import peers
 from hmb.bench.commits import Committer, committed, prepare
 from hmb.client import Connection, ConnectionFailed
+from tests.conformance.kill import options
 from tests.conformance.matrix import BROKERS
 
 GROUPS = 8
@@ -104,12 +104,8 @@ def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="kill -9 a broker while groups commit, and look for their offsets.")
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
-    parser.add_argument("--against", choices=BROKERS, default="hmb")
-    options = parser.parse_args()
-    run(BROKERS[options.against](), options.kills, random.Random(options.seed))
+    chosen = options("kill -9 a broker while groups commit, and look for their offsets.")
+    run(BROKERS[chosen.against](), chosen.kills, random.Random(chosen.seed))
     return 0
 
 

@@ -45,6 +45,18 @@ def ranges_of(records: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], 
     return found
 
 
+def listener(base: type) -> Any:
+    """Of the library's own kind, `base`: both of Python's libraries check that it is one."""
+
+    def assigned(self: object, given: Any) -> None:
+        rebalanced("assigned", given)
+
+    def revoked(self: object, taken: Any) -> None:
+        rebalanced("revoked", taken)
+
+    return type("Listener", (base,), {"on_partitions_assigned": assigned, "on_partitions_revoked": revoked})()
+
+
 def confluent(bootstrap: str, topic: str, group: str, **more: str) -> None:
     from confluent_kafka import Consumer, KafkaException
 
@@ -89,13 +101,6 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
     from kafka.errors import KafkaError
 
-    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-        def on_partitions_assigned(self, assigned: Any) -> None:
-            rebalanced("assigned", assigned)
-
-        def on_partitions_revoked(self, revoked: Any) -> None:
-            rebalanced("revoked", revoked)
-
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap,
         group_id=group,
@@ -104,7 +109,7 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
         session_timeout_ms=SESSION_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
     )
-    consumer.subscribe([topic], listener=Listener())
+    consumer.subscribe([topic], listener=listener(ConsumerRebalanceListener))
     while True:
         try:
             batches = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
@@ -121,13 +126,6 @@ def aiokafka(bootstrap: str, topic: str, group: str) -> None:
     from aiokafka.abc import ConsumerRebalanceListener
     from aiokafka.errors import KafkaError
 
-    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-        def on_partitions_assigned(self, assigned: Any) -> None:
-            rebalanced("assigned", assigned)
-
-        def on_partitions_revoked(self, revoked: Any) -> None:
-            rebalanced("revoked", revoked)
-
     async def consume() -> None:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap,
@@ -137,7 +135,7 @@ def aiokafka(bootstrap: str, topic: str, group: str) -> None:
             session_timeout_ms=SESSION_MS,
             heartbeat_interval_ms=HEARTBEAT_MS,
         )
-        consumer.subscribe([topic], listener=Listener())
+        consumer.subscribe([topic], listener=listener(ConsumerRebalanceListener))
         await consumer.start()
         while True:
             batches = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
