@@ -36,8 +36,8 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request, Response
 from hmb.records import Record, encode_batch, read_records
 from hmb.records.control import ControlType, EndTransactionMarker
+from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import Asker, Wire
-from tests.broker.test_handlers import fetch, outcome, produce
 from tests.storage.conftest import batch
 
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3

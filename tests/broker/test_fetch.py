@@ -9,8 +9,8 @@ import pytest
 
 from hmb.broker.dispatch import Dispatcher
 from hmb.records import Codec, Record, encode_batch, read_records
+from tests.broker.calls import fetch, outcome
 from tests.broker.conftest import LISTENER, Asker
-from tests.broker.test_handlers import fetch, outcome
 from tests.storage.conftest import batch
 
 

@@ -14,8 +14,8 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
+from tests.broker.calls import fetch, list_offsets, outcome
 from tests.broker.conftest import Asker
-from tests.broker.test_handlers import fetch, list_offsets, outcome
 from tests.storage.conftest import batch
 
 MakeAsker = Callable[..., Asker]

@@ -24,8 +24,8 @@ from hmb.protocol.schema import Request
 from hmb.records import read_records
 from hmb.storage.log import AppendResult, Log
 from hmb.storage.log_manager import DataDirectoryError
+from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import Wire, as_bytes
-from tests.broker.test_handlers import fetch, outcome, produce
 from tests.storage.conftest import batch
 
 Connect = Callable[[], Wire]

@@ -11,8 +11,8 @@ from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.records import iter_batches, read_records
 from hmb.storage.log import Log, now_ms
+from tests.broker.calls import fetch
 from tests.broker.conftest import LISTENER, Asker
-from tests.broker.test_handlers import fetch
 from tests.storage.conftest import batch
 from tests.storage.transactions import ABORT, COMMIT, Writer
 

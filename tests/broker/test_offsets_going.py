@@ -1,0 +1,176 @@
+"""Committed offsets that go: deleted, expired, with their topic, or with the topic that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hmb.broker.topics import NO_ID
+from hmb.coordinator.group_records import OffsetCommitKey, decode_key
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
+from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
+from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from tests.broker.conftest import Asker
+from tests.broker.offset_calls import commit, delete, fetch, join, offsets, restarted
+from tests.storage.conftest import read_all
+
+
+@pytest.fixture
+def ask(make_asker: Callable[..., Asker]) -> Asker:
+    """With a topic and a coordinator."""
+    asker = make_asker()
+    asker.broker.topics.create("t", 3)
+    asker.broker.groups.make_topic()
+    return asker
+
+
+def errors(answer: Any) -> dict[str, list[tuple[int, int]]]:
+    return {topic.name: [(p.partition_index, p.error_code) for p in topic.partitions] for topic in answer.topics}
+
+
+def test_offsets_are_deleted_one_by_one(ask: Asker) -> None:
+    commit(ask, {0: 1, 1: 2})
+    answer = delete(ask, {"t": [0, 2, 9], "nosuch": [0]})
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert answer.error_code == 0
+    assert errors(answer) == {"t": [(9, unknown), (0, 0), (2, 0)], "nosuch": [(0, unknown)]}
+    assert offsets(ask) == {1: 2}
+
+
+def test_offsets_of_groups_that_cannot_lose_them(ask: Asker) -> None:
+    assert delete(ask, {"t": [0]}, "nosuch").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert delete(ask, {"t": [0]}, "").error_code == ErrorCode.INVALID_GROUP_ID
+    commit(ask, {0: 1})
+    ask.broker.topics.create("u", 1)
+    commit(ask, {0: 2}, topic="u")
+    join(ask)
+    answer = delete(ask, {"t": [0], "u": [0]})
+    assert errors(answer) == {"t": [(0, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)], "u": [(0, 0)]}
+    assert fetch(ask, None) == {0: (1, -1, "", 0)}
+
+
+# Expiry
+
+
+def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
+    """Versions 2 to 4."""
+    commit(ask, {0: 1}, 2, retention_time_ms=0)
+    commit(ask, {1: 1}, 4, retention_time_ms=1_000_000)
+    commit(ask, {2: 1}, 5)
+    ask.broker.groups.expire_offsets(1_000_000)
+    assert offsets(ask) == {1: 1, 2: 1}
+    ask.broker.groups.expire_offsets(0)
+    assert offsets(ask) == {1: 1}
+
+
+def test_a_commit_time_of_the_request_counts(ask: Asker) -> None:
+    """Version 1."""
+    commit(ask, {0: 1}, 1, commit_timestamp=5)
+    commit(ask, {1: 1}, 1)
+    ask.broker.groups.expire_offsets(1_000_000)
+    assert offsets(ask) == {1: 1}
+
+
+def test_with_its_last_offset_a_group_is_gone_for_good(ask: Asker, make_asker: Callable[..., Asker]) -> None:
+    commit(ask, {0: 1})
+    ask.broker.groups.expire_offsets(0)
+    for each in (ask, restarted(ask, make_asker)):
+        assert offsets(each) == {}
+        assert each(DescribeGroupsRequest(groups=["g"]), 5).groups[0].group_state == "Dead"
+
+
+def test_what_a_group_waits_to_read_does_not_expire(ask: Asker) -> None:
+    commit(ask, {0: 1})
+    join(ask)
+    ask.broker.groups.expire_offsets(0)
+    assert offsets(ask) == {0: 1}
+
+
+# Topics come and go
+
+
+def test_a_deleted_topic_takes_its_offsets_along(ask: Asker, make_asker: Callable[..., Asker]) -> None:
+    ask.broker.topics.create("u", 1)
+    commit(ask, {0: 1})
+    commit(ask, {0: 2}, topic="u")
+    assert ask(DeleteTopicsRequest(topic_names=["t"]), 4).responses[0].error_code == 0
+    ask.broker.topics.create("t", 3)
+    assert fetch(ask, [0]) == {0: (-1, -1, "", 0)}
+    ask = restarted(ask, make_asker)
+    assert (fetch(ask, [0]), fetch(ask, [0], topic="u")) == ({0: (-1, -1, "", 0)}, {0: (2, -1, "", 0)})
+
+
+def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_files(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(ask, {0: 1, 1: 1})
+
+    def takes_its_time(trash: object, empty: Callable[..., None] = ask.logs.empty_trash) -> None:
+        ask.broker.topics.create("t", 3)  # a producer's first record, say
+        commit(ask, {0: 2})
+        empty(trash)
+
+    monkeypatch.setattr(ask.logs, "empty_trash", takes_its_time)
+    ask.broker.topics.delete(ask.broker.topics.find("t", NO_ID), ask.broker.groups.on_topic_deleted)
+    assert offsets(ask) == {0: 2}
+
+
+def test_an_offset_of_an_older_topic_of_that_name_is_none(ask: Asker) -> None:
+    """As a crash between the two steps of a topic's deletion leaves it."""
+    commit(ask, {0: 1})
+    older = ask.broker.topics.get("t")
+    assert older is not None
+    ask.broker.topics.delete(older)
+    ask.broker.topics.create("t", 3)
+    for version in (9, 10):
+        assert fetch(ask, [0], version) == {0: (-1, -1, "", 0)}
+        assert fetch(ask, None, version) == {}
+    commit(ask, {0: 2})
+    assert offsets(ask) == {0: 2}
+
+
+def test_without_consumer_offsets_all_groups_are_forgotten(ask: Asker) -> None:
+    commit(ask, {0: 1})
+    assert ask(DeleteTopicsRequest(topic_names=["__consumer_offsets"]), 4).responses[0].error_code == 0
+    assert commit(ask, {0: 2}) == [(0, ErrorCode.NOT_COORDINATOR)]
+    assert ask(FindCoordinatorRequest(key="g"), 0).error_code == 0
+    assert offsets(ask) == {}
+    assert commit(ask, {0: 3}) == [(0, 0)]
+
+
+def test_consumer_offsets_is_made_as_kafka_makes_it(make_asker: Callable[..., Asker]) -> None:
+    ask = make_asker(offsets_topic_num_partitions="4", offsets_topic_segment_bytes="1000000")
+    (answer,) = ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="__consumer_offsets")]), 9).topics
+    assert (answer.error_code, answer.is_internal, len(answer.partitions)) == (0, True, 4)
+    topic = ask.broker.topics.get("__consumer_offsets")
+    assert topic is not None
+    config = topic.partitions[3].config
+    assert (config.compacts, config.deletes, config.segment_bytes) == (True, False, 1_000_000)
+
+
+def test_partitions_that_are_added_to_consumer_offsets_move_no_group(ask: Asker) -> None:
+    groups = [f"g{number}" for number in range(30)]
+    for group in groups:
+        commit(ask, {0: 1}, group=group)
+    added = CreatePartitionsRequest.CreatePartitionsTopic(name="__consumer_offsets", count=60, assignments=None)
+    assert ask(CreatePartitionsRequest(topics=[added]), 3).results[0].error_code == 0
+    for group in groups:
+        assert commit(ask, {0: 2}, group=group) == [(0, 0)]
+        assert offsets(ask, group=group) == {0: 2}
+    topic = ask.broker.topics.get("__consumer_offsets")
+    assert topic is not None
+    assert sorted(topic.partitions) == list(range(60))
+    assert [number for number in range(50, 60) if topic.partitions[number].log_end_offset] == []
+
+
+def test_commits_land_where_kafka_looks_for_them(ask: Asker) -> None:
+    commit(ask, {0: 1}, group="gc848")
+    topic = ask.broker.topics.get("__consumer_offsets")
+    assert topic is not None and len(topic.partitions) == 50
+    (record,) = read_all(topic.partitions[6])
+    assert record.key is not None and decode_key(record.key) == OffsetCommitKey(group="gc848", topic="t", partition=0)
