@@ -62,10 +62,11 @@ TIMES = {
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
+THREADING = ("connection", "staged")  # server.py, staged.py
 OVERRULED = [*TIMES, "log.dir"]  # by other names for the same setting, wherever they stand
 
 
-def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **told: bool) -> Any:
+def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **told: Any) -> Any:
     return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **told})
 
 
@@ -84,6 +85,9 @@ class BrokerConfig:
     log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)", is_list=True)
     num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1, INT_MAX)
     auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
+    threading: str             = _key("threading", "connection", "a thread each, or stages", choices=THREADING)
+    io_threads: int            = _dynamic("num.io.threads", 8, "API handlers, with stages", 1, INT_MAX)
+    queued_max_requests: int   = _key("queued.max.requests", 500, "that wait for a handler, with stages", 1, INT_MAX)
     request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1, INT_MAX)
     max_connections: int       = _dynamic("max.connections", 4096, "most connections at once", 0, INT_MAX)
     connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)

@@ -71,9 +71,7 @@ BROKER = [
     _int("log.cleaner.threads", 1, "no effect: there is one", dynamic=True),
     _int("num.recovery.threads.per.data.dir", 2, "no effect: logs are checked one after the other", dynamic=True),
     _int("num.network.threads", 3, THREADS, dynamic=True),
-    _int("num.io.threads", 8, THREADS, dynamic=True),
     _int("background.threads", 10, THREADS, dynamic=True),
-    _int("queued.max.requests", 500, THREADS),
     _int("socket.send.buffer.bytes", 102_400, "no effect: the system decides", -1),
     _int("socket.receive.buffer.bytes", 102_400, "no effect: the system decides", -1),
 ]

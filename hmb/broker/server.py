@@ -2,8 +2,8 @@
 
 Kafka answers one request of a connection after the other, in order.  So one thread per connection that blocks is all it
 takes: read a frame, answer it, read the next.  A long poll simply waits in its connection's thread.  Nothing is handed
-from thread to thread, which costs a broker in Python more than anything else (see the staged layout of the thesis, ch.
-9.2).
+from thread to thread, which costs a broker in Python more than anything else (`staged.py` has the thesis' layout, to
+compare).
 
 Source: thesis ch. 9.2 (network layer).
 """
@@ -22,6 +22,7 @@ from hmb.broker.connection import Connection, has_left
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.listeners import Listener, bind
+from hmb.broker.staged import Handlers, StagedConnection
 
 LOGGER = logging.getLogger(__name__)
 ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors or threads
@@ -43,6 +44,7 @@ class Server:
             self._close_listeners()
             raise
         self._acceptors: list[threading.Thread] = []
+        self._handlers: Handlers | None = None  # where requests go through stages
 
     @property
     def listeners(self) -> list[Listener]:
@@ -50,6 +52,9 @@ class Server:
 
     def start(self, broker: BrokerContext) -> None:
         """Accept connections."""
+        if broker.config.threading == "staged":
+            self._handlers = Handlers(broker.config.queued_max_requests)
+            broker.configs.listen(lambda config: self._resize(config.io_threads))
         for bound, listener in self._bound:
             acceptor = threading.Thread(
                 target=self._accept, args=(bound, listener, broker), name=f"accept-{listener}", daemon=True
@@ -70,6 +75,11 @@ class Server:
                 thread.join(max(0.0, deadline - time.monotonic()))
         for connection in connections:
             connection.close()
+        self._resize(0)
+
+    def _resize(self, threads: int) -> None:
+        if self._handlers is not None:
+            self._handlers.resize(threads)
 
     def _accept(self, bound: socket.socket, listener: Listener, broker: BrokerContext) -> None:
         while not self._stopping:
@@ -95,7 +105,8 @@ class Server:
                 LOGGER.warning("refused %s: %s", peer, reason)
                 client.close()
                 return
-            connection = Connection(
+            make = Connection if self._handlers is None else partial(StagedConnection, self._handlers)
+            connection = make(
                 client,
                 peer,
                 Dispatcher(

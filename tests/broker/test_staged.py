@@ -1,0 +1,130 @@
+"""The thesis' thread layout keeps every promise that a thread a connection keeps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from hmb.broker import Broker
+from hmb.broker.config_keys import ConfigError
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.schema import Request
+from tests.broker.conftest import Wire, as_bytes
+from tests.broker.test_handlers import fetch, outcome, produce
+from tests.broker.test_server import (
+    make_topic,
+    test_a_fault_of_ours_closes_one_connection_and_is_logged,
+    test_a_frame_cut_off_by_the_client_is_no_trouble,
+    test_a_long_poll_is_answered_by_the_next_produce,
+    test_a_long_poll_without_news_ends_after_max_wait,
+    test_hostile_bytes_close_their_connection_and_no_other,
+    test_pipelined_requests_are_answered_in_order,
+    test_records_go_in_and_come_out,
+    waiting_fetch,
+)
+from tests.storage.conftest import batch
+
+__all__ = [  # tests of the other layout: they run here with the broker below
+    "test_a_fault_of_ours_closes_one_connection_and_is_logged",
+    "test_a_frame_cut_off_by_the_client_is_no_trouble",
+    "test_a_long_poll_is_answered_by_the_next_produce",
+    "test_a_long_poll_without_news_ends_after_max_wait",
+    "test_hostile_bytes_close_their_connection_and_no_other",
+    "test_pipelined_requests_are_answered_in_order",
+    "test_records_go_in_and_come_out",
+]
+
+Connect = Callable[[], Wire]
+CONFIG = {"threading": "staged", "log.flush.acks.all": "false", "socket.request.max.bytes": "1000000"}
+
+
+@pytest.fixture(params=["1", "3"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    with Broker(config={**CONFIG, "num.io.threads": request.param, "queued.max.requests": "2"}) as broker:
+        yield broker
+
+
+def framed(request: Request, version: int) -> bytes:
+    return b"".join(map(as_bytes, ClientConnection("test").request(request, version)))
+
+
+def answer(wire: Wire, request: Request, version: int) -> Any:
+    """The next answer, which is to this request."""
+    client = ClientConnection("test")
+    client.request(request, version)
+    frame = wire.frame()
+    assert frame is not None, "connection closed"
+    return client.receive(memoryview(frame))[1]
+
+
+def test_a_pipeline_longer_than_every_channel_arrives_whole_and_in_order(connect: Connect) -> None:
+    wires = [connect() for _ in range(3)]
+    make_topic(wires[0])
+    request = framed(produce(batch(1)), 9)
+    for wire in wires:
+        threading.Thread(target=wire.send, args=(request * 500,)).start()
+    answers = [answer(wire, produce(batch(1)), 9) for _ in range(500) for wire in wires]
+    offsets = [each.responses[0].partition_responses[0].base_offset for each in answers]
+    assert sorted(offsets) == list(range(1500))
+    for number in range(3):
+        assert offsets[number::3] == sorted(offsets[number::3])
+
+
+def test_requests_that_wait_take_no_handler(connect: Connect) -> None:
+    waiting = [connect() for _ in range(4)]
+    make_topic(waiting[0])
+    for wire in waiting:
+        wire.send(framed(waiting_fetch(0), 12))
+    assert outcome(connect().ask(produce(batch(1)), 9)) == 0
+    for wire in waiting:
+        assert outcome(answer(wire, waiting_fetch(0), 12)) == 0
+
+
+def test_a_waiting_request_comes_after_those_before_it(connect: Connect) -> None:
+    wire = connect()
+    make_topic(wire)
+    wire.send(framed(produce(batch(1)), 9) + framed(fetch(), 12))
+    assert outcome(answer(wire, produce(batch(1)), 9)) == 0
+    assert answer(wire, fetch(), 12).responses[0].partitions[0].high_watermark == 1
+
+
+def test_answers_before_a_broken_request_are_sent(connect: Connect) -> None:
+    wire = connect()
+    good = framed(ApiVersionsRequest(), 0)
+    wire.send(good * 3 + bytes.fromhex("0000000a 03e7 0000 00000001 ffff") + good)
+    for _ in range(3):
+        assert wire.frame() is not None
+    assert wire.frame() is None
+
+
+def test_a_stop_answers_what_waits(broker: Broker, connect: Connect) -> None:
+    wire = connect()
+    join = JoinGroupRequest(group_id="g", protocol_type="consumer", session_timeout_ms=30_000)
+    make_topic(wire)
+    wire.send(framed(waiting_fetch(0), 12))
+    other = connect()
+    other.send(framed(join, 0))
+    broker.stop()
+    assert wire.frame() is not None
+
+
+@pytest.mark.parametrize("threads", [1, 9])
+def test_the_number_of_handlers_follows_its_setting(broker: Broker, connect: Connect, threads: int) -> None:
+    handlers = broker._server._handlers  # type: ignore[union-attr]
+    assert handlers is not None
+    handlers.resize(threads)
+    wire = connect()
+    for _ in range(20):
+        assert wire.ask(ApiVersionsRequest(), 0).error_code == 0  # type: ignore[attr-defined]
+    running = [thread for thread in threading.enumerate() if thread.name.startswith("api-handler")]
+    assert len(running) >= threads
+
+
+def test_an_unknown_layout_is_refused() -> None:
+    with pytest.raises(ConfigError, match="threading=pool: must be one of connection, staged"):
+        Broker(config={"threading": "pool"})
