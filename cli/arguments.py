@@ -5,6 +5,8 @@ import re
 
 import click
 
+from .completion import complete_topics
+
 ESCAPES = {"t": b"\t", "n": b"\n", "r": b"\r", "0": b"\0", "\\": b"\\"}
 ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
 
@@ -35,4 +37,4 @@ def _unescape(match: "re.Match[bytes]") -> bytes:
     return ESCAPES[escape]
 
 
-topic_argument = click.argument("topic", type=topic_name)
+topic_argument = click.argument("topic", type=topic_name, shell_complete=complete_topics)

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from .common import report
 from .streams import mute_stdout, prepare_streams
@@ -23,7 +24,9 @@ COMMANDS = {
     "topics": "Create, list, describe, alter and delete topics.",
     "dump-log": "Print what is in the files of a log.",
     "index-inspect": "Look into the index of a log segment.",
+    "completion": "Let the shell complete commands, topics and groups.",
 }
+COMPLETION_VARIABLE = "_HMB_COMPLETE"  # which click makes of the command's name
 
 
 class LazyGroup(click.Group):
@@ -34,6 +37,8 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:  # a line that is being completed: nobody has asked for it yet
+                return None
             near = difflib.get_close_matches(cmd_name, COMMANDS, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {cmd_name!r}; {hint}")
@@ -45,8 +50,15 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+
     def main(self, *arguments: Any, **options: Any) -> Any:
         prepare_streams()
+        if COMPLETION_VARIABLE in os.environ:
+            from . import completion  # noqa: F401  # click asks for its class for bash
         try:
             return super().main(*arguments, **options)
         except OSError as error:  # of a text of help, for which nothing is invoked

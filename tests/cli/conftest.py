@@ -1,5 +1,6 @@
 """A broker, and `hmb` called in this process or as a command."""
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,13 @@ def run() -> Hmb:
         return result
 
     return run
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """The address of a port that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def start(*arguments: str, **options: object) -> "subprocess.Popen[bytes]":

@@ -4,9 +4,7 @@ import base64
 import json
 import os
 import signal
-import socket
 import subprocess
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -266,13 +264,6 @@ def test_produce_that_is_terminated_says_how_far_it_came(run: Hmb, servers: str,
     stderr = process.stderr.read()  # before its input ends
     assert process.wait(30) == 130
     assert stderr.startswith(b"1 records sent to %s in " % topic.encode())
-
-
-@pytest.fixture
-def mute() -> Iterator[str]:
-    """The address of a port that takes connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_a_long_wait_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch, mute: str) -> None:

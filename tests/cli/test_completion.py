@@ -1,0 +1,93 @@
+"""What Tab offers: commands, options, and names that the broker of the line knows."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
+
+from hmb.cli.completion import SHELLS, WholeLineBashComplete
+from hmb.cli.main import main
+
+from .conftest import COMMAND, Hmb
+
+
+@pytest.fixture(scope="module")
+def populated(servers: str) -> str:
+    """The servers of a broker with two topics."""
+    import hmb
+
+    with hmb.Producer(servers) as producer:
+        producer.send("events", b"x")
+        producer.send("errors", b"x")
+    return servers
+
+
+def complete(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What bash is told for a line, cursor at its end."""
+    monkeypatch.setenv("HMB_LINE", line)
+    shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
+    return shell.complete().splitlines()
+
+
+def test_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complete("hmb con", monkeypatch) == ["plain,consume"]
+    assert complete("hmb topics al", monkeypatch) == ["plain,alter"]
+    assert "plain,--from-beginning" in complete("hmb consume --from", monkeypatch)
+    assert complete("hmb nonsense x", monkeypatch) == []
+
+
+def test_topics_of_the_broker_that_the_line_names(populated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complete(f"hmb consume -b {populated} e", monkeypatch) == ["plain,errors", "plain,events"]
+    assert complete(f"hmb consume --bootstrap-server={populated} ev", monkeypatch) == ["plain,events"]
+    assert complete(f"hmb produce -b {populated} x", monkeypatch) == []
+
+
+def test_a_broker_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
+    monkeypatch.setattr("hmb.cli.completion.TIMEOUT", 0.05)
+    assert complete("hmb consume -b 127.0.0.1:1 e", monkeypatch) == []
+    assert complete(f"hmb consume -b {mute} e", monkeypatch) == []
+    assert complete("hmb consume -b nonsense:x e", monkeypatch) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "item", "replaced"),
+    [("a:b", "a:bc", "bc"), ("--config=clean", "cleanup.policy=", "cleanup.policy="), ("ev", "events", "events")],
+)
+def test_bash_gets_the_part_of_a_word_that_it_replaces(
+    monkeypatch: pytest.MonkeyPatch, word: str, item: str, replaced: str
+) -> None:
+    """It cuts words at `:` and `=`."""
+    monkeypatch.setenv("HMB_LINE", f"hmb topics create t {word}")
+    shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
+    assert shell.get_completion_args() == (["topics", "create", "t"], word)
+    assert shell.format_completion(CompletionItem(item)) == f"plain,{replaced}"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_of_each_shell(run: Hmb, shell: str) -> None:
+    script = run("completion", shell).stdout
+    assert SHELLS[shell] in script
+    assert f"_HMB_COMPLETE={shell}_complete" in script
+    assert issubclass(get_completion_class(shell) or object, ShellComplete)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_completes_a_topic(populated: str, tmp_path: Path) -> None:
+    """The real shell: its function called as it does at a Tab behind an address with a colon."""
+    line = f"hmb consume -b {populated} ev"
+    host, port = populated.split(":")
+    words = f"hmb consume -b {host} : {port} ev"
+    program = f"""
+eval "$(hmb completion bash)"
+COMP_LINE='{line}' COMP_POINT={len(line)} COMP_WORDS=({words}) COMP_CWORD=6
+_hmb_completion hmb ev {port}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    path = f"{Path(COMMAND).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", program], capture_output=True, text=True, env=os.environ | {"PATH": path}, check=False
+    )
+    assert (done.stdout, done.stderr) == ("events\n", "")
