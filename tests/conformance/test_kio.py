@@ -50,6 +50,8 @@ def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         return st.sampled_from([code.value for code in ErrorCode])
     if name in ("timestamp", "log_append_time_ms", "retention_time_ms"):
         return st.integers(-1, 2**40)
+    if name == "transaction_start_time_ms":  # where kio has no -1
+        return st.integers(0, 2**40)
     return values
 
 

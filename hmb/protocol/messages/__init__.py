@@ -3,6 +3,8 @@
 `REQUESTS` and `RESPONSES` find the class by the api key, as a header gives it.
 """
 
+from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from hmb.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -20,11 +22,14 @@ from hmb.protocol.messages.describe_cluster import DescribeClusterRequest, Descr
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from hmb.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
+from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -41,6 +46,7 @@ from hmb.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from hmb.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -48,6 +54,8 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from hmb.protocol.schema import Request, Response
 
 MESSAGES: list[tuple[type[Request], type[Response]]] = [
@@ -70,6 +78,11 @@ MESSAGES: list[tuple[type[Request], type[Response]]] = [
     (DeleteRecordsRequest, DeleteRecordsResponse),
     (InitProducerIdRequest, InitProducerIdResponse),
     (OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
+    (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
+    (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
+    (EndTxnRequest, EndTxnResponse),
+    (WriteTxnMarkersRequest, WriteTxnMarkersResponse),
+    (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     (DescribeConfigsRequest, DescribeConfigsResponse),
     (AlterConfigsRequest, AlterConfigsResponse),
     (DescribeLogDirsRequest, DescribeLogDirsResponse),
@@ -81,6 +94,9 @@ MESSAGES: list[tuple[type[Request], type[Response]]] = [
     (ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     (OffsetDeleteRequest, OffsetDeleteResponse),
     (DescribeClusterRequest, DescribeClusterResponse),
+    (DescribeProducersRequest, DescribeProducersResponse),
+    (DescribeTransactionsRequest, DescribeTransactionsResponse),
+    (ListTransactionsRequest, ListTransactionsResponse),
     (ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
     (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
     (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),

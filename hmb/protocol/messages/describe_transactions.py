@@ -1,0 +1,32 @@
+"""DescribeTransactions (65): what the coordinator knows of transactional ids.  KIP-664."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class DescribeTransactionsRequest(Request, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
+    """Of these transactional ids."""
+
+    transactional_ids: list[str] = t.array(t.string)
+
+
+class DescribeTransactionsResponse(Response, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
+    """Each id's state; while a transaction ends, the partitions that have no marker yet."""
+
+    class TransactionState(Struct):
+        class TopicData(Struct):
+            topic:      str       = t.string()
+            partitions: list[int] = t.array(t.int32)
+
+        error_code:                int             = t.int16()
+        transactional_id:          str             = t.string()
+        transaction_state:         str             = t.string()
+        transaction_timeout_ms:    int             = t.int32()
+        transaction_start_time_ms: int             = t.int64()
+        producer_id:               int             = t.int64()
+        producer_epoch:            int             = t.int16()
+        topics:                    list[TopicData] = t.array(TopicData)
+
+    throttle_time_ms:   int                    = t.int32()
+    transaction_states: list[TransactionState] = t.array(TransactionState)

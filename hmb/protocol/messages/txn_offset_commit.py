@@ -1,0 +1,48 @@
+"""TxnOffsetCommit (28): commit offsets of a group if and when the transaction commits.  KIP-98, KIP-447."""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
+    """Offsets, within a transaction.
+
+    v2: leader epochs.  v3: flexible; the member that has read, and its generation (KIP-447).  v4:
+    TRANSACTION_ABORTABLE is possible.  v5: of producers of transaction version 2 (KIP-890), which do not announce the
+    group with AddOffsetsToTxn.  v1 is like v0.
+    """
+
+    class TxnOffsetCommitRequestTopic(Struct):
+        class TxnOffsetCommitRequestPartition(Struct):
+            partition_index:        int        = t.int32()
+            committed_offset:       int        = t.int64()
+            committed_leader_epoch: int        = t.int32("2+", default=-1, ignorable=True)
+            committed_metadata:     str | None = t.string(nullable="0+")
+
+        name:       str                                   = t.string()
+        partitions: list[TxnOffsetCommitRequestPartition] = t.array(TxnOffsetCommitRequestPartition)
+
+    transactional_id:  str                               = t.string()
+    group_id:          str                               = t.string()
+    producer_id:       int                               = t.int64()
+    producer_epoch:    int                               = t.int16()
+    generation_id:     int                               = t.int32("3+", default=-1)
+    member_id:         str                               = t.string("3+")
+    group_instance_id: str | None                        = t.string("3+", nullable="3+", default=None)
+    topics:            list[TxnOffsetCommitRequestTopic] = t.array(TxnOffsetCommitRequestTopic)
+
+
+class TxnOffsetCommitResponse(Response, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
+    """Each partition's success or error.  v3: flexible; errors of the group's members are possible."""
+
+    class TxnOffsetCommitResponseTopic(Struct):
+        class TxnOffsetCommitResponsePartition(Struct):
+            partition_index: int = t.int32()
+            error_code:      int = t.int16()
+
+        name:       str                                    = t.string()
+        partitions: list[TxnOffsetCommitResponsePartition] = t.array(TxnOffsetCommitResponsePartition)
+
+    throttle_time_ms: int                                = t.int32()
+    topics:           list[TxnOffsetCommitResponseTopic] = t.array(TxnOffsetCommitResponseTopic)

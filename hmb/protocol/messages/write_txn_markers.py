@@ -1,0 +1,45 @@
+"""WriteTxnMarkers (27): end transactions in these partitions.  KIP-98.
+
+A transaction's coordinator sends it to the leaders of the partitions; so does an administrator who ends a transaction
+that no coordinator knows any more (KIP-664).
+"""
+
+from hmb.protocol import schema as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class WriteTxnMarkersRequest(Request, api_key=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+"):
+    """Write markers.  v2: by the rules of which transaction version (KIP-1228).  v0 was spoken between brokers only."""
+
+    class WritableTxnMarker(Struct):
+        class WritableTxnMarkerTopic(Struct):
+            name:              str       = t.string()
+            partition_indexes: list[int] = t.array(t.int32)
+
+        producer_id:         int                          = t.int64()
+        producer_epoch:      int                          = t.int16()
+        transaction_result:  bool                         = t.boolean()  # false: abort, true: commit
+        topics:              list[WritableTxnMarkerTopic] = t.array(WritableTxnMarkerTopic)
+        coordinator_epoch:   int                          = t.int32()
+        transaction_version: int                          = t.int8("2+", ignorable=True)
+
+    markers: list[WritableTxnMarker] = t.array(WritableTxnMarker)
+
+
+class WriteTxnMarkersResponse(Response, api_key=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+"):
+    """Each partition's success or error, by producer."""
+
+    class WritableTxnMarkerResult(Struct):
+        class WritableTxnMarkerTopicResult(Struct):
+            class WritableTxnMarkerPartitionResult(Struct):
+                partition_index: int = t.int32()
+                error_code:      int = t.int16()
+
+            name:       str                                    = t.string()
+            partitions: list[WritableTxnMarkerPartitionResult] = t.array(WritableTxnMarkerPartitionResult)
+
+        producer_id: int                                = t.int64()
+        topics:      list[WritableTxnMarkerTopicResult] = t.array(WritableTxnMarkerTopicResult)
+
+    markers: list[WritableTxnMarkerResult] = t.array(WritableTxnMarkerResult)
