@@ -43,6 +43,7 @@ from tests.golden.group_and_admin_clients import (
     librdkafka_admin,
     librdkafka_group,
 )
+from tests.golden.transactional_clients import kafka_43_transactions, librdkafka_transactions
 
 FOLDER = Path(__file__).parent
 VALUES = [b"good morning", b"good night"]
@@ -296,6 +297,31 @@ WITH_KAFKA_43 = [
         "kafka-4.3.0-consumer-group",
         kafka_43_consumer_protocol,
         dict.fromkeys([ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE]),
+    ),
+    Scenario(
+        "librdkafka-transactions",
+        librdkafka_transactions,
+        {  # versions, because the brokers' own requests go through the recorder too
+            ApiKey.INIT_PRODUCER_ID: 4,
+            ApiKey.ADD_PARTITIONS_TO_TXN: 0,
+            ApiKey.ADD_OFFSETS_TO_TXN: 0,
+            ApiKey.TXN_OFFSET_COMMIT: 3,
+            ApiKey.END_TXN: 1,
+        },
+    ),
+    Scenario(
+        "kafka-4.3.0-transactions",
+        kafka_43_transactions,
+        dict.fromkeys(
+            [  # WriteTxnMarkers by the broker's own client, which comes through the recorder as well
+                ApiKey.TXN_OFFSET_COMMIT,
+                ApiKey.END_TXN,
+                ApiKey.LIST_TRANSACTIONS,
+                ApiKey.DESCRIBE_TRANSACTIONS,
+                ApiKey.DESCRIBE_PRODUCERS,
+                ApiKey.WRITE_TXN_MARKERS,
+            ]
+        ),
     ),
 ]
 

@@ -9,27 +9,6 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 
 
-class AddPartitionsToTxnTopic(Struct):
-    """Partitions of one topic."""
-
-    name:       str       = t.string()
-    partitions: list[int] = t.array(t.int32)
-
-
-class AddPartitionsToTxnPartitionResult(Struct):
-    """What became of one partition."""
-
-    partition_index:      int = t.int32()
-    partition_error_code: int = t.int16()
-
-
-class AddPartitionsToTxnTopicResult(Struct):
-    """What became of one topic's partitions."""
-
-    name:                 str                                     = t.string()
-    results_by_partition: list[AddPartitionsToTxnPartitionResult] = t.array(AddPartitionsToTxnPartitionResult)
-
-
 class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
     """Add partitions: one transaction in clients' versions, 0 to 3; several at once in brokers', 4 and later.
 
@@ -38,11 +17,17 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
     """
 
     class AddPartitionsToTxnTransaction(Struct):
+        class AddPartitionsToTxnTopic(Struct):
+            name:       str       = t.string()
+            partitions: list[int] = t.array(t.int32)
+
         transactional_id: str                           = t.string("4+")
         producer_id:      int                           = t.int64("4+")
         producer_epoch:   int                           = t.int16("4+")
         verify_only:      bool                          = t.boolean("4+")
         topics:           list[AddPartitionsToTxnTopic] = t.array(AddPartitionsToTxnTopic, "4+")
+
+    AddPartitionsToTxnTopic = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
 
     transactions:                  list[AddPartitionsToTxnTransaction] = t.array(AddPartitionsToTxnTransaction, "4+")
     v3_and_below_transactional_id: str                                 = t.string("0-3")
@@ -55,8 +40,18 @@ class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
     """Each partition's success or error.  v3: flexible.  v4: by transaction."""
 
     class AddPartitionsToTxnResult(Struct):
+        class AddPartitionsToTxnTopicResult(Struct):
+            class AddPartitionsToTxnPartitionResult(Struct):
+                partition_index:      int = t.int32()
+                partition_error_code: int = t.int16()
+
+            name:                 str                                     = t.string()
+            results_by_partition: list[AddPartitionsToTxnPartitionResult] = t.array(AddPartitionsToTxnPartitionResult)
+
         transactional_id: str                                 = t.string("4+")
         topic_results:    list[AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnTopicResult, "4+")
+
+    AddPartitionsToTxnTopicResult = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
 
     throttle_time_ms:              int                                 = t.int32()
     error_code:                    int                                 = t.int16("4+", ignorable=True)
