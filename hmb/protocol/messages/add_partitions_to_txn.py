@@ -4,6 +4,8 @@ A transaction's coordinator must know every partition that got records of it, be
 end.  So a producer tells before it writes; since KIP-890 (transaction version 2) the partition's broker tells for it.
 """
 
+from typing import TypeAlias
+
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -27,7 +29,7 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
         verify_only:      bool                          = t.boolean("4+")
         topics:           list[AddPartitionsToTxnTopic] = t.array(AddPartitionsToTxnTopic, "4+")
 
-    AddPartitionsToTxnTopic = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
+    AddPartitionsToTxnTopic: TypeAlias = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
 
     transactions:                  list[AddPartitionsToTxnTransaction] = t.array(AddPartitionsToTxnTransaction, "4+")
     v3_and_below_transactional_id: str                                 = t.string("0-3")
@@ -51,7 +53,7 @@ class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
         transactional_id: str                                 = t.string("4+")
         topic_results:    list[AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnTopicResult, "4+")
 
-    AddPartitionsToTxnTopicResult = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
+    AddPartitionsToTxnTopicResult: TypeAlias = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
 
     throttle_time_ms:              int                                 = t.int32()
     error_code:                    int                                 = t.int16("4+", ignorable=True)
