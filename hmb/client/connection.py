@@ -9,25 +9,35 @@ closes connections too, and to take it for an old one would cost the records the
 counts as old only when it has never answered the question, answers an old request, and hangs up on the question again.
 
 The socket is all that lives here: bytes and messages are the business of `hmb.protocol`. Whatever goes wrong with
-the connection closes it and raises `ConnectionFailed`; the next request opens a new one. A connection belongs to one
-thread.
+the connection closes it and raises `ConnectionFailed`; the next request opens a new one, or fails at once if that was
+tried a moment ago (`reconnecting`). `timeout` holds for an answer as a whole: one that comes byte by byte is late, too.
+A connection that the broker has closed while nothing was asked (it was idle for long, or the broker restarted) is
+noticed before the next request is sent, so that the request goes out on a new one. A connection belongs to one thread.
 """
 
+import select
 import socket
-from typing import Any, BinaryIO, Self, cast
+import time
+from contextlib import suppress
+from io import BufferedReader
+from typing import Any, Self, cast
 
 from hmb.client.errors import answered_error
+from hmb.client.reconnecting import KnownBrokers
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
-OLD_VERSIONS = dict.fromkeys(range(17), range(1))  # of a broker without ApiVersions: 0.9 had the APIs 0 to 16
+CONNECT_TIMEOUT = 10.0  # seconds: an address that swallows packets should not use up the time of the others
+VERSIONS_OF_08 = dict.fromkeys(range(11), range(1))  # brokers without ApiVersions: 0.8.2 has the APIs 0 to 10,
+VERSIONS_OF_09 = dict.fromkeys(range(17), range(1))  # and 0.9 those of groups as well
 
 
 class ConnectionFailed(ConnectionError):
@@ -42,10 +52,45 @@ class HungUp(ConnectionFailed):
     """The broker closed the connection where an answer should have come."""
 
 
+def _has_input(source: socket.socket) -> bool:
+    """Whether something has come; on a connection that waits for nothing that is its end."""
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+class _Stream:
+    """What comes from a socket, until a deadline."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self._socket = source
+        self._buffered: BufferedReader = source.makefile("rb")
+        self.deadline = 0.0  # time.monotonic()
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes, as soon as there are some."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+        return self._buffered.read1(size)
+
+    def has_some(self) -> bool:
+        """Whether `read` would not wait."""
+        self._socket.setblocking(False)
+        try:
+            return bool(self._buffered.peek(1)) or _has_input(self._socket)
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        self._buffered.close()
+
+
 class Connection:
     """A connection that opens at its first request, and again after a failure.
 
-    `known` are the addresses that have answered ApiVersions; connections of one client share it.
+    The connections of one client share what they `know` of its brokers.
     """
 
     def __init__(
@@ -55,14 +100,15 @@ class Connection:
         client_id: str = "hmb",
         timeout: float = 30.0,
         *,
-        known: set[str] | None = None,
+        known: KnownBrokers | None = None,
     ) -> None:
         self.host, self.port = host, port
         self.timeout = timeout
         self._client_id = client_id
-        self._known = set() if known is None else known
+        self._known = KnownBrokers() if known is None else known
         self._socket: socket.socket | None = None
-        self._stream: BinaryIO
+        self._is_ready = False
+        self._stream: _Stream
         self._protocol: ClientConnection
         self._versions: dict[int, range] = {}  # the broker's, by API key
         self._waiting = 0
@@ -80,10 +126,10 @@ class Connection:
         """How many answers are still to come."""
         return self._waiting
 
-    def send(self, request: Request, version: int | None = None) -> Any:
+    def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
         """The answer to a request; in the highest version that both sides know, unless one is given."""
         self.post(request, version)
-        return self.receive()
+        return self.receive(timeout)
 
     def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
         """Send a request and leave its answer to `receive`; `answered` is false for a Produce with acks=0."""
@@ -92,11 +138,23 @@ class Connection:
         self._write(self._protocol_of_open_socket().request(request, version, answered))
         self._waiting += answered
 
-    def receive(self) -> Any:
-        """The answer to the oldest request that has none yet."""
-        response = self._read()
+    def receive(self, timeout: float | None = None) -> Any:
+        """The answer to the oldest request that has none yet, within `timeout` seconds or else the connection's."""
+        response = self._read(timeout)
         self._waiting -= 1
         return response
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether something has come: an answer, its beginning, or the end of the connection."""
+        return self._socket is None or self._stream.has_some()
+
+    def interrupt(self) -> None:
+        """For another thread: end the connection, with ConnectionFailed for whoever waits for an answer."""
+        its_socket = self._socket
+        if its_socket is not None:
+            with suppress(OSError):  # it is closed
+                its_socket.shutdown(socket.SHUT_RDWR)
 
     def version_of(self, request: type[Request], at_most: int | None = None) -> int:
         """The highest version of a request that this broker and this client know; KafkaError if there is none."""
@@ -119,6 +177,7 @@ class Connection:
             self._stream.close()
             self._socket.close()
             self._socket = None
+        self._is_ready = False
         self._waiting = 0
 
     def __enter__(self) -> Self:
@@ -128,14 +187,28 @@ class Connection:
         self.close()
 
     def _protocol_of_open_socket(self) -> ClientConnection:
+        if self._socket is not None and not self._waiting and _has_input(self._socket):
+            self.close()
         if self._socket is None:
+            if reason := self._known.trouble(self.address):
+                raise ConnectionFailed(self.host, self.port, reason)
+            self._open()
+        return self._protocol
+
+    def _open(self) -> None:
+        try:
             self._connect()
             self._negotiate()
-        return self._protocol
+        except ConnectionFailed as error:
+            self._known.failed(self.address, str(error))
+            raise
+        self._is_ready = True
+        self._known.opened(self.address)
 
     def _connect(self) -> None:
         try:
-            self._socket = socket.create_connection((self.host, self.port), timeout=self.timeout)
+            timeout = min(self.timeout, CONNECT_TIMEOUT)
+            self._socket = socket.create_connection((self.host, self.port), timeout=timeout)
         except socket.gaierror as error:
             raise self._failed(f"{self.host} is not the name of a known host") from error
         except ConnectionRefusedError as error:
@@ -143,14 +216,14 @@ class Connection:
         except OSError as error:
             raise self._failed(f"{self.address} cannot be reached: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._stream = self._socket.makefile("rb")
+        self._stream = _Stream(self._socket)
         self._protocol = ClientConnection(self._client_id)
 
     def _negotiate(self) -> None:
         try:
             self._ask_versions()
         except HungUp:
-            if self.address in self._known:
+            if self._known.has_api_versions(self.address):
                 raise
             self._connect()
             # Only a broker that answers an old request and hangs up on the new question is an old one; any other may
@@ -161,19 +234,31 @@ class Connection:
                 self._ask_versions()
             except HungUp:
                 self._connect()
-                self._versions = OLD_VERSIONS
+                self._find_out_versions()
+
+    def _find_out_versions(self) -> None:
+        """Tell 0.9 from 0.8.2, by whether it has groups."""
+        self._write(self._protocol.request(ListGroupsRequest(), 0))
+        try:
+            self._read()
+            self._versions = VERSIONS_OF_09
+        except HungUp:
+            self._connect()
+            self._versions = VERSIONS_OF_08
 
     def _ask_versions(self) -> None:
         """Ask for the broker's versions; version 0 of the question is known wherever the question is."""
         self._write(self._protocol.request(ApiVersionsRequest(), 0))
         response: ApiVersionsResponse = self._read()
         if response.error_code:
+            self.close()
             raise answered_error(self.address, response.error_code)
         self._versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
-        self._known.add(self.address)
+        self._known.answered_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:  # none of them in a file: that is the broker's
         assert self._socket is not None
+        self._socket.settimeout(self.timeout)
         try:
             self._socket.sendall(b"".join(cast("list[bytes | memoryview]", parts)))
         except TimeoutError as error:
@@ -181,7 +266,9 @@ class Connection:
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
 
-    def _read(self) -> Any:
+    def _read(self, timeout: float | None = None) -> Any:
+        timeout = self.timeout if timeout is None else timeout
+        self._stream.deadline = time.monotonic() + timeout
         try:
             frame = read_frame(self._stream, MAX_RESPONSE_SIZE)
             if frame is None:
@@ -190,13 +277,15 @@ class Connection:
         except (EOFError, ConnectionResetError) as error:
             raise self._failed(f"{self.address} closed the connection", HungUp) from error
         except TimeoutError as error:
-            raise self._failed(f"{self.address} did not answer within {self.timeout:g} s") from error
+            raise self._failed(f"{self.address} did not answer within {timeout:g} s") from error
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
         except ProtocolError as error:
             raise self._failed(f"{self.address} does not speak Kafka's protocol: {error}") from error
 
     def _failed(self, what: str, kind: type[ConnectionFailed] = ConnectionFailed) -> ConnectionFailed:
+        if self._is_ready:
+            self._known.lost(self.address, what)
         self.close()
         return kind(self.host, self.port, what)
 

@@ -5,23 +5,36 @@ bootstrap servers), asks Metadata there for the topics it wants, and gets back a
 per partition, the id of its leader. From then on it talks to those addresses, the brokers' *advertised listeners*,
 whatever it was told first.
 
-`Cluster` keeps the last answer until somebody says that it is out of date. It also holds the one connection for
-requests that any broker answers. A lock guards both, so that all threads of a producer may ask; a thread that waits
-for its turn longer than a request can take gives up as if no broker had answered.
+`Cluster` keeps the last answer until somebody says that it is out of date (`forget`), or until it is `metadata_max_age`
+old; then the next who wants to know a topic asks, for all topics that are out of date at once. An answer may be older
+than what is known, for brokers hear of a new leader one after the other: of two leaders the one with the higher
+*leader epoch* holds. Topics have ids since Kafka 2.8, and newer requests name them by these.
+
+`Cluster` also holds the one connection for requests that any broker answers. When its broker dies, the next one is
+asked, those first that have not failed lately; the bootstrap servers stay among them. A lock guards all of this, so
+that all threads of a producer may ask; a thread that waits for its turn longer than a request can take gives up as if
+no broker had answered.
 """
 
+import random
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
+from hmb.client.reconnecting import KnownBrokers
 from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
+
+METADATA_MAX_AGE = 300.0  # seconds
+NO_ID = UUID(int=0)
 
 
 class Node(NamedTuple):
@@ -45,6 +58,9 @@ class Topic:
 
     name: str
     leaders: dict[int, Node | None]
+    topic_id: UUID = NO_ID  # which brokers before 2.8 do not have
+    is_internal: bool = False
+    leader_epochs: dict[int, int] = field(default_factory=dict)  # -1 where the broker does not tell (before 2.1)
 
 
 def parse_servers(servers: str | Iterable[str]) -> list[Node]:
@@ -66,22 +82,38 @@ def _parse_server(address: str) -> Node:
 class Cluster:
     """The brokers behind the bootstrap servers."""
 
-    def __init__(self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str | Iterable[str],
+        client_id: str = "hmb",
+        timeout: float = 30.0,
+        *,
+        metadata_max_age: float = METADATA_MAX_AGE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._bootstrap = parse_servers(bootstrap_servers)
         self._client_id = client_id
         self._timeout = timeout
+        self._max_age, self._clock = metadata_max_age, clock
         self._lock = threading.Lock()  # guards all below; held while a request is under way; taken last, by `_alone`
         self._connection: Connection | None = None
-        self._have_api_versions: set[str] = set()  # addresses; shared by all connections
+        self._known = KnownBrokers(clock)  # with a lock of its own; shared by all connections
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, Topic] = {}
+        self._names: dict[UUID, str] = {}
+        self._asked_at: dict[str, float] = {}  # when the broker told of a topic
         self._old: set[str] = set()  # topics to ask about again
 
     @property
     def was_reached(self) -> bool:
         """Whether a broker ever answered."""
         return bool(self._nodes)
+
+    @property
+    def nodes(self) -> dict[int, Node]:
+        """The brokers by their ids, as the last answer named them; takes no lock."""
+        return self._nodes
 
     def last_known(self, name: str) -> Topic | None:
         """What the last answer said about a topic, however old it is; takes no lock, for it waits for nothing."""
@@ -92,15 +124,35 @@ class Cluster:
         with self._alone():
             known = self._topics.get(name)
             if known is None or name in self._old or None in known.leaders.values():
-                known = self._refresh(name, create)
+                return self._refresh(name, create)
+            if self._is_aged(name):
+                try:
+                    return self._refresh(name, create)
+                except ConnectionFailed:
+                    return known  # it may well hold still; whom it leads to will tell
             return known
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name behind an id: as far as topics were asked for, or else of all; None if there is no such topic."""
+        if topic_id not in self._names:
+            self.topics()
+        return self._names.get(topic_id)
+
+    def leader(self, partition: TopicPartition) -> Node:
+        """Who leads a partition; KafkaError if nobody does, or if it does not exist."""
+        topic = self.topic(partition.topic)
+        if partition.partition not in topic.leaders:
+            raise no_such_partition(topic, partition.partition)
+        leader = topic.leaders[partition.partition]
+        if leader is None:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader at the moment")
+        return leader
 
     def topics(self) -> list[Topic]:
         """All topics, by name; asks anew."""
         with self._alone():
             # Version 0 has no null: there, an empty list asks for everything.
-            version = self._any().version_of(MetadataRequest)
-            response = self._ask(MetadataRequest(topics=None if version else []), version)
+            response = self._ask(lambda version: MetadataRequest(topics=None if version else []))
             topics = [self._remember(topic) for topic in response.topics if not topic.error_code]
             return sorted(topics, key=lambda topic: topic.name)
 
@@ -110,7 +162,7 @@ class Cluster:
 
     def connect(self, node: Node) -> Connection:
         """A new connection, the caller's own."""
-        return Connection(node.host, node.port, self._client_id, self._timeout, known=self._have_api_versions)
+        return Connection(node.host, node.port, self._client_id, self._timeout, known=self._known)
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """The answer of any broker to a request."""
@@ -122,12 +174,16 @@ class Cluster:
         with self._alone():
             return self._any().version_of(request)
 
+    def knows(self, request: type[Request]) -> bool:
+        """Whether the broker that `send` would ask has this API at all."""
+        with self._alone():
+            return self._any().knows(request)
+
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
         """The answer of the broker that creates and deletes topics (before KRaft: that one only)."""
         with self._alone():
-            newest = self._any().version_of(MetadataRequest)
-            if newest > 0:  # version 0 names no controller, and its empty list means all topics
-                self._ask(MetadataRequest(topics=[]), newest)
+            if self._any().version_of(MetadataRequest) > 0:  # version 0 names no controller; its empty list means all
+                self._ask(lambda version: MetadataRequest(topics=[]))
             controller = self._nodes.get(self._controller_id)
         if controller is None:
             return self.send(request, version)
@@ -152,47 +208,94 @@ class Cluster:
         finally:
             self._lock.release()
 
-    def _refresh(self, name: str, create: bool) -> Topic:
-        version = self._any().version_of(MetadataRequest)
-        request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)])
-        if version >= 4:
-            request.allow_auto_topic_creation = create
-        for topic in self._ask(request, version).topics:
-            if topic.name == name:
-                if topic.error_code:
-                    raise topic_error(name, topic.error_code)
-                return self._remember(topic)
-        raise topic_error(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def _is_aged(self, name: str) -> bool:
+        return self._clock() - self._asked_at[name] >= self._max_age
 
-    def _ask(self, request: MetadataRequest, version: int) -> MetadataResponse:
-        response: MetadataResponse = self._any().send(request, version)
-        self._nodes = {broker.node_id: Node(broker.host, broker.port) for broker in response.brokers}
-        self._controller_id = response.controller_id
-        return response
+    def _refresh(self, name: str, create: bool) -> Topic:
+        """Ask about a topic, and in the same request about all others that are due."""
+        others = [] if create else [it for it in self._topics if it != name and (it in self._old or self._is_aged(it))]
+
+        def request(version: int) -> MetadataRequest:
+            request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=it) for it in (name, *others)])
+            request.allow_auto_topic_creation = create or version < 4
+            return request
+
+        asked = None
+        for topic in self._ask(request).topics:
+            if topic.name == name:
+                asked = topic
+            elif not topic.error_code:
+                self._remember(topic)
+        if asked is None or asked.error_code:
+            raise topic_error(name, asked.error_code if asked else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return self._remember(asked)
+
+    def _ask(self, request: Callable[[int], MetadataRequest]) -> MetadataResponse:
+        """The answer to the request that is right for a version; if a broker fails, another one's."""
+        for _ in self._addresses():
+            connection = self._any()
+            version = connection.version_of(MetadataRequest)
+            try:
+                response: MetadataResponse = connection.send(request(version), version)
+            except ConnectionFailed as error:
+                failure = error
+                continue
+            if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:  # this is not the cluster it used to be
+                self._nodes = {}
+                connection.close()
+            if response.error_code:
+                raise answered_error(connection.address, response.error_code)
+            # A broker that has just started may know of none.
+            self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
+            self._controller_id = response.controller_id
+            return response
+        raise failure
 
     def _remember(self, topic: MetadataResponse.MetadataResponseTopic) -> Topic:
+        name = topic.name or ""
         partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
         leaders = {partition.partition_index: self._nodes.get(partition.leader_id) for partition in partitions}
-        known = Topic(topic.name or "", leaders)
-        self._topics[known.name] = known
-        self._old.discard(known.name)
+        epochs = {partition.partition_index: partition.leader_epoch for partition in partitions}
+        before = self._topics.get(name)
+        if before is not None and before.topic_id == topic.topic_id:
+            for number, epoch in before.leader_epochs.items():
+                if epochs.get(number, epoch) < epoch:  # from a broker that has not heard of it yet
+                    leaders[number], epochs[number] = before.leaders[number], epoch
+        known = Topic(name, leaders, topic.topic_id, topic.is_internal, epochs)
+        self._topics[name] = known
+        if known.topic_id != NO_ID:
+            self._names[known.topic_id] = name
+        self._asked_at[name] = self._clock()
+        self._old.discard(name)
         return known
+
+    def _addresses(self) -> list[Node]:
+        """Brokers and bootstrap servers: in any order, so that not all clients ask the same one; doubtful ones last."""
+        nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
+        random.shuffle(nodes)
+        return sorted(nodes, key=lambda node: self._known.is_doubtful(f"{node.host}:{node.port}"))
 
     def _any(self) -> Connection:
         """The connection to the first broker that answers; ConnectionFailed with every reason if none does."""
         if self._connection is not None and self._connection.is_open:
             return self._connection
-        reasons = []
-        for node in dict.fromkeys((*self._nodes.values(), *self._bootstrap)):
+        reasons = {}
+        for node in self._addresses():
             connection = self.connect(node)
             try:
                 connection.version_of(MetadataRequest)
             except ConnectionFailed as error:
-                reasons.append(str(error))
+                reasons[node] = str(error)
                 continue
             self._connection = connection
             return connection
-        raise ConnectionFailed(self._bootstrap[0].host, self._bootstrap[0].port, "; ".join(reasons))
+        first = self._bootstrap[0]
+        raise ConnectionFailed(first.host, first.port, "; ".join(reasons[node] for node in sorted(reasons)))
+
+
+def no_such_partition(topic: Topic, number: int) -> KafkaError:
+    what = f"topic {topic.name!r} has no partition {number}, only {len(topic.leaders)} from 0 on"
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
 
 
 def topic_error(name: str, number: int, message: str | None = None) -> KafkaError:

@@ -17,6 +17,16 @@ from hmb.protocol.schema import Request, Response
 Answer = Callable[[Request, int], "Response | None"]
 
 
+class Clock:
+    """Seconds, as many as a test says."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class HangUp(Exception):
     """Raised by an answer: close the connection, say nothing."""
 

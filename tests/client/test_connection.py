@@ -11,15 +11,18 @@ import pytest
 import hmb
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Cluster, Node
+from hmb.client.reconnecting import LONGEST_PAUSE, KnownBrokers
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
-from hmb.protocol.schema import Request
+from hmb.protocol.schema import Request, Response
 
-from .scripted import ScriptedBroker
+from .scripted import Clock, HangUp, ScriptedBroker
 
 
 @contextmanager
@@ -75,15 +78,21 @@ def test_several_requests_may_be_under_way() -> None:
 
 
 def no_offsets(request: Request, version: int) -> ListOffsetsResponse:
-    assert isinstance(request, ListOffsetsRequest)
+    if isinstance(request, ListGroupsRequest):
+        raise HangUp
     return ListOffsetsResponse()
 
 
-def test_a_broker_that_hangs_up_on_api_versions_alone_is_spoken_to_in_versions_0() -> None:
-    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
+@pytest.mark.parametrize("has_groups", [True, False])
+def test_a_broker_that_hangs_up_on_api_versions_alone_is_spoken_to_in_versions_0(has_groups: bool) -> None:
+    def answer(request: Request, version: int) -> Response:
+        return ListGroupsResponse() if has_groups and request.api_key == 16 else no_offsets(request, version)
+
+    with ScriptedBroker(answer) as broker, Connection("127.0.0.1", broker.port) as connection:
         broker.hang_ups = inf
         assert connection.version_of(MetadataRequest) == 0
         assert connection.version_of(ProduceRequest) == 0
+        assert connection.knows(JoinGroupRequest) is has_groups
         with pytest.raises(KafkaError, match="has no CREATE_TOPICS API"):
             connection.version_of(CreateTopicsRequest)
         response: MetadataResponse = connection.send(MetadataRequest(topics=[]))
@@ -115,13 +124,16 @@ def test_a_broker_with_too_many_connections_is_not_an_old_one() -> None:
 
 
 def test_a_broker_that_has_named_its_versions_is_never_an_old_one() -> None:
-    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
+    clock = Clock()
+    known = KnownBrokers(clock)
+    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port, known=known) as connection:
         assert connection.version_of(MetadataRequest) > 0
         connection.close()
         broker.hang_ups = inf
         with pytest.raises(ConnectionFailed, match="closed the connection"):
             connection.version_of(MetadataRequest)
         broker.hang_ups = 0
+        clock.now += LONGEST_PAUSE
         assert connection.version_of(MetadataRequest) > 0
 
 
