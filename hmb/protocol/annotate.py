@@ -9,6 +9,8 @@
 The plan of a version (schema.py) says in which order fields follow one another; here it is walked with the bytes in
 hand, and each field yields a line instead of filling a message.  Where bytes are malformed, the lines up to
 there come first and then the ProtocolError.
+
+Kinds are the types of the protocol guide.  A `compact_length` is an unsigned varint that is one more than its value.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -17,12 +19,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from hmb.protocol import primitives as p
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.connection import ServerConnection
-from hmb.protocol.errors import ErrorCode
+from hmb.protocol.connection import UnsupportedVersion, request_type
+from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.schema import Field, Plan, Response, Struct, version_range
 
 ROW = 16  # bytes in a row of text
+SIZE = 4  # bytes of the length in front of a frame
 
 
 class Line(NamedTuple):
@@ -32,6 +35,7 @@ class Line(NamedTuple):
     data: memoryview
     path: str
     value: Any
+    kind: str = ""  # the type, by the name that Kafka's protocol guide gives it
 
 
 Walk: TypeAlias = Generator[Line, None, int]  # yields lines, returns the position after them
@@ -45,26 +49,39 @@ def annotate(message: type[Struct], version: int, buffer: memoryview, position: 
     return end
 
 
-def annotate_request(buffer: memoryview) -> Iterator[Line]:
-    """A request as a client sent it, from its length on."""
-    yield Line(0, buffer[:4], "size", p.INT32.decode(buffer, 0)[0])
-    header, request = ServerConnection().receive(buffer[4:])
-    version = header.api_version
-    position = yield from annotate(RequestHeader, request.header_version(version), buffer, 4, "header.")
-    yield from annotate(type(request), version, buffer, position)
+def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
+    """A request as a client sent it, from its length on (if it is `sized`).
+
+    Of one that is not known here, only the header.
+    """
+    position = (yield from _size(buffer)) if sized else 0
+    try:
+        request, version = request_type(buffer[position:])
+    except UnsupportedVersion:
+        yield from annotate(RequestHeader, 1, buffer, position, "header.")
+        raise
+    position = yield from annotate(RequestHeader, request.header_version(version), buffer, position, "header.")
+    return (yield from annotate(request, version, buffer, position))
 
 
-def annotate_response(response: type[Response], version: int, buffer: memoryview) -> Iterator[Line]:
+def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
     """A response as a broker sent it, from its length on; what it answers is not in it and must be known."""
-    yield Line(0, buffer[:4], "size", p.INT32.decode(buffer, 0)[0])
-    position = yield from annotate(ResponseHeader, response.header_version(version), buffer, 4, "header.")
-    yield from annotate(response, version, buffer, position)
+    position = (yield from _size(buffer)) if sized else 0
+    position = yield from annotate(ResponseHeader, response.header_version(version), buffer, position, "header.")
+    return (yield from annotate(response, version, buffer, position))
+
+
+def _size(buffer: memoryview) -> Walk:
+    if len(buffer) < SIZE:
+        raise ProtocolError(f"size, byte 0 of {len(buffer)}: the bytes end here")
+    yield Line(0, buffer[:SIZE], "size", p.INT32.decode(buffer, 0)[0], "int32")
+    return SIZE
 
 
 def render(lines: Iterable[Line]) -> Iterator[str]:
     """Lines of text: offset, hex, `path = value`; long values take several rows."""
-    for offset, data, path, value in lines:
-        yield from rows(offset, data, f"{path} = {_meaning(path, value)}")
+    for line in lines:
+        yield from rows(line.offset, line.data, f"{line.path} = {meaning(line.path, line.value)}")
 
 
 def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
@@ -74,7 +91,8 @@ def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
         yield (text + meaning if start == 0 else text).rstrip()
 
 
-def _meaning(path: str, value: Any) -> str:
+def meaning(path: str, value: Any) -> str:
+    """A value to read: numbers that have a name with their name, long bytes as their length."""
     if path.endswith("error_code") and value in {int(code) for code in ErrorCode}:
         return f"{value}  {ErrorCode(value).name}"
     if path.endswith("api_key") and value in {int(key) for key in ApiKey}:
@@ -92,40 +110,50 @@ def _struct(plan: Plan, buffer: memoryview, position: int, path: str) -> Walk:
 
 def _field(field: Field, plan: Plan, buffer: memoryview, position: int, path: str) -> Walk:
     start, version, flexible = position, plan.version, plan.flexible
+    nullable = version in version_range(field.nullable)
+    compact = flexible and field.compact
     if field.struct is not None:
-        if version in version_range(field.nullable):
+        if nullable:
             present, position = p.INT8.decode(buffer, start)
-            yield Line(start, buffer[start:position], f"{path}.present", present)
+            yield Line(start, buffer[start:position], f"{path}.present", present, "int8")
             if present < 0:
                 return position
         return (yield from _struct(field.struct.compile(version, flexible), buffer, position, f"{path}."))
-    if field.item is not None:
-        count, position = field.length(flexible).decode(buffer, start)
-        yield Line(start, buffer[start:position], f"{path}.count", count)
-        for index in range(count):
-            position = yield from _field(field.item, plan, buffer, position, f"{path}[{index}]")
-        return position
-    if field.kind == "records":
-        size, position = field.length(flexible).decode(buffer, start)
-        yield Line(start, buffer[start:position], f"{path}.size", size)
+    if field.item is not None or field.kind == "records":
+        length, position = field.length(flexible).decode(buffer, start)
+        p.check_length(length, len(buffer) - position, nullable)
+        name = "size" if field.item is None else "count"
+        yield Line(start, buffer[start:position], f"{path}.{name}", length, "compact_length" if compact else "int32")
+        if field.item is not None:
+            for index in range(length):
+                position = yield from _field(field.item, plan, buffer, position, f"{path}[{index}]")
+            return position
     value, end = field.codec(version, flexible).decode(buffer, start)
     if field.kind != "records" or value:
-        yield Line(position, buffer[position:end], path, value)
+        is_compact = compact and field.kind in ("string", "bytes")
+        yield Line(position, buffer[position:end], path, value, f"compact_{field.kind}" if is_compact else field.kind)
     return end
 
 
 def _tagged_fields(plan: Plan, buffer: memoryview, position: int, path: str) -> Walk:
     count, end = p.UVARINT.decode(buffer, position)
-    yield Line(position, buffer[position:end], f"{path}tagged_fields.count", count)
+    yield Line(position, buffer[position:end], f"{path}tagged_fields.count", count, "uvarint")
+    seen: set[int] = set()
     for _ in range(count):
         start = end
         tag, position = p.UVARINT.decode(buffer, start)
         size, position = p.UVARINT.decode(buffer, position)
+        p.check_length(size, len(buffer) - position, nullable=False)
+        if tag in seen:
+            raise ValueError(f"tag {tag} comes twice")
+        seen.add(tag)
         end = position + size
-        yield Line(start, buffer[start:position], f"{path}tag, size", (tag, size))
+        yield Line(start, buffer[start:position], f"{path}tag, size", (tag, size), "uvarint, uvarint")
         if tag in plan.tagged:
             name = plan.tagged[tag][0]
-            yield from _field(plan.struct.fields[name], plan, buffer[:end], position, path + name)
+            if end != (yield from _field(plan.struct.fields[name], plan, buffer[:end], position, path + name)):
+                raise ValueError(f"tag {tag} has length {size}, more than {name} takes")
         else:
-            yield Line(position, buffer[position:end], f"{path}unknown_tagged_fields[{tag}]", buffer[position:end])
+            data = buffer[position:end]
+            yield Line(position, data, f"{path}unknown_tagged_fields[{tag}]", data, "bytes")
     return end

@@ -32,6 +32,16 @@ class UnsupportedVersion(ProtocolError):
         self.header = header
 
 
+def request_type(frame: memoryview) -> tuple[type[Request], int]:
+    """Class and version of a request, which its first bytes tell; UnsupportedVersion if there are none such here."""
+    start = bytes(frame[: _KEY_AND_VERSION.size])
+    api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
+    known = REQUESTS.get(api_key)
+    if known is None or version not in known.versions:
+        raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0])
+    return known, version
+
+
 def _put_together(header: Struct, header_version: int, message: Struct, version: int) -> list[Part]:
     out = Output()
     header.compile(header_version).encode(out, header)
@@ -47,11 +57,7 @@ class ServerConnection:
 
         Bytes that follow the request are ignored, as Kafka does: librdkafka 2.12 sends three with Metadata v13.
         """
-        start = bytes(frame[: _KEY_AND_VERSION.size])  # they say which header version it is
-        api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
-        known = REQUESTS.get(api_key)
-        if known is None or version not in known.versions:
-            raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0])
+        known, version = request_type(frame)
         header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
         return header, known.decode_prefix(frame, version, position)[0]
 

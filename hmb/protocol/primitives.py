@@ -167,7 +167,7 @@ def _decode_compact_length(buffer: memoryview, position: int) -> tuple[int, int]
 COMPACT_LENGTH = Codec(_encode_compact_length, _decode_compact_length)
 
 
-def _check(length: int, left: int, nullable: bool) -> None:
+def check_length(length: int, left: int, nullable: bool) -> None:
     """Complain about a length that is not followed by as many bytes; -1 is fine where null is."""
     if length > left:
         raise ValueError(f"length {length}, but {left} bytes are left")
@@ -201,7 +201,7 @@ def string(length: Codec, nullable: bool) -> Codec:
 
     def decode(buffer: memoryview, position: int) -> tuple[str | None, int]:
         size, position = decode_length(buffer, position)
-        _check(size, len(buffer) - position, nullable)
+        check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
         return str(buffer[position : position + size], "utf-8"), position + size
@@ -219,7 +219,7 @@ def bytestring(length: Codec, nullable: bool) -> Codec:
 
     def decode(buffer: memoryview, position: int) -> tuple[bytes | None, int]:
         size, position = decode_length(buffer, position)
-        _check(size, len(buffer) - position, nullable)
+        check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
         return bytes(buffer[position : position + size]), position + size
@@ -239,7 +239,7 @@ def records(length: Codec, nullable: bool) -> Codec:
 
     def decode(buffer: memoryview, position: int) -> tuple[memoryview | None, int]:
         size, position = decode_length(buffer, position)
-        _check(size, len(buffer) - position, nullable)
+        check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
         return buffer[position : position + size], position + size
@@ -259,7 +259,7 @@ def array(length: Codec, item: Codec, nullable: bool) -> Codec:
 
     def decode(buffer: memoryview, position: int) -> tuple[list[Any] | None, int]:
         count, position = decode_length(buffer, position)
-        _check(count, len(buffer) - position, nullable)
+        check_length(count, len(buffer) - position, nullable)
         if count < 0:
             return None, position
         items: list[Any] = []

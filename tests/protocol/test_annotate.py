@@ -1,5 +1,6 @@
 """The annotated form covers every byte once, and says what the message says."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.protocol.annotate import annotate, annotate_request, annotate_response, render
-from hmb.protocol.connection import ClientConnection, ServerConnection
+from hmb.protocol.connection import ClientConnection, ServerConnection, UnsupportedVersion
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
@@ -28,6 +29,49 @@ def test_every_byte_is_explained(cls: type[Struct], data: st.DataObject) -> None
         assert line.offset == position
         position += len(line.data)
     assert position == len(encoded)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_what_cannot_be_decoded_cannot_be_annotated(cls: type[Struct], data: st.DataObject) -> None:
+    version = data.draw(st.sampled_from(cls.versions))
+    mutated = bytearray(data.draw(messages(cls, version)).encode(version))
+    for _ in range(min(len(mutated), 2)):
+        mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
+    wire = memoryview(mutated[: data.draw(st.integers(0, len(mutated)))])
+    try:
+        _, end = cls.decode_prefix(wire, version)
+    except ProtocolError as error:
+        with pytest.raises(ProtocolError, match=re.escape(str(error))):
+            list(annotate(cls, version, wire))
+    else:
+        assert sum(len(line.data) for line in annotate(cls, version, wire)) == end
+
+
+def test_each_field_says_its_type() -> None:
+    lines = annotate(MetadataRequest, 9, memoryview(bytes.fromhex("02 05 74 65 73 74 00 01 00 00 00")))
+    assert [f"{line.path}: {line.kind}" for line in lines] == [
+        "topics.count: compact_length",
+        "topics[0].name: compact_string",
+        "topics[0].tagged_fields.count: uvarint",
+        "allow_auto_topic_creation: bool",
+        "include_cluster_authorized_operations: bool",
+        "include_topic_authorized_operations: bool",
+        "tagged_fields.count: uvarint",
+    ]
+
+
+def test_of_an_unknown_api_only_the_header_is_shown() -> None:
+    lines = annotate_request(memoryview(bytes.fromhex("0000000c 7fff 0002 00000007 0002 6d65")))
+    assert [next(lines).path for _ in range(5)][1:] == [
+        "header.api_key",
+        "header.api_version",
+        "header.correlation_id",
+        "header.client_id",
+    ]
+    with pytest.raises(UnsupportedVersion, match="api key 32767 in version 2"):
+        next(lines)
 
 
 def test_a_request() -> None:
