@@ -4,8 +4,6 @@ A transaction's coordinator must know every partition that got records of it, be
 end.  So a producer tells before it writes; since KIP-890 (transaction version 2) the partition's broker tells for it.
 """
 
-from typing import TypeAlias
-
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -29,13 +27,13 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
         verify_only:      bool                          = t.boolean("4+")
         topics:           list[AddPartitionsToTxnTopic] = t.array(AddPartitionsToTxnTopic, "4+")
 
-    AddPartitionsToTxnTopic: TypeAlias = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
-
     transactions:                  list[AddPartitionsToTxnTransaction] = t.array(AddPartitionsToTxnTransaction, "4+")
     v3_and_below_transactional_id: str                                 = t.string("0-3")
     v3_and_below_producer_id:      int                                 = t.int64("0-3")
     v3_and_below_producer_epoch:   int                                 = t.int16("0-3")
-    v3_and_below_topics:           list[AddPartitionsToTxnTopic]       = t.array(AddPartitionsToTxnTopic, "0-3")
+    v3_and_below_topics: list[AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic] = t.array(
+        AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic, "0-3"
+    )
 
 
 class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
@@ -53,9 +51,9 @@ class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
         transactional_id: str                                 = t.string("4+")
         topic_results:    list[AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnTopicResult, "4+")
 
-    AddPartitionsToTxnTopicResult: TypeAlias = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
-
-    throttle_time_ms:              int                                 = t.int32()
-    error_code:                    int                                 = t.int16("4+", ignorable=True)
-    results_by_transaction:        list[AddPartitionsToTxnResult]      = t.array(AddPartitionsToTxnResult, "4+")
-    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnTopicResult, "0-3")
+    throttle_time_ms:       int                            = t.int32()
+    error_code:             int                            = t.int16("4+", ignorable=True)
+    results_by_transaction: list[AddPartitionsToTxnResult] = t.array(AddPartitionsToTxnResult, "4+")
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult] = t.array(
+        AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult, "0-3"
+    )
