@@ -1,0 +1,205 @@
+"""The leader's assignors: every partition once, evenly, and as few changes of hands as possible."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.client.assignors import (
+    ASSIGNORS,
+    Assignment,
+    MemberToAssign,
+    are_cooperative,
+    assign_cooperative_sticky,
+    assign_range,
+    assign_round_robin,
+    assign_sticky,
+    check_assignors,
+)
+from hmb.client.metadata import TopicPartition
+
+
+def partitions(*names: str) -> set[TopicPartition]:
+    """ "a0 a1" -> the partitions 0 and 1 of topic a."""
+    return {TopicPartition(name[0], int(name[1:])) for line in names for name in line.split()}
+
+
+def reader(member_id: str, topics: str = "a", owned: str = "", generation: int = 1, **more: str) -> MemberToAssign:
+    held = frozenset(partitions(owned))
+    return MemberToAssign(member_id, frozenset(topics), more.get("instance_id"), held, generation if held else -1)
+
+
+def shown(assignment: Assignment) -> dict[str, str]:
+    return {
+        member_id: " ".join(f"{topic}{number}" for topic, number in sorted(owned))
+        for member_id, owned in assignment.items()
+    }
+
+
+def after(members: list[MemberToAssign], assignment: Assignment, generation: int) -> list[MemberToAssign]:
+    return [it._replace(owned=frozenset(assignment[it.member_id]), generation=generation) for it in members]
+
+
+def test_range_cuts_each_topic_into_runs_as_in_kafka_javadoc() -> None:
+    members = [reader("C1", "ab"), reader("C0", "ab")]
+    assert shown(assign_range(members, {"a": 3, "b": 3})) == {"C0": "a0 a1 b0 b1", "C1": "a2 b2"}
+
+
+def test_round_robin_deals_as_in_kafka_javadoc() -> None:
+    members = [reader("C0", "ab"), reader("C1", "ab")]
+    assert shown(assign_round_robin(members, {"a": 3, "b": 3})) == {"C0": "a0 a2 b1", "C1": "a1 b0 b2"}
+    members = [reader("C0", "a"), reader("C1", "ab"), reader("C2", "abc")]
+    assert shown(assign_round_robin(members, {"a": 1, "b": 2, "c": 3})) == {"C0": "a0", "C1": "b0", "C2": "b1 c0 c1 c2"}
+
+
+def test_sticky_moves_only_what_a_member_that_went_has_left_as_in_kafka_javadoc() -> None:
+    members = [reader("C0", "abcd"), reader("C1", "abcd"), reader("C2", "abcd")]
+    counts = dict.fromkeys("abcd", 2)
+    first = assign_sticky(members, counts)
+    assert sorted(len(owned) for owned in first.values()) == [2, 3, 3]
+    left = [it for it in after(members, first, 1) if it.member_id != "C1"]
+    second = assign_sticky(left, counts)
+    assert all(first[it.member_id] <= second[it.member_id] for it in left)
+    assert [len(owned) for owned in second.values()] == [4, 4]
+
+
+def test_sticky_evens_out_where_members_read_different_topics_as_in_kafka_javadoc() -> None:
+    members = [reader("C0", "a"), reader("C1", "ab"), reader("C2", "abc")]
+    assert shown(assign_sticky(members, {"a": 1, "b": 2, "c": 3})) == {"C0": "a0", "C1": "b0 b1", "C2": "c0 c1 c2"}
+
+
+def test_static_members_come_first_and_keep_their_place_when_their_member_ids_change() -> None:
+    members = [reader("x-1", instance_id="i1"), reader("a"), reader("b-7", instance_id="i0")]
+    assert shown(assign_range(members, {"a": 3})) == {"b-7": "a0", "x-1": "a1", "a": "a2"}
+
+
+def test_of_two_who_claim_a_partition_the_later_generation_is_right() -> None:
+    members = [reader("old", owned="a0 a1", generation=3), reader("new", owned="a0", generation=4)]
+    assert partitions("a0") <= assign_sticky(members, {"a": 2})["new"]
+    assert partitions("a1") <= assign_sticky(members, {"a": 2})["old"]
+
+
+def test_cooperative_sticky_leaves_out_what_another_still_owns() -> None:
+    members = [reader("old", owned="a0 a1 a2 a3"), reader("new")]
+    first = assign_cooperative_sticky(members, {"a": 4})
+    assert shown(first) == {"new": "", "old": "a0 a1"}
+    second = assign_cooperative_sticky(after(members, first, 2), {"a": 4})
+    assert shown(second) == {"new": "a2 a3", "old": "a0 a1"}
+
+
+def test_cooperative_sticky_gives_nobody_what_one_with_an_old_generation_may_still_read() -> None:
+    members = [reader("late", owned="a0", generation=2), reader("b", owned="a1", generation=3), reader("c")]
+    assignment = assign_cooperative_sticky(members, {"a": 3})
+    assert "a0" not in shown(assignment)["b"] + shown(assignment)["c"]
+
+
+def test_a_topic_that_does_not_exist_and_a_group_of_nobody() -> None:
+    for assignor in ASSIGNORS.values():
+        assert assignor.assign([reader("m", "az")], {"a": 1}) == {"m": partitions("a0")}
+        assert assignor.assign([reader("m", "z")], {}) == {"m": set()}
+        assert assignor.assign([], {}) == {}
+
+
+def test_a_member_is_cooperative_only_if_all_its_assignors_are() -> None:
+    assert are_cooperative(["cooperative-sticky"])
+    assert not are_cooperative(["range", "cooperative-sticky"])
+    with pytest.raises(ValueError, match="there is no assignor 'stick', only range, roundrobin, sticky"):
+        check_assignors(["range", "stick"])
+
+
+COUNTS = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9), min_size=1)
+TOPICS = st.sets(st.sampled_from("abcd")).map("".join)
+
+
+@st.composite
+def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[MemberToAssign], dict[str, int]]:
+    """Members with what they may once have owned; claims may contradict each other."""
+    counts = draw(COUNTS)
+    every = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
+    same = draw(TOPICS) if alike else None
+    members = [
+        MemberToAssign(
+            f"m{number}",
+            frozenset(draw(TOPICS) if same is None else same),
+            draw(st.none() | st.just(f"i{number}")),
+            frozenset(draw(st.sets(st.sampled_from(every)))),
+            draw(st.integers(-1, 3)),
+        )
+        for number in range(draw(st.integers(1, 6)))
+    ]
+    return members, counts
+
+
+@pytest.mark.parametrize("name", ["range", "roundrobin", "sticky"])
+@given(group=groups())
+def test_each_partition_that_somebody_reads_has_one_owner_who_reads_its_topic(
+    name: str, group: tuple[list[MemberToAssign], dict[str, int]]
+) -> None:
+    members, counts = group
+    assignment = ASSIGNORS[name].assign(members, counts)
+    topics = {member.member_id: member.topics for member in members}
+    wanted = set().union(*topics.values())
+    owners = Counter(partition for owned in assignment.values() for partition in owned)
+    assert owners == Counter(TopicPartition(t, n) for t, count in counts.items() if t in wanted for n in range(count))
+    assert all(partition.topic in topics[owner] for owner, owned in assignment.items() for partition in owned)
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@given(group=groups(), random=st.randoms())
+def test_the_order_of_the_members_does_not_matter(
+    name: str, group: tuple[list[MemberToAssign], dict[str, int]], random: Random
+) -> None:
+    members, counts = group
+    assign = ASSIGNORS[name].assign
+    assert assign(random.sample(members, len(members)), counts) == assign(members, counts)
+
+
+@given(group=groups(alike=True))
+def test_sticky_gives_everybody_as_many_give_or_take_one(group: tuple[list[MemberToAssign], dict[str, int]]) -> None:
+    members, counts = group
+    sizes = [len(owned) for owned in assign_sticky(members, counts).values()]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(group=groups())
+def test_sticky_leaves_nothing_that_one_move_could_make_more_even(
+    group: tuple[list[MemberToAssign], dict[str, int]],
+) -> None:
+    members, counts = group
+    assignment = assign_sticky(members, counts)
+    for member in members:
+        for owner, owned in assignment.items():
+            if any(partition.topic in member.topics for partition in owned):
+                assert len(owned) - len(assignment[member.member_id]) <= 1, owner
+
+
+@given(group=groups(), gone=st.integers(0, 5))
+def test_sticky_takes_nothing_away_that_balance_does_not_ask_for(
+    group: tuple[list[MemberToAssign], dict[str, int]], gone: int
+) -> None:
+    members, counts = group
+    members = after(members, assign_sticky(members, counts), 4)
+    assert assign_sticky(members, counts) == {it.member_id: it.owned for it in members}  # nothing has changed
+    left = [it for number, it in enumerate(members) if number != gone]
+    if len({it.topics for it in members}) == 1 and left:  # all get more, so none must lose any
+        assignment = assign_sticky(left, counts)
+        assert all(it.owned <= assignment[it.member_id] for it in left)
+
+
+@given(group=groups())
+def test_cooperative_sticky_never_gives_away_what_is_owned_and_ends_where_sticky_does(
+    group: tuple[list[MemberToAssign], dict[str, int]],
+) -> None:
+    members, counts = group
+    for generation in range(4, 8):
+        assignment = assign_cooperative_sticky(members, counts)
+        for giver in members:
+            for taker in members:
+                if giver is not taker and giver.generation >= taker.generation:
+                    assert not (giver.owned - taker.owned) & assignment[taker.member_id]
+        members = after(members, assignment, generation)
+    every = Counter(partition for it in members for partition in it.owned)
+    wanted = set().union(*(it.topics for it in members))
+    assert every == Counter(TopicPartition(t, n) for t, count in counts.items() if t in wanted for n in range(count))
