@@ -243,6 +243,8 @@ class Cluster:
             if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:  # this is not the cluster it used to be
                 self._nodes = {}
                 connection.close()
+                failure = ConnectionFailed(connection.host, connection.port, f"{connection.address} left the cluster")
+                continue
             if response.error_code:
                 raise answered_error(connection.address, response.error_code)
             # A broker that has just started may know of none.
@@ -277,20 +279,23 @@ class Cluster:
 
     def _any(self) -> Connection:
         """The connection to the first broker that answers; ConnectionFailed with every reason if none does."""
-        if self._connection is not None and self._connection.is_open:
-            return self._connection
         reasons = {}
-        for node in self._addresses():
-            connection = self.connect(node)
+        for connection in self._connections():
             try:
                 connection.version_of(MetadataRequest)
             except ConnectionFailed as error:
-                reasons[node] = str(error)
+                reasons[connection.address] = str(error)
                 continue
             self._connection = connection
             return connection
         first = self._bootstrap[0]
-        raise ConnectionFailed(first.host, first.port, "; ".join(reasons[node] for node in sorted(reasons)))
+        raise ConnectionFailed(first.host, first.port, "; ".join(reasons[address] for address in sorted(reasons)))
+
+    def _connections(self) -> Iterator[Connection]:
+        """The one that is open, if its broker has not gone, and then new ones."""
+        if self._connection is not None and self._connection.is_open:
+            yield self._connection
+        yield from map(self.connect, self._addresses())
 
 
 def no_such_partition(topic: Topic, number: int) -> KafkaError:

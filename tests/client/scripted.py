@@ -34,26 +34,41 @@ class HangUp(Exception):
 class ScriptedBroker:
     """Leads one partition of every topic; ApiVersions and Metadata are answered here, all else by `answer`."""
 
-    def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None) -> None:
+    def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None, port: int = 0) -> None:
         self._answer = answer
         self._versions = versions or {}
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
+        self._clients: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
         self.hang_ups: float = 0  # on so many questions for versions; inf: a broker before 0.10
         self.requests: list[tuple[Request, int]] = []  # without ApiVersions and Metadata
+        self.metadata: Callable[[MetadataRequest], MetadataResponse] = self._metadata
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Listen no more, and leave everybody."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self.drop_connections()
+
+    def drop_connections(self) -> None:
+        for client in self._clients:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                self._clients.append(client)
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
@@ -79,7 +94,7 @@ class ScriptedBroker:
             ]
             return ApiVersionsResponse(api_keys=keys)
         if isinstance(request, MetadataRequest):
-            return self._metadata(request)
+            return self.metadata(request)
         self.requests.append((request, version))
         return self._answer(request, version)
 

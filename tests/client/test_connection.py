@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 
 import pytest
@@ -200,3 +200,41 @@ def test_opens_again_after_a_failure() -> None:
             connection.send(ListOffsetsRequest())
         assert not connection.is_open
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
+
+
+def test_an_answer_that_comes_byte_by_byte_is_late_as_a_whole() -> None:
+    def trickle(client: socket.socket) -> None:
+        with suppress(OSError):
+            client.sendall(b"\x00\x01\x00\x00")
+            while True:
+                client.sendall(b"x")
+                done.wait(0.01)
+
+    done = threading.Event()
+    with (
+        raw_server(trickle) as port,
+        pytest.raises(ConnectionFailed, match=r"did not answer within 0\.1 s"),
+    ):
+        Connection("127.0.0.1", port, timeout=0.1).send(ApiVersionsRequest())
+
+
+def test_a_connection_that_was_closed_while_it_was_idle_is_opened_again_before_a_request_is_lost() -> None:
+    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
+        assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
+        broker.drop_connections()
+        while not connection.is_answered:  # the end takes a moment to arrive
+            pass
+        assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
+
+
+def test_an_answer_that_is_not_awaited_for_the_connections_whole_timeout() -> None:
+    done = threading.Event()
+
+    def never(request: Request, version: int) -> Response:
+        done.wait()
+        raise HangUp
+
+    with ScriptedBroker(never) as broker, Connection("127.0.0.1", broker.port) as connection:
+        with pytest.raises(ConnectionFailed, match=r"did not answer within 0\.05 s"):
+            connection.send(ListOffsetsRequest(), timeout=0.05)
+        done.set()

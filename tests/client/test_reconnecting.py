@@ -1,0 +1,68 @@
+"""How long an address is left alone after it could not be reached."""
+
+import socket
+
+import pytest
+
+from hmb.client.connection import Connection, ConnectionFailed
+from hmb.client.reconnecting import FIRST_PAUSE, JITTER, LONGEST_PAUSE, KnownBrokers
+from hmb.protocol.messages.metadata import MetadataRequest
+
+from .scripted import Clock, ScriptedBroker
+
+ADDRESS = "127.0.0.1:9"
+
+
+def pause_after(failures: int) -> float:
+    """How long, to a hundredth of a second, an address is left alone that has failed so often."""
+    clock = Clock()
+    known = KnownBrokers(clock)
+    for _ in range(failures):
+        known.failed(ADDRESS, "it is down")
+    while known.trouble(ADDRESS):
+        clock.now += 0.01
+    return clock.now
+
+
+@pytest.mark.parametrize(
+    ("failures", "pause"), [(0, 0), (1, FIRST_PAUSE), (2, 0.1), (3, 0.2), (6, LONGEST_PAUSE), (99, LONGEST_PAUSE)]
+)
+def test_the_pause_doubles_up_to_a_second(failures: int, pause: float) -> None:
+    assert pause * (1 - JITTER) <= pause_after(failures) <= pause * (1 + JITTER) + 0.02
+
+
+def test_clients_drift_apart() -> None:
+    assert len({pause_after(9) for _ in range(100)}) > 5
+
+
+def test_an_answer_makes_up_for_all_failures() -> None:
+    known = KnownBrokers(clock := Clock())
+    for _ in range(9):
+        known.failed(ADDRESS, "it is down")
+    known.opened(ADDRESS)
+    assert not known.trouble(ADDRESS)
+    known.failed(ADDRESS, "it is down again")
+    assert known.trouble(ADDRESS) == "it is down again"
+    clock.now += FIRST_PAUSE * (1 + JITTER)
+    assert not known.trouble(ADDRESS)
+
+
+def test_a_lost_connection_may_be_opened_again_at_once_but_others_are_preferred() -> None:
+    known = KnownBrokers(Clock())
+    known.lost(ADDRESS, "it hung up")
+    assert known.is_doubtful(ADDRESS)
+    assert not known.trouble(ADDRESS)
+
+
+def test_a_connection_that_was_refused_is_not_tried_again_before_its_time() -> None:
+    known = KnownBrokers(clock := Clock())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with Connection("127.0.0.1", port, known=known) as connection:
+        with pytest.raises(ConnectionFailed, match="nobody listens on"):
+            connection.send(MetadataRequest())
+        with ScriptedBroker(lambda request, version: None, port=port):
+            with pytest.raises(ConnectionFailed, match="nobody listens on"):
+                connection.send(MetadataRequest())
+            clock.now += FIRST_PAUSE * (1 + JITTER)
+            assert connection.send(MetadataRequest()).controller_id == 7
