@@ -49,16 +49,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
-    from hmb.client import Consumer, Producer
+    from hmb.client import Admin, Consumer, Producer
 
-__all__ = ["Broker", "Consumer", "Producer"]
+__all__ = ["Admin", "Broker", "Consumer", "Producer"]
 __version__ = "0.1.0"
 
-_HOMES = {"Broker": "hmb.broker", "Consumer": "hmb.client", "Producer": "hmb.client"}
+_HOMES = {"Admin": "hmb.client", "Broker": "hmb.broker", "Consumer": "hmb.client", "Producer": "hmb.client"}
 
 
 def __getattr__(name: str) -> object:
-    """Import the three names when they are first used: `import hmb` alone costs nothing."""
+    """Import the names when they are first used: `import hmb` alone costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'hmb' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

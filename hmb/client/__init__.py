@@ -7,18 +7,25 @@
     sender       the thread that sends batches, and sends them again
     producer     the producer, made of the four above
     consumer     the consumer
+    admin        topics, settings, groups, offsets and the cluster itself, to look at and to change
 
-Source: the behaviour of org.apache.kafka.clients (Kafka 4.3). Left out so far: consumer groups, transactions, admin,
+Source: the behaviour of org.apache.kafka.clients (Kafka 4.3). Left out so far: consumer groups, transactions,
 TLS and SASL, topic ids.
 """
 
-from hmb.client.accumulator import RecordMetadata
-from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.consumer import Consumer, ConsumerRecord
-from hmb.client.metadata import Cluster, TopicPartition
-from hmb.client.producer import Producer
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hmb.client.accumulator import RecordMetadata
+    from hmb.client.admin import Admin
+    from hmb.client.connection import Connection, ConnectionFailed
+    from hmb.client.consumer import Consumer, ConsumerRecord
+    from hmb.client.metadata import Cluster, TopicPartition
+    from hmb.client.producer import Producer
 
 __all__ = [
+    "Admin",
     "Cluster",
     "Connection",
     "ConnectionFailed",
@@ -28,3 +35,22 @@ __all__ = [
     "RecordMetadata",
     "TopicPartition",
 ]
+
+_HOMES = {
+    "Admin": "admin",
+    "Cluster": "metadata",
+    "Connection": "connection",
+    "ConnectionFailed": "connection",
+    "Consumer": "consumer",
+    "ConsumerRecord": "consumer",
+    "Producer": "producer",
+    "RecordMetadata": "accumulator",
+    "TopicPartition": "metadata",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name when it is first used: who lists topics does not wait for the producer."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hmb.client' has no attribute {name!r}")
+    return getattr(import_module(f"hmb.client.{_HOMES[name]}"), name)

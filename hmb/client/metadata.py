@@ -19,7 +19,7 @@ no broker had answered.
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
 
 METADATA_MAX_AGE = 300.0  # seconds
+FIRST_VERSION_WITHOUT_CREATION = 4  # before that, asking for a topic may create it
 NO_ID = UUID(int=0)
 
 
@@ -150,11 +151,23 @@ class Cluster:
 
     def topics(self) -> list[Topic]:
         """All topics, by name; asks anew."""
+        topics = [topic.name or "" for topic in self.metadata().topics if not topic.error_code]
+        return [self._topics[name] for name in sorted(topics)]
+
+    def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
+        """The broker's own words about these topics, or about all of them."""
+
+        def request(version: int) -> MetadataRequest:
+            if names is None:  # version 0 has no null: there, an empty list asks for everything
+                return MetadataRequest(topics=None if version else [])
+            return _request_for(names, version)
+
         with self._alone():
-            # Version 0 has no null: there, an empty list asks for everything.
-            response = self._ask(lambda version: MetadataRequest(topics=None if version else []))
-            topics = [self._remember(topic) for topic in response.topics if not topic.error_code]
-            return sorted(topics, key=lambda topic: topic.name)
+            response = self._ask(request)
+            for topic in response.topics:
+                if not topic.error_code:
+                    self._remember(topic)
+            return response
 
     def forget(self, name: str) -> None:
         """What was known about a topic turned out to be old; takes no lock either."""
@@ -215,13 +228,8 @@ class Cluster:
         """Ask about a topic, and in the same request about all others that are due."""
         others = [] if create else [it for it in self._topics if it != name and (it in self._old or self._is_aged(it))]
 
-        def request(version: int) -> MetadataRequest:
-            request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=it) for it in (name, *others)])
-            request.allow_auto_topic_creation = create or version < 4
-            return request
-
         asked = None
-        for topic in self._ask(request).topics:
+        for topic in self._ask(lambda version: _request_for((name, *others), version, create)).topics:
             if topic.name == name:
                 asked = topic
             elif not topic.error_code:
@@ -296,6 +304,12 @@ class Cluster:
         if self._connection is not None and self._connection.is_open:
             yield self._connection
         yield from map(self.connect, self._addresses())
+
+
+def _request_for(names: Iterable[str], version: int, create: bool = False) -> MetadataRequest:
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
+    request.allow_auto_topic_creation = create or version < FIRST_VERSION_WITHOUT_CREATION
+    return request
 
 
 def no_such_partition(topic: Topic, number: int) -> KafkaError:

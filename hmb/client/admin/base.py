@@ -1,0 +1,145 @@
+"""What all of `Admin` needs: whom to ask, when to ask again, and how an answer for many becomes results and errors.
+
+Some questions any broker answers, some only the controller, the leader of a partition, the coordinator of a group, or
+one broker about itself.  `Cluster` knows where most of them are; a coordinator is asked for by the group's name.
+
+A cluster that is just electing somebody answers with an error that passes, and `retrying` tries again for as long as a
+request may take.  A connection that breaks is tried again for a few seconds only, which bridges a restart; whoever
+typed a wrong address should not wait half a minute to hear it.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Self, TypeVar
+
+from hmb.client.connection import Connection, ConnectionFailed
+from hmb.client.errors import answered_error
+from hmb.client.metadata import Cluster, Node, TopicPartition
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.schema import Request
+
+T = TypeVar("T")
+
+RETRY_PAUSE = 0.1  # seconds
+RECONNECT_FOR = 3.0  # seconds
+FIRST_VERSION_OF_SEVERAL_KEYS = 4
+PASSING = {
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+}
+
+
+class AdminBase:
+    """Connections to all of a cluster's brokers; belongs to one thread.  Times are in seconds."""
+
+    def __init__(
+        self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
+    ) -> None:
+        self.cluster = Cluster(bootstrap_servers, client_id, request_timeout)
+        self._request_timeout = request_timeout
+        self._connections: dict[Node, Connection] = {}
+        self._coordinators: dict[str, Node] = {}
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self.cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    @property
+    def _timeout_ms(self) -> int:
+        return int(self._request_timeout * 1000)
+
+    def _connection(self, node: Node) -> Connection:
+        """The connection to a broker."""
+        if node not in self._connections:
+            self._connections[node] = self.cluster.connect(node)
+        return self._connections[node]
+
+    def _broker(self, number: int) -> Connection:
+        """The connection to the broker of that id."""
+        if number not in self.cluster.nodes:
+            self.cluster.metadata(())
+        if number not in self.cluster.nodes:
+            known = ", ".join(map(str, sorted(self.cluster.nodes)))
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {number}; there are: {known}")
+        return self._connection(self.cluster.nodes[number])
+
+    def _leader(self, partition: TopicPartition) -> Connection:
+        return self._connection(self.cluster.leader(partition))
+
+    def _controller(self, request: Request, version: int | None = None) -> Any:
+        return self.cluster.send_to_controller(request, version)
+
+    def _coordinator(self, group: str) -> Connection:
+        """The connection to a group's coordinator."""
+        if group not in self._coordinators:
+            self._coordinators[group] = self._find_coordinator(group)
+        return self._connection(self._coordinators[group])
+
+    def _find_coordinator(self, group: str) -> Node:
+        version = self.cluster.version_of(FindCoordinatorRequest)
+        if version < FIRST_VERSION_OF_SEVERAL_KEYS:
+            response: FindCoordinatorResponse = self.cluster.send(FindCoordinatorRequest(key=group), version)
+            found = response
+        else:
+            response = self.cluster.send(FindCoordinatorRequest(coordinator_keys=[group]), version)
+            (answer,) = response.coordinators
+            found = FindCoordinatorResponse(
+                error_code=answer.error_code, error_message=answer.error_message, host=answer.host, port=answer.port
+            )
+        if found.error_code:
+            raise answered_error(f"coordinator of group {group!r}", found.error_code, found.error_message)
+        return Node(found.host, found.port)
+
+    def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
+        """What the group's coordinator answers, wherever it has moved to."""
+
+        def attempt() -> T:
+            try:
+                return ask(self._coordinator(group))
+            except (ConnectionFailed, KafkaError):
+                self._coordinators.pop(group, None)
+                raise
+
+        return self._retrying(attempt)
+
+    def _retrying(self, attempt: Callable[[], T]) -> T:
+        """The result of the first attempt that ends without an error that passes."""
+        started = time.monotonic()
+        while True:
+            try:
+                return attempt()
+            except KafkaError as error:
+                if error.code not in PASSING or time.monotonic() - started >= self._request_timeout:
+                    raise
+            except ConnectionFailed:
+                if not self.cluster.was_reached or time.monotonic() - started >= RECONNECT_FOR:
+                    raise
+            time.sleep(RETRY_PAUSE)
+
+
+def raised(result: T | KafkaError) -> T:
+    """The result of one of several; raises it if it is an error."""
+    if isinstance(result, KafkaError):
+        raise result
+    return result
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The numbers of the partitions, as most requests have them: by topic."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    return topics

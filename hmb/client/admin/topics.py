@@ -1,0 +1,177 @@
+"""Topics: create, list, describe, give them more partitions, delete them.
+
+The controller answers for topics, all others from what it has told them.  So a topic that was created just now may for
+some milliseconds be unknown to the next broker that is asked.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from hmb.client.admin.base import AdminBase
+from hmb.client.metadata import Topic, topic_error
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from hmb.protocol.messages.metadata import MetadataResponse
+
+Creatable = CreateTopicsRequest.CreatableTopic
+FIRST_VERSION_OF_DEFAULTS = 4
+FIRST_VERSION_OF_IDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create; -1: as the broker has it (num.partitions, default.replication.factor).
+
+    `assignments` say which brokers hold each partition, the preferred leader first, in place of the two numbers.
+    """
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+    assignments: Mapping[int, list[int]] = field(default_factory=dict)
+
+
+class CreatedTopic(NamedTuple):
+    """What became of it; brokers before 2.4 do not tell numbers (-1), those before 2.8 have no ids."""
+
+    name: str
+    topic_id: UUID
+    partitions: int
+    replication_factor: int
+
+
+class PartitionDescription(NamedTuple):
+    """A partition: which broker leads it (-1: none at the moment), which hold it, which of them are in sync."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline: tuple[int, ...]
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return len(self.isr) < len(self.replicas)
+
+
+class TopicDescription(NamedTuple):
+    name: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: tuple[PartitionDescription, ...]
+
+
+class TopicsAdmin(AdminBase):
+    def create_topics(
+        self, topics: Iterable[NewTopic | str], *, validate_only: bool = False
+    ) -> dict[str, CreatedTopic | KafkaError]:
+        """Create topics, each as it is described; `validate_only`: only say what would become of it.
+
+        Needs Kafka 0.10.1; brokers before 2.4 want to be told the numbers of partitions and replicas.
+        """
+        wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in topics]
+        version = self.cluster.version_of(CreateTopicsRequest)
+        if version < FIRST_VERSION_OF_DEFAULTS:
+            for topic in wanted:
+                _check_numbers(topic)
+        request = CreateTopicsRequest(
+            topics=[_creatable(topic) for topic in wanted], timeout_ms=self._timeout_ms, validate_only=validate_only
+        )
+        response: CreateTopicsResponse = self._controller(request)
+        return {
+            result.name: topic_error(result.name, result.error_code, result.error_message)
+            if result.error_code
+            else CreatedTopic(result.name, result.topic_id, result.num_partitions, result.replication_factor)
+            for result in response.topics
+        }
+
+    def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
+        """Delete topics with all their records; None for each that is gone now.  Needs Kafka 0.10.1."""
+        wanted = list(names)
+        request = DeleteTopicsRequest(timeout_ms=self._timeout_ms)
+        version = self.cluster.version_of(DeleteTopicsRequest)
+        if version >= FIRST_VERSION_OF_IDS:
+            request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in wanted]
+        else:
+            request.topic_names = wanted
+        response: DeleteTopicsResponse = self._controller(request, version)
+        return {
+            result.name or "": topic_error(result.name or "", result.error_code, result.error_message)
+            if result.error_code
+            else None
+            for result in response.responses
+        }
+
+    def list_topics(self, *, internal: bool = False) -> list[Topic]:
+        """All topics, by name; with `internal` also Kafka's own, which hold groups' offsets and transactions."""
+        return [topic for topic in self._retrying(self.cluster.topics) if internal or not topic.is_internal]
+
+    def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
+        """These topics, or all of them, with their partitions' leaders and replicas."""
+        response = self._retrying(lambda: self.cluster.metadata(None if names is None else list(names)))
+        return {topic.name or "": _description(topic) for topic in response.topics}
+
+    def create_partitions(
+        self, counts: Mapping[str, int], *, validate_only: bool = False
+    ) -> dict[str, KafkaError | None]:
+        """Give topics so many partitions in all, None for each that has them now.  Needs Kafka 1.0.
+
+        Records do not move: from then on keys may go to other partitions than before.
+        """
+        topics = [
+            CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
+            for name, count in counts.items()
+        ]
+        request = CreatePartitionsRequest(topics=topics, timeout_ms=self._timeout_ms, validate_only=validate_only)
+        response: CreatePartitionsResponse = self._controller(request)
+        for name in counts:
+            self.cluster.forget(name)
+        return {
+            result.name: topic_error(result.name, result.error_code, result.error_message)
+            if result.error_code
+            else None
+            for result in response.results
+        }
+
+
+def _check_numbers(topic: NewTopic) -> None:
+    if not topic.assignments and -1 in (topic.partitions, topic.replication_factor):
+        what = "the broker is older than Kafka 2.4 and has no default for them: give partitions and replication factor"
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"topic {topic.name!r}: {what}")
+
+
+def _creatable(topic: NewTopic) -> Creatable:
+    return Creatable(
+        name=topic.name,
+        num_partitions=-1 if topic.assignments else topic.partitions,
+        replication_factor=-1 if topic.assignments else topic.replication_factor,
+        assignments=[
+            Creatable.CreatableReplicaAssignment(partition_index=number, broker_ids=brokers)
+            for number, brokers in topic.assignments.items()
+        ],
+        configs=[Creatable.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
+    )
+
+
+def _description(topic: MetadataResponse.MetadataResponseTopic) -> TopicDescription | KafkaError:
+    name = topic.name or ""
+    if topic.error_code:
+        return topic_error(name, topic.error_code)
+    partitions = sorted(
+        PartitionDescription(
+            it.partition_index,
+            it.leader_id,
+            it.leader_epoch,
+            tuple(it.replica_nodes),
+            tuple(it.isr_nodes),
+            tuple(it.offline_replicas),
+        )
+        for it in topic.partitions
+    )
+    return TopicDescription(name, topic.topic_id, topic.is_internal, tuple(partitions))
