@@ -18,6 +18,7 @@ noticed before the next request is sent, so that the request goes out on a new o
 import select
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from io import BufferedReader
 from typing import Any, Self, cast
@@ -170,6 +171,12 @@ class Connection:
         """Whether the broker has this API at all."""
         self._protocol_of_open_socket()
         return request.api_key in self._versions
+
+    @property
+    def versions(self) -> Mapping[int, range]:
+        """The APIs that the broker has, by their keys, and in which versions."""
+        self._protocol_of_open_socket()
+        return self._versions
 
     def close(self) -> None:
         """Close the socket; answers that have not come are lost."""

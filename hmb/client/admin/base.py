@@ -10,6 +10,7 @@ typed a wrong address should not wait half a minute to hear it.
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from hmb.client.connection import Connection, ConnectionFailed
@@ -17,9 +18,12 @@ from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request
 
 T = TypeVar("T")
+
+Answers = dict[TopicPartition, T | KafkaError]
 
 RETRY_PAUSE = 0.1  # seconds
 RECONNECT_FOR = 3.0  # seconds
@@ -66,6 +70,23 @@ class AdminBase:
         if node not in self._connections:
             self._connections[node] = self.cluster.connect(node)
         return self._connections[node]
+
+    def _any_broker(self) -> Connection:
+        """The connection to the first known broker that can be reached."""
+        failed: ConnectionFailed | None = None
+        for node in self.cluster.nodes.values() or self._nodes():
+            connection = self._connection(node)
+            try:
+                connection.version_of(MetadataRequest)
+                return connection
+            except ConnectionFailed as error:
+                failed = error
+        raise failed or KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the cluster names no brokers")
+
+    def _nodes(self) -> list[Node]:
+        """All brokers, asked anew."""
+        self._retrying(lambda: self.cluster.metadata(()))
+        return list(self.cluster.nodes.values())
 
     def _broker(self, number: int) -> Connection:
         """The connection to the broker of that id."""
@@ -115,6 +136,43 @@ class AdminBase:
 
         return self._retrying(attempt)
 
+    def _at_leaders(
+        self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
+    ) -> Answers[T]:
+        """What the leaders answer about their partitions, asked again about those that had none or another one."""
+        started = time.monotonic()
+        found: Answers[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
+        waiting = list(found)
+        while True:
+            found |= self._retrying(partial(self._ask_leaders, waiting, ask))
+            waiting = [partition for partition in waiting if _will_pass(found[partition])]
+            if not waiting or time.monotonic() - started >= self._request_timeout:
+                return found
+            time.sleep(RETRY_PAUSE)
+
+    def _ask_leaders(
+        self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
+    ) -> Answers[T]:
+        """One attempt, after which the leaders of all that failed are asked for anew."""
+        found: Answers[T] = {}
+        by_leader: dict[Node, list[TopicPartition]] = {}
+        for partition in partitions:
+            try:
+                by_leader.setdefault(self.cluster.leader(partition), []).append(partition)
+            except KafkaError as error:
+                found[partition] = error
+        for leader, led in by_leader.items():
+            try:
+                found |= ask(self._connection(leader), led)
+            except ConnectionFailed:
+                for partition in led:
+                    self.cluster.forget(partition.topic)
+                raise
+        for partition, answer in found.items():
+            if _will_pass(answer):
+                self.cluster.forget(partition.topic)
+        return found
+
     def _retrying(self, attempt: Callable[[], T]) -> T:
         """The result of the first attempt that ends without an error that passes."""
         started = time.monotonic()
@@ -128,6 +186,10 @@ class AdminBase:
                 if not self.cluster.was_reached or time.monotonic() - started >= RECONNECT_FOR:
                     raise
             time.sleep(RETRY_PAUSE)
+
+
+def _will_pass(answer: object) -> bool:
+    return isinstance(answer, KafkaError) and answer.code in PASSING
 
 
 def raised(result: T | KafkaError) -> T:

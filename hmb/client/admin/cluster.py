@@ -1,0 +1,136 @@
+"""The cluster itself: its brokers, what each of them can do, and what lies in their data directories."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import hmb
+from hmb.client.admin.base import AdminBase, by_topic
+from hmb.client.errors import answered_error
+from hmb.client.metadata import Node, TopicPartition
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+
+Directory = DescribeLogDirsResponse.DescribeLogDirsResult
+SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)  # empty: refused
+FIRST_VERSION_OF_UNCLEAN_ELECTIONS = 1
+
+
+class BrokerDescription(NamedTuple):
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class ClusterDescription(NamedTuple):
+    """The brokers; Kafka 0.8.2 and 0.9 do not tell who is the controller (-1), before 0.10.1 the cluster has no id.
+
+    With KRaft the controller is no broker, and clients are told any broker that passes on what they ask of it.
+    """
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: tuple[BrokerDescription, ...]
+
+
+class ReplicaDescription(NamedTuple):
+    """A partition's files in a directory: bytes, how far behind the leader, whether it is just moving in."""
+
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirDescription(NamedTuple):
+    """A data directory; total and usable bytes of its disk are -1 before Kafka 3.3."""
+
+    path: str
+    error: KafkaError | None
+    total_bytes: int
+    usable_bytes: int
+    replicas: Mapping[TopicPartition, ReplicaDescription]
+
+
+class BrokerVersions(NamedTuple):
+    """Which APIs a broker has, in which versions, by their keys; and the features that its cluster has agreed on."""
+
+    apis: Mapping[int, range]
+    features: Mapping[str, int]
+
+
+class ClusterAdmin(AdminBase):
+    def describe_cluster(self) -> ClusterDescription:
+        """The cluster's id, controller and brokers."""
+        response = self._retrying(lambda: self.cluster.metadata(()))
+        brokers = sorted(BrokerDescription(it.node_id, it.host, it.port, it.rack) for it in response.brokers)
+        return ClusterDescription(response.cluster_id, response.controller_id, tuple(brokers))
+
+    def describe_versions(self) -> dict[Node, BrokerVersions]:
+        """What each broker can do.  Those before 0.10 do not tell: theirs are what this client takes them for."""
+        described = {}
+        for node in self._nodes():
+            connection = self._connection(node)
+            features: dict[str, int] = {}
+            if connection.knows(ApiVersionsRequest):
+                response = connection.send(SOFTWARE)
+                features = {it.name: it.max_version_level for it in response.finalized_features}
+            described[node] = BrokerVersions(connection.versions, features)
+        return described
+
+    def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, tuple[LogDirDescription, ...]]:
+        """The data directories of these brokers, or of all.  Needs Kafka 1.0."""
+        self._nodes()
+        described = {}
+        for number in sorted(self.cluster.nodes) if brokers is None else brokers:
+            response: DescribeLogDirsResponse = self._broker(number).send(DescribeLogDirsRequest(topics=None))
+            if response.error_code:
+                raise answered_error(f"broker {number}", response.error_code)
+            described[number] = tuple(map(_directory, response.results))
+        return described
+
+    def elect_leaders(
+        self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Have the preferred replica lead again in these partitions, or in all; None for each that it leads now.
+
+        `unclean`: have any replica lead that is there, where no replica in sync is; that loses records.  Needs Kafka
+        2.2, for unclean elections 2.4.
+        """
+        version = self.cluster.version_of(ElectLeadersRequest)
+        if unclean and version < FIRST_VERSION_OF_UNCLEAN_ELECTIONS:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4")
+        asked = ElectLeadersRequest.TopicPartitions
+        request = ElectLeadersRequest(
+            election_type=int(unclean),
+            topic_partitions=None
+            if partitions is None
+            else [asked(topic=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()],
+            timeout_ms=self._timeout_ms,
+        )
+        response: ElectLeadersResponse = self._controller(request, version)
+        if response.error_code:
+            raise answered_error("election", response.error_code)
+        elected: dict[TopicPartition, KafkaError | None] = {}
+        for topic in response.replica_election_results:
+            for result in topic.partition_result:
+                partition = TopicPartition(topic.topic, result.partition_id)
+                self.cluster.forget(topic.topic)
+                needed = result.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
+                elected[partition] = (
+                    answered_error(partition, result.error_code, result.error_message) if needed else None
+                )
+        return elected
+
+
+def _directory(result: Directory) -> LogDirDescription:
+    replicas = {
+        TopicPartition(topic.name, it.partition_index): ReplicaDescription(
+            it.partition_size, it.offset_lag, it.is_future_key
+        )
+        for topic in result.topics
+        for it in topic.partitions
+    }
+    error = answered_error(result.log_dir, result.error_code) if result.error_code else None
+    return LogDirDescription(result.log_dir, error, result.total_bytes, result.usable_bytes, replicas)

@@ -1,0 +1,296 @@
+"""Settings of topics, brokers, brokers' loggers and groups: where each comes from, and how to change some of them.
+
+A setting has one value and several places where it could come from: the topic itself, this broker, all brokers, the
+broker's server.properties, Kafka's default.  The first place that has it counts; its *synonyms* are all of them in this
+order.  To delete a setting is to fall back to the next place.
+
+There are two ways to change settings.  IncrementalAlterConfigs (Kafka 2.3) names what changes.  AlterConfigs before it
+takes *all* that the resource has itself, and what is not named is gone: a client has to read, change and write, and
+what another one writes in between is lost.  The old way is taken only with brokers that have no other, and a warning
+in the log says so.
+"""
+
+import difflib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from hmb.client.admin.base import AdminBase, raised
+from hmb.client.connection import Connection
+from hmb.client.errors import answered_error
+from hmb.client.metadata import topic_error
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from hmb.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+log = logging.getLogger(__name__)
+
+Described = DescribeConfigsResponse.DescribeConfigsResult
+DescribedEntry = Described.DescribeConfigsResourceResult
+ALL_BROKERS = ""  # as a broker's name: what is set for all of them
+FIRST_VERSION_OF_SYNONYMS = 1
+FIRST_VERSION_OF_DOCUMENTATION = 3
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from; of several, the one that holds comes first in Kafka's order."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+    @classmethod
+    def _missing_(cls, value: object) -> "ConfigSource":
+        return cls.UNKNOWN  # of a broker newer than this client
+
+
+OWN_SOURCES = {
+    ResourceType.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    ResourceType.BROKER_LOGGER: ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
+    ResourceType.CLIENT_METRICS: ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+    ResourceType.GROUP: ConfigSource.DYNAMIC_GROUP_CONFIG,
+}
+TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")
+
+
+class ConfigResource(NamedTuple):
+    """What has settings: a topic by its name, a broker by its id ("" for all brokers), a group by its id."""
+
+    type: ResourceType
+    name: str
+
+    @property
+    def own_source(self) -> ConfigSource:
+        """The source of what was set for the resource itself."""
+        if self.type is not ResourceType.BROKER:
+            return OWN_SOURCES[self.type]
+        return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+
+    def __str__(self) -> str:
+        if self == (ResourceType.BROKER, ALL_BROKERS):
+            return "all brokers"
+        kind = "loggers of broker" if self.type is ResourceType.BROKER_LOGGER else self.type.name.lower()
+        return f"{kind.replace('_', ' ')} {self.name!r}"
+
+
+class Synonym(NamedTuple):
+    """A place that a value could come from, and the value there."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """A setting; the value of a sensitive one is None.  Brokers before 2.6 tell no type."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    type: str
+    synonyms: tuple[Synonym, ...]
+    documentation: str | None
+
+
+class ConfigOperation(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    """A change of one setting; APPEND and SUBTRACT are for lists, their value has commas between the items."""
+
+    name: str
+    operation: ConfigOperation
+    value: str | None = None
+
+    def applied_to(self, before: str | None) -> str | None:
+        """What the setting is afterwards; None: not set."""
+        items = before.split(",") if before else []
+        mine = self.value.split(",") if self.value else []
+        match self.operation:
+            case ConfigOperation.SET:
+                return self.value
+            case ConfigOperation.DELETE:
+                return None
+            case ConfigOperation.APPEND:
+                return ",".join([*items, *(item for item in mine if item not in items)])
+            case ConfigOperation.SUBTRACT:
+                return ",".join(item for item in items if item not in mine)
+
+
+class ConfigsAdmin(AdminBase):
+    def describe_configs(
+        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None = None, documentation: bool = False
+    ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
+        """All settings of these resources, or those of these names.  Needs Kafka 0.11; synonyms and sources 1.1."""
+        keys = None if names is None else list(names)
+        return {resource: self._configs_of(resource, keys, documentation) for resource in resources}
+
+    def alter_configs(
+        self,
+        resource: ConfigResource,
+        *,
+        set: Mapping[str, str] | None = None,
+        delete: Iterable[str] = (),
+        append: Mapping[str, str] | None = None,
+        subtract: Mapping[str, str] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Change these settings of a topic, a broker or a group, all of them or none; the others stay as they are.
+
+        A name that the resource does not know is an error before anything is sent, also for `delete`, where a broker
+        would take it for done.  KafkaError says what the broker objects to.  Needs Kafka 0.11.
+        """
+        changes = [ConfigChange(name, ConfigOperation.SET, value) for name, value in (set or {}).items()]
+        changes += [ConfigChange(name, ConfigOperation.DELETE) for name in delete]
+        changes += [ConfigChange(name, ConfigOperation.APPEND, value) for name, value in (append or {}).items()]
+        changes += [ConfigChange(name, ConfigOperation.SUBTRACT, value) for name, value in (subtract or {}).items()]
+        self._check_names(resource, [change.name for change in changes])
+        connection = self._owner(resource)
+        if connection.knows(IncrementalAlterConfigsRequest):
+            self._alter_some(connection, resource, changes, validate_only)
+        else:
+            self._alter_all(connection, resource, changes, validate_only)
+
+    def _owner(self, resource: ConfigResource) -> Connection:
+        """Whom to ask: a broker for its own settings, any for those of others."""
+        if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
+            if not (resource.name.isascii() and resource.name.isdigit()):
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: a broker's name is its id, a number")
+            return self._broker(int(resource.name))
+        return self._any_broker()
+
+    def _configs_of(
+        self, resource: ConfigResource, keys: list[str] | None, documentation: bool
+    ) -> dict[str, ConfigEntry] | KafkaError:
+        try:
+            connection = self._owner(resource)
+            version = connection.version_of(DescribeConfigsRequest)
+            request = DescribeConfigsRequest(
+                resources=[
+                    DescribeConfigsRequest.DescribeConfigsResource(
+                        resource_type=resource.type, resource_name=resource.name, configuration_keys=keys
+                    )
+                ],
+                include_synonyms=version >= FIRST_VERSION_OF_SYNONYMS,
+                include_documentation=documentation and version >= FIRST_VERSION_OF_DOCUMENTATION,
+            )
+            response: DescribeConfigsResponse = connection.send(request, version)
+            (result,) = response.results
+            _check(resource, result.error_code, result.error_message)
+        except KafkaError as error:
+            return error
+        return {entry.name: _entry(resource, entry) for entry in result.configs}
+
+    def _check_names(self, resource: ConfigResource, names: Sequence[str]) -> None:
+        """Topics and groups have a fixed set of settings; brokers also have those of listeners and plugins."""
+        if resource.type not in (ResourceType.TOPIC, ResourceType.GROUP):
+            return
+        known = raised(self._configs_of(resource, None, documentation=False))
+        for name in names:
+            if known and name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                kind = resource.type.name.lower()
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"a {kind} has no setting {name!r}{hint}")
+
+    def _alter_some(
+        self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
+    ) -> None:
+        asked = IncrementalAlterConfigsRequest.AlterConfigsResource
+        request = IncrementalAlterConfigsRequest(
+            resources=[
+                asked(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configs=[
+                        asked.AlterableConfig(name=name, config_operation=operation, value=value)
+                        for name, operation, value in changes
+                    ],
+                )
+            ],
+            validate_only=validate_only,
+        )
+        response: IncrementalAlterConfigsResponse = connection.send(request)
+        (answer,) = response.responses
+        _check(resource, answer.error_code, answer.error_message)
+
+    def _alter_all(
+        self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
+    ) -> None:
+        """Read, change, write."""
+        log.warning(
+            "%s is older than Kafka 2.3: all settings of %s are written anew, and a change that another client makes "
+            "at the same time is lost",
+            connection.address,
+            resource,
+        )
+        entries = raised(self._configs_of(resource, None, documentation=False))
+        own = {entry.name: entry for entry in entries.values() if entry.source is resource.own_source}
+        if hidden := [entry.name for entry in own.values() if entry.sensitive]:
+            what = f"{resource}: the values of {', '.join(hidden)} cannot be read, and so not written again"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, what)
+        values = {name: entry.value for name, entry in own.items()}
+        for change in changes:
+            before = values.get(change.name, entries[change.name].value if change.name in entries else None)
+            values[change.name] = change.applied_to(before)
+        asked = AlterConfigsRequest.AlterConfigsResource
+        configs = [asked.AlterableConfig(name=name, value=value) for name, value in values.items() if value is not None]
+        request = AlterConfigsRequest(
+            resources=[asked(resource_type=resource.type, resource_name=resource.name, configs=configs)],
+            validate_only=validate_only,
+        )
+        response: AlterConfigsResponse = connection.send(request)
+        (answer,) = response.responses
+        _check(resource, answer.error_code, answer.error_message)
+
+
+def _check(resource: ConfigResource, number: int, message: str | None) -> None:
+    if number and resource.type is ResourceType.TOPIC:
+        raise topic_error(resource.name, number, message)
+    if number:
+        raise answered_error(resource, number, message)
+
+
+def _entry(resource: ConfigResource, entry: DescribedEntry) -> ConfigEntry:
+    source = ConfigSource(entry.config_source)
+    if entry.config_source == -1:  # version 0 only knows what is not a default
+        source = ConfigSource.DEFAULT_CONFIG if entry.is_default else resource.own_source
+        if entry.read_only and not entry.is_default:
+            source = ConfigSource.STATIC_BROKER_CONFIG
+    synonyms = tuple(Synonym(it.name, it.value, ConfigSource(it.source)) for it in entry.synonyms)
+    type_name = TYPES[entry.config_type] if 0 <= entry.config_type < len(TYPES) else TYPES[0]
+    return ConfigEntry(
+        entry.name,
+        entry.value,
+        source,
+        entry.read_only,
+        entry.is_sensitive,
+        type_name,
+        synonyms,
+        entry.documentation or None,
+    )

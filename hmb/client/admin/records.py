@@ -1,0 +1,168 @@
+"""Offsets of a point in time, and the deletion of records: what the leaders of partitions answer.
+
+A log begins at its *log start offset* and ends, for those who read it, at the high watermark.  To delete records is to
+move the start: segments that lie before it go, the others stay as they are.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from hmb.client.admin.base import AdminBase, Answers, by_topic
+from hmb.client.connection import Connection
+from hmb.client.errors import answered_error
+from hmb.client.metadata import TopicPartition
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
+SPECS: dict[str, tuple[int, int]] = {  # timestamp on the wire, first version of ListOffsets that has it
+    "latest": (-1, 0),
+    "earliest": (-2, 0),
+    "max-timestamp": (-3, 7),
+    "earliest-local": (-4, 8),
+    "latest-tiered": (-5, 9),
+}
+FIRST_VERSION_OF_TIMES = 1
+HIGH_WATERMARK = -1  # delete all that can be read
+
+OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
+
+
+class ListedOffset(NamedTuple):
+    """An offset, and the timestamp of the record there (-1: not known, as of the log's ends).
+
+    The offset is -1 where there is none: no record is that young, or no records at all have timestamps.
+    """
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class ActiveProducer(NamedTuple):
+    """A producer that a partition remembers: idempotent ones for a week, those with a transaction until it ends."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_txn_start_offset: int  # -1: it has none
+
+
+class RecordsAdmin(AdminBase):
+    def list_offsets(
+        self,
+        specs: Mapping[TopicPartition, OffsetSpec],
+        *,
+        isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    ) -> dict[TopicPartition, ListedOffset | KafkaError]:
+        """Where each partition has what is asked for: its ends, or the first record at or after a time (ms).
+
+        Brokers before 0.10.1 know the beginnings of segments only: they name that of the last one before the time.
+        """
+
+        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
+            version = connection.version_of(ListOffsetsRequest)
+            wanted = {partition: _timestamp(specs[partition], version, connection) for partition in partitions}
+            request = ListOffsetsRequest(replica_id=-1, timeout_ms=self._timeout_ms)
+            if isolation_level == "read_committed":  # which brokers before 0.11 do not have: that is an error
+                request.isolation_level = 1
+            asked = ListOffsetsRequest.ListOffsetsTopic
+            for topic, numbers in by_topic(partitions).items():
+                asked_partitions = [
+                    asked.ListOffsetsPartition(partition_index=it, timestamp=wanted[TopicPartition(topic, it)])
+                    for it in numbers
+                ]
+                request.topics.append(asked(name=topic, partitions=asked_partitions))
+            response: ListOffsetsResponse = connection.send(request, version)
+            return {
+                TopicPartition(topic.name, answer.partition_index): _listed(topic.name, answer, version)
+                for topic in response.topics
+                for answer in topic.partitions
+            }
+
+        return self._at_leaders(specs, ask)
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
+        """Delete all records before these offsets (HIGH_WATERMARK: all there are); where each log begins afterwards.
+
+        Needs Kafka 0.11, and a topic that is not only compacted.
+        """
+
+        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[int]:
+            asked = DeleteRecordsRequest.DeleteRecordsTopic
+            request = DeleteRecordsRequest(timeout_ms=self._timeout_ms)
+            for topic, numbers in by_topic(partitions).items():
+                deleted = [
+                    asked.DeleteRecordsPartition(partition_index=it, offset=before[TopicPartition(topic, it)])
+                    for it in numbers
+                ]
+                request.topics.append(asked(name=topic, partitions=deleted))
+            response: DeleteRecordsResponse = connection.send(request)
+            return {
+                (name := TopicPartition(topic.name, answer.partition_index)): answered_error(name, answer.error_code)
+                if answer.error_code
+                else answer.low_watermark
+                for topic in response.topics
+                for answer in topic.partitions
+            }
+
+        return self._at_leaders(before, ask)
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...] | KafkaError]:
+        """Which producers these partitions remember.  Needs Kafka 2.8."""
+
+        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[ActiveProducer, ...]]:
+            topics = [
+                DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
+                for topic, numbers in by_topic(partitions).items()
+            ]
+            response: DescribeProducersResponse = connection.send(DescribeProducersRequest(topics=topics))
+            return {
+                (name := TopicPartition(topic.name, answer.partition_index)): answered_error(
+                    name, answer.error_code, answer.error_message
+                )
+                if answer.error_code
+                else tuple(_producer(it) for it in answer.active_producers)
+                for topic in response.topics
+                for answer in topic.partitions
+            }
+
+        return self._at_leaders(partitions, ask)
+
+
+def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
+    """What stands for it on the wire."""
+    if isinstance(spec, int):
+        return spec
+    timestamp, first_version = SPECS[spec]
+    if version < first_version:
+        what = f"{connection.address} knows LIST_OFFSETS up to version {version}, {spec} needs version {first_version}"
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
+    return timestamp
+
+
+def _listed(topic: str, answer: OffsetAnswer, version: int) -> ListedOffset | KafkaError:
+    if answer.error_code:
+        return answered_error(TopicPartition(topic, answer.partition_index), answer.error_code)
+    if version < FIRST_VERSION_OF_TIMES:
+        return ListedOffset(next(iter(answer.old_style_offsets), -1), -1, -1)
+    return ListedOffset(answer.offset, answer.timestamp, answer.leader_epoch)
+
+
+def _producer(
+    state: DescribeProducersResponse.TopicResponse.PartitionResponse.ProducerState,
+) -> ActiveProducer:
+    return ActiveProducer(
+        state.producer_id,
+        state.producer_epoch,
+        state.last_sequence,
+        state.last_timestamp,
+        state.coordinator_epoch,
+        state.current_txn_start_offset,
+    )
