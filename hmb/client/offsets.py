@@ -1,54 +1,168 @@
-"""Where a partition's log begins and ends: ListOffsets, asked of the leaders.
+"""Offsets: how a program says where to begin and where to stop, and where the log has what it says.
 
-One question, with magic timestamps: -2 is the first offset, -1 the one after the last record, and any other number
-the first record at or after that time. Version 0 (Kafka before 0.10.1) answers with a list of offsets, newest first.
+    "earliest", "latest"    the first offset that there is, and the one after the last record
+    1234                    that offset
+    -10                     so many before the end
+    FromStart(10)           so many after the first
+    AtTime(1700000000000)   the first record at or after that time (ms since 1970); the end if there is none
+
+Only a number from 0 on is an offset by itself; for all others the leaders are asked, with ListOffsets. It is one
+question with magic timestamps: -2 is the first offset, -1 the end, and any other number a time. With read_committed the
+end is the *last stable offset*, behind which a transaction may still be open.
+
+Brokers before 0.10.1 have only version 0, which looks at segments, not at records: there AtTime gives the beginning
+of the last segment that was begun before that time, so that reading starts with up to a segment of older records.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.records.record import MAX_INT64
 
 LATEST = -1
 EARLIEST = -2
+NOT_FOUND = -1  # no record is that young
+
+IsolationLevel = Literal["read_uncommitted", "read_committed"]
+ISOLATION_LEVELS: dict[str, int] = {"read_uncommitted": 0, "read_committed": 1}  # on the wire
 
 PartitionRequest = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 PartitionResponse = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
 
 
-def list_offsets(cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
-    """The offset of a timestamp, or of EARLIEST or LATEST, in each partition; KafkaError for the first that fails."""
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The first record at or after a time in ms since 1970."""
+
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromStart:
+    """So many offsets after the first one."""
+
+    count: int
+
+
+Offset = Literal["earliest", "latest"] | int | AtTime | FromStart
+Until = Literal["end"] | int | AtTime | None
+
+
+def check_offset(offset: object) -> None:
+    """ValueError for what is no `Offset`."""
+    if offset in ("earliest", "latest"):
+        return
+    number = offset.timestamp if isinstance(offset, AtTime) else offset
+    number = number.count if isinstance(number, FromStart) else number
+    if isinstance(number, bool) or not isinstance(number, int) or not -MAX_INT64 <= number <= MAX_INT64:
+        raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
+    if not isinstance(offset, int) and number < 0:
+        raise ValueError(f"{offset!r} is before everything: its number must be 0 or more")
+
+
+def check_until(until: object) -> None:
+    """ValueError for what is no `Until`."""
+    if until in ("end", None):
+        return
+    if isinstance(until, FromStart | str) or (isinstance(until, int) and (isinstance(until, bool) or until < 0)):
+        raise ValueError(f'until is "end" or None, an offset or a time, not {until!r}')
+    check_offset(until)
+
+
+def resolve(
+    cluster: Cluster, offsets: Mapping[TopicPartition, Offset], isolation_level: int = 0
+) -> dict[TopicPartition, int]:
+    """The numbers of these offsets; all partitions of one kind are asked about in one request a leader."""
+    kinds = {partition: _timestamps(offset) for partition, offset in offsets.items()}
+    found: dict[int, dict[TopicPartition, int]] = {LATEST: {}, EARLIEST: {}}
+    for timestamp in {timestamp for kind in kinds.values() for timestamp in kind}:
+        asked = [partition for partition, kind in kinds.items() if timestamp in kind]
+        found[timestamp] = list_offsets(cluster, asked, timestamp, isolation_level)
+    first, ends = found[EARLIEST], found[LATEST]
+    too_late = [
+        partition
+        for partition, offset in offsets.items()
+        if isinstance(offset, AtTime) and found[offset.timestamp][partition] == NOT_FOUND
+    ]
+    ends.update(list_offsets(cluster, too_late, LATEST, isolation_level))
+
+    def number(partition: TopicPartition, offset: Offset) -> int:
+        match offset:
+            case "earliest":
+                return first[partition]
+            case "latest":
+                return ends[partition]
+            case AtTime(timestamp):
+                at = found[timestamp][partition]
+                return ends[partition] if at == NOT_FOUND else at
+            case FromStart(count):
+                return min(first[partition] + count, ends[partition])
+            case _:
+                return offset if offset >= 0 else max(first[partition], ends[partition] + offset)
+
+    return {partition: number(partition, offset) for partition, offset in offsets.items()}
+
+
+def _timestamps(offset: Offset) -> tuple[int, ...]:
+    """Which ListOffsets have to be asked to know an offset's number."""
+    match offset:
+        case "earliest":
+            return (EARLIEST,)
+        case "latest":
+            return (LATEST,)
+        case AtTime(timestamp):
+            return (timestamp,)
+        case FromStart():
+            return (EARLIEST, LATEST)
+        case _:
+            return () if offset >= 0 else (EARLIEST, LATEST)
+
+
+def list_offsets(
+    cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int, isolation_level: int = 0
+) -> dict[TopicPartition, int]:
+    """The offset of a timestamp, or of EARLIEST or LATEST, in each partition; KafkaError for the first that fails.
+
+    NOT_FOUND (-1) where no record is that young; never from version 0, which cannot tell.
+    """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:
-        leader = cluster.topic(partition.topic).leaders.get(partition.partition)
-        if leader is None:
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader at the moment")
-        by_leader.setdefault(leader, []).append(partition)
+        by_leader.setdefault(cluster.leader(partition), []).append(partition)
     offsets: dict[TopicPartition, int] = {}
     for leader, asked in by_leader.items():
         with cluster.connect(leader) as connection:
             version = connection.version_of(ListOffsetsRequest)
-            response: ListOffsetsResponse = connection.send(_request(asked, timestamp), version)
-            for topic in response.topics:
-                for answer in topic.partitions:
-                    partition = TopicPartition(topic.name, answer.partition_index)
-                    offsets[partition] = _offset(partition, answer, version)
+            request = _request(asked, timestamp, isolation_level if version >= 2 else 0)
+            response: ListOffsetsResponse = connection.send(request, version)
+        for topic in response.topics:
+            for answer in topic.partitions:
+                partition = TopicPartition(topic.name, answer.partition_index)
+                offsets[partition] = _offset(partition, answer, version)
+        for partition in asked:
+            if partition not in offsets:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: the broker did not answer for it")
+        if version == 0 and timestamp >= 0:  # no segment is that old: all there is may be younger
+            younger = [partition for partition in asked if offsets[partition] == NOT_FOUND]
+            offsets.update(list_offsets(cluster, younger, EARLIEST))
     return offsets
 
 
-def _request(partitions: list[TopicPartition], timestamp: int) -> ListOffsetsRequest:
+def _request(partitions: list[TopicPartition], timestamp: int, isolation_level: int) -> ListOffsetsRequest:
     topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
     for name, partition in partitions:
         topic = topics.setdefault(name, ListOffsetsRequest.ListOffsetsTopic(name=name))
         topic.partitions.append(PartitionRequest(partition_index=partition, timestamp=timestamp))
-    return ListOffsetsRequest(replica_id=-1, topics=list(topics.values()))
+    return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=list(topics.values()))
 
 
 def _offset(partition: TopicPartition, answer: PartitionResponse, version: int) -> int:
     if answer.error_code:
         raise answered_error(partition, answer.error_code)
     if version == 0:
-        return answer.old_style_offsets[0] if answer.old_style_offsets else -1
+        return answer.old_style_offsets[0] if answer.old_style_offsets else NOT_FOUND
     return answer.offset
