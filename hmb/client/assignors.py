@@ -110,9 +110,8 @@ def _sorted(members: Members) -> list[MemberToAssign]:
 def _all_partitions(members: list[MemberToAssign], counts: Counts) -> list[TopicPartition]:
     """Of the topics that somebody reads."""
     topics: set[str] = set().union(*(member.topics for member in members))
-    return [
-        TopicPartition(topic, number) for topic in sorted(topics.intersection(counts)) for number in range(counts[topic])
-    ]
+    known = sorted(topics.intersection(counts))
+    return [TopicPartition(topic, number) for topic in known for number in range(counts[topic])]
 
 
 def _kept(members: list[MemberToAssign], every: set[TopicPartition]) -> Assignment:

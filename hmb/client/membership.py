@@ -57,6 +57,8 @@ class GroupSettings:
     max_poll_interval: float = 300.0
     request_timeout: float = 30.0
     retry_backoff: float = 0.1
+    metadata_max_age: float = 300.0  # how often the leader looks whether the topics have changed
+    require_stable: bool = False  # wait for offsets that a transaction has not ended with yet (read_committed)
 
 
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]

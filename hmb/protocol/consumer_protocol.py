@@ -8,8 +8,12 @@ Both begin with their version::
 
 Newer versions only add fields at the end, so a reader takes one that it does not know for the newest that it knows.
 
+A subscription's user data is the assignor's own.  That of the sticky one tells what the member had before it gave it
+up, without a version in front: a reader tries the newer layout, then the older.  The cooperative one's tells the
+generation alone (an int32), for subscriptions before version 2.
+
 Source: KIP-54, KIP-429 (owned partitions), KIP-792 (generation), KIP-881 (racks); ConsumerProtocolSubscription.json and
-ConsumerProtocolAssignment.json.
+ConsumerProtocolAssignment.json; KIP-54 and KIP-341 (the sticky assignor's user data).
 """
 
 from __future__ import annotations
@@ -69,3 +73,20 @@ class ConsumerProtocolAssignment(ConsumerProtocol, versions="0-3"):
 
     assigned_partitions: list[TopicPartition] = t.array(TopicPartition)
     user_data:           bytes | None         = t.bytestring(nullable="0+", default=None)
+
+
+class StickyUserData(Struct, versions="0-1"):
+    """What a member of the sticky assignor had.  v1: since which generation."""
+
+    class TopicPartition(Struct):
+        topic:      str       = t.string()
+        partitions: list[int] = t.array(t.int32)
+
+    previous_assignment: list[TopicPartition] = t.array(TopicPartition)
+    generation:          int                  = t.int32("1+", default=-1, ignorable=True)
+
+
+class CooperativeUserData(Struct, versions="0"):
+    """The generation in which a member of the cooperative assignor was given what it owns."""
+
+    generation: int = t.int32()

@@ -1,0 +1,79 @@
+"""Finding a group's coordinator, and talking to it.
+
+A group is kept by one broker, its *coordinator*: the leader of that partition of __consumer_offsets into which the
+group's offsets go. Any broker knows who that is (FindCoordinator; ConsumerMetadata in 0.8.2). It moves when its broker
+dies; then the old one answers NOT_COORDINATOR, or nothing at all, and is to be looked for anew.
+"""
+
+from typing import Any
+
+from hmb.client.connection import Connection, ConnectionFailed
+from hmb.client.group_errors import COORDINATOR_MOVED, group_error
+from hmb.client.membership import GroupSettings
+from hmb.client.metadata import Cluster, Node
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
+from hmb.protocol.schema import Request
+
+FIRST_FIND_OF_SEVERAL = 4
+FIRST_LEAVE_OF_SEVERAL = 3
+
+
+class GroupCoordinator:
+    """A connection to wherever the group's coordinator is. Belongs to one thread, but for `interrupt`."""
+
+    def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
+        self._cluster, self._settings = cluster, settings
+        self._connection: Connection | None = None
+
+    def connection(self) -> Connection:
+        """To the coordinator. ConnectionFailed; KafkaError where the cluster knows none (COORDINATOR_NOT_AVAILABLE)."""
+        if self._connection is None:
+            self._connection = self._cluster.connect(self._find())
+        return self._connection
+
+    def send(self, request: Request, timeout: float | None = None) -> Any:
+        """The coordinator's answer; it is looked for anew the next time if it was the wrong one, or gone."""
+        connection = self.connection()
+        try:
+            version = connection.version_of(type(request))
+            response = connection.send(_for_version(request, version), version, timeout)
+        except ConnectionFailed:
+            self.forget()
+            raise
+        if response.error_code in COORDINATOR_MOVED:
+            self.forget()
+        return response
+
+    def forget(self) -> None:
+        """Look for it anew, the next time."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def interrupt(self) -> None:
+        """For another thread: end a request that is under way."""
+        connection = self._connection
+        if connection is not None:
+            connection.interrupt()
+
+    def _find(self) -> Node:
+        group_id = self._settings.group_id
+        version = self._cluster.version_of(FindCoordinatorRequest)
+        request = FindCoordinatorRequest()
+        if version >= FIRST_FIND_OF_SEVERAL:
+            request.coordinator_keys = [group_id]
+        else:
+            request.key = group_id
+        response: FindCoordinatorResponse = self._cluster.send(request, version)
+        found = response.coordinators[0] if version >= FIRST_FIND_OF_SEVERAL else response
+        if found.error_code:
+            raise group_error(self._settings, found.error_code, found.error_message)
+        return Node(found.host, found.port)
+
+
+def _for_version(request: Request, version: int) -> Request:
+    """Old versions of LeaveGroup name one member only."""
+    if isinstance(request, LeaveGroupRequest) and version < FIRST_LEAVE_OF_SEVERAL:
+        return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
+    return request
