@@ -6,15 +6,19 @@ and where; what to do`. Any other exception is a bug, and shows its traceback.
 """
 
 import contextlib
+import difflib
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hmb.defaults import DEFAULT_SERVER
 
 from .streams import OutputError, mute_stdout
+
+if TYPE_CHECKING:
+    from hmb.protocol.schema import Request
 
 ERROR, USAGE, NOT_FOUND, UNREACHABLE, DAMAGE = 1, 2, 3, 4, 5
 
@@ -85,6 +89,20 @@ def servers(text: str) -> str:
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
     return text
+
+
+def api(text: str) -> "type[Request]":
+    """The type of an option: an API, by its name or its number; the class of its request."""
+    from hmb.protocol.messages import REQUESTS, api_name
+
+    names = {api_name(request).lower(): request for request in REQUESTS.values()}
+    wanted = text.replace("_", "").replace("-", "").lower()
+    found = REQUESTS.get(int(wanted)) if wanted.isdecimal() else names.get(wanted)
+    if found is None:
+        near = difflib.get_close_matches(wanted, names, 1)
+        hint = f"did you mean {api_name(names[near[0]])}?" if near else "write Produce, Fetch ... or a number"
+        raise click.BadParameter(f"{text!r} is no API that hmb knows; {hint}")
+    return found
 
 
 def name_value(text: str) -> tuple[str, str]:

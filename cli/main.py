@@ -24,6 +24,7 @@ COMMANDS = {
     "topics": "Create, list, describe, alter and delete topics.",
     "dump-log": "Print what is in the files of a log.",
     "index-inspect": "Look into the index of a log segment.",
+    "decode": "Show what the bytes of a message mean.",
     "completion": "Let the shell complete commands, topics and groups.",
 }
 COMPLETION_VARIABLE = "_HMB_COMPLETE"  # which click makes of the command's name

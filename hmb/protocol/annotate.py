@@ -121,9 +121,11 @@ def _field(field: Field, plan: Plan, buffer: memoryview, position: int, path: st
         return (yield from _struct(field.struct.compile(version, flexible), buffer, position, f"{path}."))
     if field.item is not None or field.kind == "records":
         length, position = field.length(flexible).decode(buffer, start)
-        p.check_length(length, len(buffer) - position, nullable)
         name = "size" if field.item is None else "count"
         yield Line(start, buffer[start:position], f"{path}.{name}", length, "compact_length" if compact else "int32")
+        if field.item is None and (left := buffer[position:]) and length > len(left):
+            yield Line(position, left, path, left, "records")  # and then the error: their end is missing
+        p.check_length(length, len(buffer) - position, nullable)
         if field.item is not None:
             for index in range(length):
                 position = yield from _field(field.item, plan, buffer, position, f"{path}[{index}]")

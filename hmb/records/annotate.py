@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from hmb.protocol.annotate import Line
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.batch import HEADER as BATCH_HEADER
 from hmb.records.compression import Codec, decompress
 from hmb.records.control import _KEY as CONTROL_KEY
@@ -28,7 +28,7 @@ from hmb.records.control import _VALUE as CONTROL_VALUE
 from hmb.records.control import ControlType
 from hmb.records.message import _HEADER as MESSAGE_HEADER
 from hmb.records.message import KEY_START, Message
-from hmb.records.reading import Batch
+from hmb.records.reading import MAGIC_POSITION, Batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import VarintError, read_varint
 
@@ -36,6 +36,7 @@ Walk = Generator[Line, None, int]  # yields lines, returns the position after th
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = Struct(">i")
+_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # by letters of the struct module
 
 
 class Note(NamedTuple):
@@ -67,12 +68,25 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
         yield line._replace(offset=position + line.offset, value=_header_note(batch, line.path, line.value))
 
 
+def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
+    """The lines of a header the end of which is missing; both formats begin with an offset and a length."""
+    form: Struct = Struct(">qi")
+    names: tuple[str, ...] = RecordBatch._fields[:2]
+    if len(buffer) > MAGIC_POSITION:
+        is_batch = buffer[MAGIC_POSITION] == MAGIC
+        form, names = (BATCH_HEADER, RecordBatch._fields[:-1]) if is_batch else (MESSAGE_HEADER, Message._fields[:5])
+    for line in fixed_fields(form, names, buffer, 0):
+        yield line._replace(offset=position + line.offset)
+
+
 def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
-    """A line for each field of a struct without padding."""
+    """A line for each field of a struct without padding, as far as the buffer goes."""
     for name, code in zip(names, form.format.lstrip(">"), strict=True):
         field = Struct(f">{code}")
         end = position + field.size
-        yield Line(position, buffer[position:end], name, field.unpack_from(buffer, position)[0])
+        if end > len(buffer):
+            return
+        yield Line(position, buffer[position:end], name, field.unpack_from(buffer, position)[0], _KINDS[code])
         position = end
 
 
@@ -109,7 +123,7 @@ def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, boo
     content, start = batch.view[RECORD_BATCH_OVERHEAD:], position + RECORD_BATCH_OVERHEAD
     is_inside = batch.codec is not Codec.NONE
     if is_inside:
-        yield Line(start, content, "records", content), False
+        yield Line(start, content, "records", content, "bytes"), False
         start = 0
     data = decompress(batch.codec, content)
     end = 0
@@ -126,12 +140,12 @@ def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
     try:
         length, position = yield from _varint(data, position, "length")
         end = position + length
-        yield _line(data, position, position + 1, "attributes", data[position])
+        yield _line(data, position, position + 1, "attributes", data[position], "int8")
         delta, after = read_varint(data, position + 1)
         timestamp = timestamp_note(batch.base_timestamp + delta)
-        yield _line(data, position + 1, after, "timestamp_delta", Note(delta, f"-> {timestamp!r}"))
+        yield _line(data, position + 1, after, "timestamp_delta", Note(delta, f"-> {timestamp!r}"), "varlong")
         delta, position = read_varint(data, after)
-        yield _line(data, after, position, "offset_delta", Note(delta, f"-> {batch.base_offset + delta}"))
+        yield _line(data, after, position, "offset_delta", Note(delta, f"-> {batch.base_offset + delta}"), "varint")
         if batch.is_control:
             position = yield from _control(data, position)
         else:
@@ -147,13 +161,13 @@ def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
         raise _invalid(f"a record claims {length} bytes and does not fill them")
 
 
-def _line(data: bytes, start: int, end: int, path: str, value: object) -> Line:
-    return Line(start, memoryview(data)[start:end], path, value)
+def _line(data: bytes, start: int, end: int, path: str, value: object, kind: str) -> Line:
+    return Line(start, memoryview(data)[start:end], path, value, kind)
 
 
 def _varint(data: bytes, position: int, path: str) -> Generator[Line, None, tuple[int, int]]:
     value, end = read_varint(data, position)
-    yield _line(data, position, end, path, value)
+    yield _line(data, position, end, path, value, "varint")
     return value, end
 
 
@@ -169,7 +183,7 @@ def _content(data: bytes, position: int, size: int, path: str) -> Walk:
     end = position + size
     if end > len(data):
         raise _invalid(f"{path} claims {size} bytes of {len(data) - position} left")
-    yield _line(data, position, end, path, data[position:end])
+    yield _line(data, position, end, path, data[position:end], "bytes")
     return end
 
 
@@ -209,11 +223,12 @@ def _plain_message(message: Message, position: int) -> Iterator[Line]:
     at = KEY_START[message.magic]
     for path, content in zip(("key", "value"), message.key_and_value(), strict=True):
         size = -1 if content is None else len(content)
-        yield Line(position + at, message.view[at : at + 4], f"{path}.size", _INT32.unpack_from(message.view, at)[0])
+        length = _INT32.unpack_from(message.view, at)[0]
+        yield Line(position + at, message.view[at : at + 4], f"{path}.size", length, "int32")
         at += 4
         if content:
             is_compressed = path == "value" and message.codec is not Codec.NONE
-            yield Line(position + at, content, path, content if is_compressed else bytes(content))
+            yield Line(position + at, content, path, content if is_compressed else bytes(content), "bytes")
         at += max(size, 0)
 
 

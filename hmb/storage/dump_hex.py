@@ -21,7 +21,7 @@ from pathlib import Path
 from struct import Struct
 from typing import ClassVar
 
-from hmb.protocol.annotate import Line, rows
+from hmb.protocol.annotate import Line, meaning, rows
 from hmb.protocol.errors import KafkaError
 from hmb.records import crc32c
 from hmb.records.annotate import Note, annotate_batch, annotate_header, fixed_fields, timestamp_note
@@ -51,13 +51,15 @@ class FieldEntry(Entry):
     field: str
     value: object
     is_inside: bool = False  # the position is one in the decompressed bytes of the field above
+    data_type: str = ""  # shown where it is told
 
     def line(self) -> str:
-        text = f"{len(self.value)} bytes" if isinstance(self.value, memoryview) else repr(self.value)
+        text = meaning(self.field, self.value)
         if len(text) > LONGEST_TEXT:
             text = f"{text[:LONGEST_TEXT]}..."
         indent = "  " if self.is_inside else ""
-        return "\n".join(indent + row for row in rows(self.position, self.data, f"{self.field} = {text}"))
+        name = f"{self.field}: {self.data_type}" if self.data_type else self.field
+        return "\n".join(indent + row for row in rows(self.position, self.data, f"{name} = {text}"))
 
     def fields(self) -> dict[str, object]:
         fields: dict[str, object] = {"position": self.position, "size": self.size, "field": self.field}
@@ -67,6 +69,7 @@ class FieldEntry(Entry):
             fields |= text_or_base64("value", self.value)
         elif not isinstance(self.value, memoryview):
             fields["value"] = self.value
+        fields |= {"data_type": self.data_type} if self.data_type else {}
         return fields | {"bytes": self.data.hex(), "is_inside": self.is_inside}
 
 

@@ -104,3 +104,8 @@ MESSAGES: list[tuple[type[Request], type[Response]]] = [
 
 REQUESTS: dict[int, type[Request]] = {request.api_key: request for request, _ in MESSAGES}
 RESPONSES: dict[int, type[Response]] = {response.api_key: response for _, response in MESSAGES}
+
+
+def api_name(message: type[Request] | type[Response]) -> str:
+    """The name of an API as Kafka's documentation writes it: Produce, ListOffsets ..."""
+    return message.__name__.removesuffix("Request").removesuffix("Response")

@@ -1,0 +1,157 @@
+"""Bytes in whatever form somebody has them: binary, hexadecimal digits, or what a hex dump printed.
+
+    0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
+    00000000: 0000 002b 0003 0001  ...+....         xxd
+    00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` stands for rows like the one before
+    000000  00 00 00 2b              size = 43      `hmb decode`, `hmb dump-log --hex`, the golden files of the tests
+        0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets, from the IP header on
+
+An offset that goes back to 0 begins another piece.  Of packets only what TCP carries is taken, and put together for
+each direction of each connection, by the sequence numbers.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MAX_REPEATED = 1 << 26  # bytes that a line `*` may stand for
+ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
+ROW_WITHOUT_COLON = re.compile(r"([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)
+ROW_OF_WORDS = re.compile(r"[0-9a-f]{7} +[0-9a-f]{4}( +[0-9a-f]{4})*\s*", re.IGNORECASE)
+OFFSET_ALONE = re.compile(r"[0-9a-f]{4,16}", re.IGNORECASE)
+ASCII_COLUMN = re.compile(r"\s\|.*\|\s*$")
+BETWEEN = re.compile(r"0x|\\x|[\s,:;'\"\[\](){}]|\bb(?=['\"])", re.IGNORECASE)
+TCP = 6
+
+
+class HexError(ValueError):
+    """Text that is neither digits nor a dump; says which line."""
+
+
+class HalfByte(HexError):
+    """Digits, but an odd number of them."""
+
+
+def read_bytes(data: bytes) -> list[bytes]:
+    """The pieces of the input, each in itself without a gap: mostly one, of a capture one a direction."""
+    if not data.isascii() or b"\0" in data:
+        return [data]
+    lines = data.decode("ascii").splitlines()
+    rows = [row for row in map(_row, lines) if row is not None]
+    if any(row[2] for row in rows) or (rows and rows[0][0] == 0):
+        return _tcp_streams(list(_pieces(lines)))
+    for line in lines:
+        if ROW_OF_WORDS.fullmatch(line):
+            raise HexError("these are words in the byte order of a machine; print bytes, with xxd or hexdump -C")
+    return [_digits("\n".join(lines))]
+
+
+def _digits(text: str) -> bytes:
+    for number, line in enumerate(text.splitlines(), 1):
+        digits = BETWEEN.sub("", line)
+        if strange := re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
+            raise HexError(f"line {number}: {strange[0]!r} is no hexadecimal digit")
+    digits = BETWEEN.sub("", text)
+    if len(digits) % 2:
+        raise HalfByte(f"{len(digits)} hexadecimal digits are half a byte too many or too few")
+    return bytes.fromhex(digits)
+
+
+def _row(line: str) -> tuple[int, bytes, bool] | None:
+    """Offset and bytes of a dump's row, and whether a colon makes it sure that it is one; None: it is no row."""
+    found = ROW.fullmatch(line)
+    is_sure = found is not None
+    found = found or ROW_WITHOUT_COLON.fullmatch(line)
+    if found is None:
+        return None
+    content = found[2]
+    without_column = ASCII_COLUMN.sub("", content)
+    if without_column == content:  # then text, if there is any, begins behind two spaces
+        without_column = re.split(r"\s{2,}", content, maxsplit=1)[0]
+    digits = re.sub(r"\s", "", without_column)
+    if len(digits) % 2 or re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
+        return None
+    return int(found[1], 16), bytes.fromhex(digits), is_sure
+
+
+def _pieces(lines: list[str]) -> Iterator[bytes]:
+    """The bytes of a dump, piece by piece; other lines in between are text."""
+    piece, base, row, is_repeated = bytearray(), 0, b"", False
+    for number, line in enumerate(lines, 1):
+        if line.strip() == "*":
+            is_repeated = True
+            continue
+        found = _row(line)
+        if found is None and not (piece and OFFSET_ALONE.fullmatch(line)):
+            continue
+        offset, data = (found[0], found[1]) if found else (int(line, 16), b"")
+        if is_repeated:
+            _repeat(piece, row, offset - base, number)
+        elif offset == 0 and piece:
+            yield bytes(piece)
+            piece, base = bytearray(), 0
+        if not piece:
+            base = offset
+        if offset - base != len(piece) and data:
+            raise HexError(f"line {number}: offset {offset:x} follows {base + len(piece):x}: rows are missing")
+        piece, row, is_repeated = piece + data, data or row, False
+    yield bytes(piece)
+
+
+def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
+    if not row or not len(piece) <= end <= MAX_REPEATED:
+        raise HexError(f"line {number}: a row of * cannot reach to {end:x}")
+    while len(piece) < end:
+        piece += row[: end - len(piece)]
+
+
+# Packets
+
+
+class _Segment(NamedTuple):
+    flow: tuple[bytes, bytes]  # addresses and ports
+    sequence: int
+    payload: bytes
+
+
+def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
+    """What TCP segments carry, each direction of a connection put together; other pieces stay what they are."""
+    segments = [_segment(piece) for piece in pieces]
+    if not any(segments):
+        return pieces
+    streams: dict[tuple[bytes, bytes], list[bytes]] = {}
+    expected: dict[tuple[bytes, bytes], int] = {}
+    for segment in segments:
+        if segment is None or not segment.payload:
+            continue
+        flow, sequence, payload = segment
+        behind = (expected.get(flow, sequence) - sequence) % 2**32
+        if 0 < behind < 2**31:  # sent again
+            payload, sequence = payload[behind:], sequence + behind
+        elif behind:
+            streams[flow].append(b"")  # a packet is missing: what follows stands alone
+        pieces_of_flow = streams.setdefault(flow, [b""])
+        pieces_of_flow[-1] += payload
+        expected[flow] = (sequence + len(payload)) % 2**32
+    return [piece for flow in streams.values() for piece in flow if piece]
+
+
+def _segment(packet: bytes) -> _Segment | None:
+    """The TCP segment of a packet, which may begin with an Ethernet header; None if it is none."""
+    if packet[12:14] in (b"\x08\x00", b"\x86\xdd") and packet[14:15] and packet[14] >> 4 in (4, 6):
+        packet = packet[14:]
+    try:
+        if packet[0] >> 4 == 4 and packet[9] == TCP:
+            start, addresses = (packet[0] & 15) * 4, packet[12:20]
+            end = struct.unpack_from(">H", packet, 2)[0] or len(packet)
+        elif packet[0] >> 4 == 6 and packet[6] == TCP:
+            start, addresses = 40, packet[8:40]
+            end = start + struct.unpack_from(">H", packet, 4)[0]
+        else:
+            return None
+        sequence = struct.unpack_from(">I", packet, start + 4)[0]
+        data = start + (packet[start + 12] >> 4) * 4
+    except (IndexError, struct.error):
+        return None
+    return _Segment((addresses, packet[start : start + 4]), sequence, packet[data:end])
