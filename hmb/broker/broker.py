@@ -23,13 +23,13 @@ from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.group_topics import GroupTopics
 from hmb.broker.housekeeping import Housekeeper
+from hmb.broker.journal_topic import JournalTopic
 from hmb.broker.listeners import Listener, parse_listeners
-from hmb.broker.offsets_topic import OffsetsTopic
 from hmb.broker.server import Server
 from hmb.broker.topics import Topics
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import OFFSETS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
@@ -185,7 +185,7 @@ class Broker:
 
 def _coordinator(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
     config = configs.current
-    journal = GroupJournal(OffsetsTopic(topics, config), sync=lambda: configs.current.flush_acks_all)
+    journal = Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all)
     settings = GroupSettings(
         min_session_timeout=config.group_min_session,
         max_session_timeout=config.group_max_session,

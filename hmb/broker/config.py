@@ -120,6 +120,16 @@ class BrokerConfig:
     offset_metadata_max: int   = _key("offset.metadata.max.bytes", 4096, "longest text with an offset", 0, INT_MAX)
     offsets_retention: int     = _key("offsets.retention.minutes", 10_080, "keep unused offsets for", 1, INT_MAX)
     offsets_check_interval: int = _key("offsets.retention.check.interval.ms", 600_000, "look for them every", 1)
+    transactions_partitions: int = _key("transaction.state.log.num.partitions", 50, "of its topic", 1, INT_MAX)
+    transactions_segment_bytes: int = _key("transaction.state.log.segment.bytes", 100 * MIB, "of the same", 1, INT_MAX)
+    transaction_max_timeout: int = _key("transaction.max.timeout.ms", 900_000, "most for a transaction", 1, INT_MAX)
+    transactions_check_interval: int = _key(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, "look for late ones every", 1, INT_MAX
+    )
+    transactional_id_expiration: int = _key("transactional.id.expiration.ms", 604_800_000, "keep idle ids", 1, INT_MAX)
+    transactional_ids_check_interval: int = _key(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, "look for idle ids every", 1, INT_MAX
+    )
     max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
     log: LogConfig             = field(default=LogConfig())
     # fmt: on

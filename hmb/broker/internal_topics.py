@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from hmb.broker.config import BrokerConfig
-from hmb.coordinator.journal import OFFSETS_TOPIC
+from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
-INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state", "__share_group_state")
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state")
 
 
-def offsets_topic_configs(config: BrokerConfig) -> dict[str, str]:
-    """The settings with which `__consumer_offsets` is made, and is taken over from another broker."""
+class OwnTopic(NamedTuple):
+    """As it is made; with these settings it is taken over from another broker, too."""
+
+    partitions: int
+    configs: Mapping[str, str]
+
+
+def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
+    """The journals of the coordinators, by name."""
     return {
-        "cleanup.policy": "compact",
-        "compression.type": "producer",
-        "segment.bytes": str(config.offsets_segment_bytes),
+        OFFSETS_TOPIC: OwnTopic(
+            config.offsets_partitions,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(config.offsets_segment_bytes),
+            },
+        ),
+        TRANSACTIONS_TOPIC: OwnTopic(
+            config.transactions_partitions,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "uncompressed",
+                "segment.bytes": str(config.transactions_segment_bytes),
+                "unclean.leader.election.enable": "false",
+                "min.insync.replicas": "1",
+            },
+        ),
     }

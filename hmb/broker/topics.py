@@ -16,9 +16,8 @@ from pathlib import Path
 
 from hmb.broker.config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config_keys import ConfigError
-from hmb.broker.internal_topics import INTERNAL_TOPICS, offsets_topic_configs
+from hmb.broker.internal_topics import INTERNAL_TOPICS, own_topics
 from hmb.broker.topic_store import ADOPTED, StoredTopic, TopicStore
-from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name
 from hmb.storage.checkpoints import TopicPartition, encode_uuid
@@ -58,7 +57,7 @@ class Topics:
         """Open all logs of the directory.  Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        self._own = {OFFSETS_TOPIC: offsets_topic_configs(config)}  # which another broker keeps as this one does
+        self._own = {name: topic.configs for name, topic in own_topics(config).items()}  # kept as by another broker
         # Guards the two tables and the store; the log manager's lock is taken under it.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json")

@@ -232,14 +232,16 @@ class ClassicGroup(ClassicRebalance):
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Whether these may commit offsets; a member's session goes on by it.
+        """Whether these may commit offsets; outside of transactions a member's session goes on by it.
 
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
         REBALANCE_IN_PROGRESS.
         """
-        if self.state is GroupState.EMPTY and commit.epoch < 0:
+        if (self.state is GroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
             return  # an admin, or a consumer that is in no group and only keeps its offsets here
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
+        if commit.producer is not None:
+            return
         if self.state is GroupState.COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         member.deadline = now + member.session_timeout

@@ -294,10 +294,10 @@ class ConsumerGroup(ConsumerState):
         if self.is_unloaded:  # since it was looked up: what it takes now would be nobody's
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
-        if epoch < 0 and not self.members:
+        if (epoch < 0 and not self.members) or commit.is_nobodys:
             return  # an admin, or a consumer that is in no group and only keeps its offsets here
         member = self._known(commit.member_id)
-        if commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
+        if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the consumer group protocol",

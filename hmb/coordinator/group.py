@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.storage.checkpoints import TopicPartition
 
@@ -32,8 +33,15 @@ class Commit(NamedTuple):
     member_id: str
     epoch: int  # or the generation; negative: of nobody who is in the group
     group_instance_id: str | None
-    version: int  # of OffsetCommit
+    version: int  # of OffsetCommit, or TxnOffsetCommit
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    producer: ProducerIdAndEpoch | None = None  # in whose transaction
+
+    @property
+    def is_nobodys(self) -> bool:
+        """Of a producer that does not say who has read, as all did before KIP-447."""
+        unsaid = self.epoch < 0 and not self.member_id and self.group_instance_id is None
+        return self.producer is not None and unsaid
 
 
 class Group(Protocol):

@@ -22,7 +22,8 @@ Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordin
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeAlias
 from uuid import UUID
 
 from hmb.protocol import schema as t
@@ -265,7 +266,8 @@ class ConsumerGroupRegularExpressionKey(Key, record_type=16, value=ConsumerGroup
     regular_expression: str = t.string()
 
 
-KEYS: dict[int, type[Key]] = {key.record_type: key for key in Key.__subclasses__()}
+Keys: TypeAlias = Mapping[int, type[Key]]  # by record type
+KEYS: Keys = {key.record_type: key for key in Key.__subclasses__()}
 
 
 def encode_key(key: Key) -> bytes:
@@ -279,12 +281,12 @@ def encode_value(value: Value, version: int | None = None) -> bytes:
     return _encode(version, value, version)
 
 
-def decode_key(data: bytes | memoryview) -> Key:
+def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
     """The key that these bytes are.  Raises UnknownRecordType, or ProtocolError for bytes that are no key at all."""
     record_type, position = _first_two(data)
-    if record_type not in KEYS:
+    if record_type not in keys:
         raise UnknownRecordType(record_type)
-    return KEYS[record_type].decode(data, 0, position)
+    return keys[record_type].decode(data, 0, position)
 
 
 def decode_value(key: Key, data: bytes | memoryview) -> Any:
@@ -304,6 +306,6 @@ def _encode(number: int, struct: Struct, version: int) -> bytes:
 
 def _first_two(data: bytes | memoryview) -> tuple[int, int]:
     if len(data) < 2:
-        raise ProtocolError(f"{len(data)} bytes are too few for a record of a group")
+        raise ProtocolError(f"{len(data)} bytes are too few for a record of a coordinator")
     number, position = INT16.decode(memoryview(data), 0)
     return int(number), position

@@ -26,6 +26,7 @@ from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.consumer_heartbeat import JOINS, check_heartbeat
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.group_listing import ListedGroup, listed
 from hmb.coordinator.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -37,22 +38,22 @@ from hmb.coordinator.group_records import (
     Value,
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal, Pending
+from hmb.coordinator.journal import OFFSETS_TOPIC, Journal, Pending
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from hmb.protocol.messages.list_groups import ListGroupsResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.records import EndTransactionMarker
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
-ListedGroup = ListGroupsResponse.ListedGroup
 
 
 class GroupCoordinator:
@@ -60,7 +61,7 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        journal: GroupJournal,
+        journal: Journal,
         settings: GroupSettings,
         topics: ClusterTopics,
         consumer_settings: Callable[[str], ConsumerGroupSettings] = lambda group_id: ConsumerGroupSettings(),
@@ -108,15 +109,15 @@ class GroupCoordinator:
             group.step(group.group.resume)
         self.loaded.set()
 
-    def replay(self, key: Key, value: Value) -> None:
-        """A record of the journal, the newest with its key."""
+    def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
+        """A record of the journal, the newest with its key; or one of a producer's open transaction."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._find_or_make(key.group).group = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._find_or_make(key.group)  # where there is nothing else of it, it is but a name for its offsets
-            self._offsets.replay(key, value)
+            self._offsets.replay(key, value, producer_id)
         else:  # of a group of KIP-848's protocol: each key tells a part of it
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._find_or_make(group_id)
@@ -282,19 +283,7 @@ class GroupCoordinator:
         """The groups in these states and of these types, or in all.  Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        wanted_states = {state.strip().lower() for state in states}
-        wanted_kinds = {kind.lower() for kind in types}
-        return [
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state_name,
-                group_type=group.kind,
-            )
-            for group in (shared.group for shared in self._all())
-            if not wanted_states or group.state_name.lower() in wanted_states
-            if not wanted_kinds or group.kind in wanted_kinds
-        ]
+        return listed((shared.group for shared in self._all()), states, types)
 
     def delete(self, group_id: str) -> None:
         """Forget a group without members, and its offsets.  Raises NON_EMPTY_GROUP and as `describe`."""
@@ -325,7 +314,7 @@ class GroupCoordinator:
             group = self._find(group_id)
         with group.lock:
             group.group.check_commit(commit, self._clock())
-            return self._offsets.begin_commit(group_id, commit.offsets)
+            return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: Pending) -> None:
         """Return when its offsets are durable.  Raises KafkaError: then none of them is committed."""
@@ -345,6 +334,18 @@ class GroupCoordinator:
             with group.lock:
                 group.group.check_fetch(member_id, member_epoch)
         return self._offsets.fetch(group_id, partitions)
+
+    def pending_offsets(self, group_id: str) -> set[TopicPartition]:
+        """The partitions of which a transaction that is not over yet holds offsets."""
+        return self._offsets.pending(group_id)
+
+    def partition_for(self, group_id: str) -> TopicPartition:
+        """Where the group's offsets are kept.  Raises NOT_COORDINATOR."""
+        return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
+
+    def end_transaction(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> None:
+        """End a transaction in a partition of the offsets' topic, durably.  Raises KafkaError."""
+        self._offsets.end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
         """Forget these offsets, but for the topics that the group reads: returns which.  Raises KafkaError."""
@@ -388,7 +389,7 @@ class GroupCoordinator:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
             is_awaited = group.group.next_deadline() is not None  # by somebody who was given a member id
-            is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited
+            is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
             if group.group.is_empty and not is_left:
                 self._delete(group)
             elif gone:

@@ -1,7 +1,9 @@
-"""The journal of the groups: the topic `__consumer_offsets`, written and read by the coordinator itself.
+"""The journals of the coordinators: topics that they write and read themselves.
 
-A group belongs to one partition of the topic, by the hash of its id, as in Kafka; so a data directory can go from one
-broker to the other.  What a partition holds is in group_records.py, how it is read at a start in journal_loading.py.
+The groups' is `__consumer_offsets`, that of the transactions `__transaction_state`.  A group belongs to one partition
+of its topic, by the hash of its id, and so does a transactional id, as in Kafka; so a data directory can go from one
+broker to the other.  What the partitions hold is in group_records.py and transaction_records.py, how they are read at a
+start in journal_loading.py.
 
 Writing is a group commit.  Committing an offset is a record of some hundred bytes, and a disk syncs a thousand times a
 second, not more, so those who commit at the same time share a batch and a sync:
@@ -30,20 +32,26 @@ from functools import lru_cache
 from typing import Protocol
 
 from hmb.coordinator.group import KeyAndValue
+from hmb.coordinator.group_records import KEYS, Keys
 from hmb.coordinator.journal_loading import Replay, newest_records
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
-from hmb.records import RECORD_BATCH_OVERHEAD, Record, encode_batch
+from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, encode_batch
 from hmb.storage.log import Log, now_ms
 
 LOGGER = logging.getLogger(__name__)
-OFFSETS_TOPIC = "__consumer_offsets"
+OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
+DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # of dump-log
+FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 RECORD_OVERHEAD = 32  # bytes that a record takes at most besides its key and value
 
 Apply = Callable[[], None]
 
 
-class OffsetsTopic(Protocol):
-    """The broker's topic, as the journal needs it."""
+class JournalTopic(Protocol):
+    """The broker's topic, as its journal needs it."""
+
+    name: str
 
     def logs(self) -> Mapping[int, Log]:
         """Of its partitions; the same object while it is the same topic.  Empty where there is none."""
@@ -63,12 +71,20 @@ def java_hash(text: str) -> int:
 
 
 class Pending:
-    """Records in the queue: their place is theirs already, durable they are after `GroupJournal.write`."""
+    """Records in the queue: their place is theirs already, durable they are after `Journal.write`."""
 
-    __slots__ = ("apply", "done", "failure", "partition", "records")
+    __slots__ = ("apply", "done", "failure", "marker", "partition", "producer", "records")
 
-    def __init__(self, partition: _Partition, records: Sequence[KeyAndValue], apply: Apply | None) -> None:
+    def __init__(
+        self,
+        partition: _Partition,
+        records: Sequence[KeyAndValue],
+        apply: Apply | None,
+        producer: ProducerIdAndEpoch | None,
+        marker: EndTransactionMarker | None,
+    ) -> None:
         self.partition, self.records, self.apply = partition, records, apply
+        self.producer, self.marker = producer, marker
         self.done = False
         self.failure: KafkaError | None = None
 
@@ -93,44 +109,49 @@ class _Partition:
         self.turn = threading.Lock()  # held by who writes for all; taken before the log's locks, after a group's
 
 
-class GroupJournal:
+class Journal:
     """The topic's partitions.  Thread-safe."""
 
-    def __init__(self, topic: OffsetsTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, topic: JournalTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
         self._topic = topic
         self._sync = sync
         self._clock = clock
         self._lock = threading.Lock()  # guards the change from one topic to another
         self._take(topic.logs(), State.LOADING)
 
-    # -- whose group is it
+    # -- what belongs where
 
     def make_topic(self) -> None:
         """Make the topic where there is none.  Raises KafkaError."""
         if not self._topic.logs():
             self._topic.make()
 
-    def partition_for(self, group_id: str) -> int:
-        """The number of the group's partition.  Raises NOT_COORDINATOR where there is no topic."""
+    def partition_for(self, id: str) -> int:
+        """The number of the partition that a group, or a transactional id, belongs to.
+
+        Raises NOT_COORDINATOR where there is no topic.
+        """
         if (logs := self._topic.logs()) is not self._logs:
             self._follow(logs)
         if not self._partitions:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"there is no topic {OFFSETS_TOPIC} yet")
-        value = java_hash(group_id)
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"there is no topic {self._topic.name} yet")
+        value = java_hash(id)
         return 0 if value == -(2**31) else abs(value) % self._count  # whose absolute value is no 32-bit number
 
-    def check_coordinates(self, group_id: str) -> None:
+    def check_coordinates(self, id: str) -> None:
         """Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
-        self._partition(group_id)
+        self._partition(id)
 
-    def _partition(self, group_id: str) -> _Partition:
-        number = self.partition_for(group_id)
+    def _partition(self, id: str) -> _Partition:
+        return self._active(self.partition_for(id))
+
+    def _active(self, number: int) -> _Partition:
         partition = self._partitions.get(number)
         if partition is None or partition.state is State.FAILED:
-            what = f"{OFFSETS_TOPIC}-{number} " + ("is not here" if partition is None else "cannot be read")
+            what = f"{self._topic.name}-{number} " + ("is not here" if partition is None else "cannot be read")
             raise KafkaError(ErrorCode.NOT_COORDINATOR, what)
         if partition.state is State.LOADING:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{OFFSETS_TOPIC}-{number} is being read")
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self._topic.name}-{number} is being read")
         return partition
 
     def _follow(self, logs: Mapping[int, Log]) -> None:
@@ -147,11 +168,24 @@ class GroupJournal:
 
     # -- write
 
-    def enqueue(self, group_id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> Pending:
-        """Take the next place.  Raises as `check_coordinates` does."""
-        partition = self._partition(group_id)
-        pending = Pending(partition, records, apply)
-        partition.queue.append(pending)
+    def enqueue(
+        self,
+        id: str,
+        records: Sequence[KeyAndValue],
+        apply: Apply | None = None,
+        producer: ProducerIdAndEpoch | None = None,
+    ) -> Pending:
+        """Take the next place; with `producer` in its transaction.  Raises as `check_coordinates` does."""
+        return self._enqueue(Pending(self._partition(id), records, apply, producer, None))
+
+    def enqueue_marker(
+        self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
+    ) -> Pending:
+        """Take the next place of a partition for the end of a transaction.  Raises as `check_coordinates` does."""
+        return self._enqueue(Pending(self._active(number), (), apply, producer, marker))
+
+    def _enqueue(self, pending: Pending) -> Pending:
+        pending.partition.queue.append(pending)
         return pending
 
     def write(self, pending: Pending) -> None:
@@ -163,13 +197,13 @@ class GroupJournal:
         if pending.failure is not None:
             raise KafkaError(pending.failure.code, pending.failure.message)
 
-    def append(self, group_id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
+    def append(self, id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
         """Both in one."""
-        self.write(self.enqueue(group_id, records, apply))
+        self.write(self.enqueue(id, records, apply))
 
-    def settle(self, group_id: str) -> None:
-        """Return once nothing of the group is queued any more; under its lock, so that nothing can be added."""
-        partition = self._partition(group_id)
+    def settle(self, id: str) -> None:
+        """Return once nothing of a group is queued any more; under its lock, so that nothing can be added."""
+        partition = self._partition(id)
         with partition.turn:
             self._write_queued(partition)
 
@@ -198,37 +232,52 @@ class GroupJournal:
             pending.failure, pending.done = failure, True
 
     def _append(self, log: Log, together: Sequence[Pending]) -> KafkaError | None:
-        now = self._clock()
+        now, producer, marker = self._clock(), together[0].producer, together[0].marker
         records = [Record(timestamp=now, key=key, value=value) for each in together for key, value in each.records]
         try:
-            if records:
+            if marker is not None and producer is not None:
+                log.append_marker(marker, *producer)
+            elif producer is not None:
+                id, epoch = producer
+                batch = encode_batch(records, producer_id=id, producer_epoch=epoch, transactional=True)
+                log.append(memoryview(batch), own=True)
+            elif records:
                 log.append(memoryview(encode_batch(records)), own=True)
         except KafkaError as error:
-            return _as_coordinator(error)
+            return self._as_coordinator(error)
         return None
 
     def _flush(self, log: Log) -> KafkaError | None:
         try:
             log.flush()
         except (KafkaError, OSError) as error:
-            return _as_coordinator(error)
+            return self._as_coordinator(error)
         return None
+
+    def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
+        """What a client is told; NOT_COORDINATOR makes it try again, which is right where a disk may be mended."""
+        if isinstance(error, KafkaError) and error.code in FENCED:
+            return error
+        if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
+            return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"too large to be written down: {error.message}")
+        LOGGER.error("%s cannot be written: %s", self._topic.name, error)
+        return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))
 
     # -- load
 
-    def load(self, replay: Replay, stop: threading.Event) -> None:
+    def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
         """Read what the topic held at the start, partition by partition; to be run in a thread of its own.
 
-        `replay` gets each key that is there once, with its newest value.
+        `replay` gets each key that is there once, with its newest value; and after it what stands in open transactions.
         """
         for number, partition in sorted(self._partitions.items()):
             if partition.state is not State.LOADING:
                 continue
             try:
-                for key, value in newest_records(partition.log, stop):
+                for loaded in newest_records(partition.log, stop, keys):
                     if stop.is_set():
                         break
-                    replay(key, value)
+                    replay(*loaded)
                 if stop.is_set():
                     return
                 partition.state = State.ACTIVE
@@ -237,31 +286,27 @@ class GroupJournal:
                     return
                 partition.state = State.FAILED
                 LOGGER.error(
-                    "%s-%d: %s; its groups are not served. `hmb dump-log --offsets-decoder %s` shows what is in it",
-                    *(OFFSETS_TOPIC, number, error, partition.log.directory),
+                    "%s-%d: %s; what is kept in it is not served. `hmb dump-log --%s-decoder %s` shows what that is",
+                    *(self._topic.name, number, error, DECODERS[self._topic.name], partition.log.directory),
                 )
             except Exception:  # a fault of ours is not the other partitions'
                 partition.state = State.FAILED
-                LOGGER.exception("%s-%d cannot be loaded; its groups are not served", OFFSETS_TOPIC, number)
+                LOGGER.exception("%s-%d cannot be loaded; what it holds is not served", self._topic.name, number)
 
 
 def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:
-    """As many in one batch as the topic takes; what belongs together stays together, even where it is too large."""
+    """As many in one batch as the topic takes; what belongs together stays together, even where it is too large.
+
+    What is written in a transaction is alone in its batch, which bears the producer's name.
+    """
     together: list[Pending] = []
     room = limit - RECORD_BATCH_OVERHEAD
     for pending in taken:
-        if together and pending.size > room:
+        is_alone = pending.producer is not None or (together and together[0].producer is not None)
+        if together and (is_alone or pending.size > room):
             yield together
             together, room = [], limit - RECORD_BATCH_OVERHEAD
         together.append(pending)
         room -= pending.size
     if together:
         yield together
-
-
-def _as_coordinator(error: KafkaError | OSError) -> KafkaError:
-    """What a group's member is told; NOT_COORDINATOR makes it try again, which is right where a disk may be mended."""
-    if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
-        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"too large to be written down: {error.message}")
-    LOGGER.error("%s cannot be written: %s", OFFSETS_TOPIC, error)
-    return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))

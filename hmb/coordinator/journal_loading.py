@@ -1,4 +1,4 @@
-"""Reading a partition of `__consumer_offsets`, at a broker's start.
+"""Reading a partition of a coordinator's journal, at a broker's start.
 
 The newest record with a key is the state, so only that is decoded and replayed: a log of a million commits is a few
 thousand keys.  A tombstone is a key that is not there.
@@ -6,9 +6,8 @@ thousand keys.  A tombstone is a key that is not there.
 Offsets that were committed within a transaction count from its commit on, and not at all if it was aborted.  They are
 in the log before that is known, under the producer's id, and the control record that ends the transaction says which it
 was.  When it was committed, the greater offset in the log wins, as if each record had been read at its own place:
-a commit outside of the transaction that came later stays.
-
-Left out: transactions that are still open at the end of the log.  Nothing can end them, as this broker has none yet.
+a commit outside of the transaction that came later stays.  What stands in transactions that are open at the end of the
+log is replayed at last, each with its producer's id: it has yet to be seen what becomes of it.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """
@@ -17,10 +16,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
-from hmb.coordinator.group_records import Key, UnknownRecordType, decode_key, decode_value
+from hmb.coordinator.group_records import KEYS, Key, Keys, UnknownRecordType, decode_key, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.records import Batch, ControlType, Record, RecordBatch, control_type, iter_batches
 from hmb.storage.log import Log
@@ -28,7 +27,9 @@ from hmb.storage.log import Log
 LOGGER = logging.getLogger(__name__)
 READ_BYTES = 1 << 20  # at a time; Kafka's offsets.load.buffer.size is five times as much
 
-Replay = Callable[[Key, Any], None]  # a key with its value, an object of `key.value`
+# A key with its value, an object of `key.value`; and the producer's id where it stands in an open transaction.
+Loaded: TypeAlias = tuple[Key, Any, int | None]
+Replay: TypeAlias = Callable[[Key, Any, int | None], None]
 
 
 class _Stored(NamedTuple):
@@ -66,22 +67,14 @@ class NewestRecords:
             if key not in self._stored or self._stored[key].offset < stored.offset:
                 self._stored[key] = stored
 
-    def decoded(self) -> Iterator[tuple[Key, Any]]:
-        """What is there, in the order of the log.  Raises ProtocolError."""
-        for raw, stored in sorted(self._stored.items(), key=lambda item: item[1].offset):
-            if stored.value is None:
-                continue
-            try:
-                key = decode_key(raw)
-            except UnknownRecordType as error:
-                LOGGER.warning("offset %d: %s; going on without it", stored.offset, error)
-                continue
-            except ProtocolError as error:
-                raise ProtocolError(f"offset {stored.offset}: {error}") from error
-            yield key, decode_value(key, stored.value)
+    def decoded(self, keys: Keys) -> Iterator[Loaded]:
+        """What is there, in the order of the log; what may yet come, at the end.  Raises ProtocolError."""
+        yield from _decoded(self._stored, keys, None)
+        for producer_id, stored in self._open.items():
+            yield from _decoded(stored, keys, producer_id)
 
 
-def newest_records(log: Log, stop: threading.Event) -> Iterator[tuple[Key, Any]]:
+def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
     """What a partition holds: read to its end, decoded as it is used.  Raises KafkaError, ProtocolError, OSError."""
     newest = NewestRecords()
     offset = log.log_start_offset
@@ -89,7 +82,21 @@ def newest_records(log: Log, stop: threading.Event) -> Iterator[tuple[Key, Any]]
         for batch in iter_batches(region.read()):
             newest.add(batch)
             offset = batch.last_offset + 1
-    yield from newest.decoded()
+    yield from newest.decoded(keys)
+
+
+def _decoded(records: Mapping[bytes, _Stored], keys: Keys, producer_id: int | None) -> Iterator[Loaded]:
+    for raw, stored in sorted(records.items(), key=lambda item: item[1].offset):
+        if stored.value is None:
+            continue
+        try:
+            key = decode_key(raw, keys)
+        except UnknownRecordType as error:
+            LOGGER.warning("offset %d: %s; going on without it", stored.offset, error)
+            continue
+        except ProtocolError as error:
+            raise ProtocolError(f"offset {stored.offset}: {error}") from error
+        yield key, decode_value(key, stored.value), producer_id
 
 
 def _key(record: Record) -> bytes:

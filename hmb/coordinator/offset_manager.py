@@ -2,7 +2,7 @@
 
 Whoever may commit is the group's business, so these calls come in two steps (see journal.py).  `begin_...` is called
 under the group's lock, right after the group has agreed: it takes a place in the journal and does no I/O.  The caller
-then gives the lock back and waits with `GroupJournal.write`.  A member that was shut out of its group while it waited
+then gives the lock back and waits with `Journal.write`.  A member that was shut out of its group while it waited
 has taken its place before, so that a commit of its successor cannot be overtaken.  What is to be deleted can only be
 known when no commit of the group is under way: deleting, which is rare, waits for the disk under the lock.
 
@@ -28,9 +28,11 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.journal import GroupJournal, Pending
+from hmb.coordinator.journal import Journal, Pending
 from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
+from hmb.records import ControlType, EndTransactionMarker
 from hmb.storage.checkpoints import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
@@ -41,24 +43,45 @@ KNOWN_KEYS = 10_000  # who commits, commits again
 class OffsetManager:
     """The offsets of all groups.  Thread-safe."""
 
-    def __init__(self, journal: GroupJournal) -> None:
+    def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._offsets = GroupOffsets()
         self._lock = threading.Lock()  # guards the offsets; the last to be taken, held for a moment only
 
     # -- under the group's lock
 
-    def begin_commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> Pending:
-        """Commit these.  Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+    def begin_commit(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        producer: ProducerIdAndEpoch | None = None,
+    ) -> Pending:
+        """Commit these, or keep them for the producer's transaction.
+
+        Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        """
         records = [(_key(group_id, partition), _value(committed)) for partition, committed in offsets.items()]
-        return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets))
+        producer_id = None if producer is None else producer.producer_id
+        return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets, producer_id), producer)
+
+    def end_transaction(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> None:
+        """End a transaction in a partition of the journal: its offsets there count from now on, or are gone.
+
+        Returns when that is durable.  Raises as `begin_commit`, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        committed = marker.control_type is ControlType.COMMIT
+        apply = partial(self._end_transaction, number, producer.producer_id, committed)
+        self._journal.write(self._journal.enqueue_marker(number, marker, producer, apply))
 
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> Pending:
         """Forget these (None: all), as far as they are there, and write `also` with it.  Raises as `begin_commit`."""
         self._journal.settle(group_id)
-        gone = list(self.fetch(group_id, None if partitions is None else dict.fromkeys(partitions)))
+        wanted = None if partitions is None else dict.fromkeys(partitions)
+        pending = self.pending(group_id)
+        pending = pending if wanted is None else pending & wanted.keys()
+        gone = list(dict.fromkeys([*self.fetch(group_id, wanted), *pending]))
         tombstones: list[KeyAndValue] = [(_key(group_id, partition), None) for partition in gone]
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
@@ -98,25 +121,45 @@ class OffsetManager:
                 return dict(known)
             return {partition: known[partition] for partition in partitions if partition in known}
 
+    def pending(self, group_id: str) -> set[TopicPartition]:
+        """The partitions of which a transaction that is not over yet holds offsets."""
+        with self._lock:
+            return self._offsets.pending(group_id)
+
     # -- in the journal's order
 
-    def _commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    def _commit(
+        self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int | None
+    ) -> None:
         with self._lock:
-            self._offsets.commit(group_id, offsets)
+            if producer_id is None:
+                self._offsets.commit(group_id, offsets)
+            else:
+                self._offsets.commit_in_transaction(group_id, producer_id, offsets)
+
+    def _end_transaction(self, number: int, producer_id: int, committed: bool) -> None:
+        with self._lock:
+            for group_id in self._offsets.groups_with_pending():
+                if self._journal.partition_for(group_id) == number:
+                    self._offsets.end_transaction(group_id, producer_id, committed=committed)
 
     def _delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
         with self._lock:
             self._offsets.delete(group_id, partitions)
 
     def replay(
-        self, key: OffsetCommitKey | LegacyOffsetCommitKey, value: OffsetCommitValue | LegacyOffsetCommitValue
+        self,
+        key: OffsetCommitKey | LegacyOffsetCommitKey,
+        value: OffsetCommitValue | LegacyOffsetCommitValue,
+        producer_id: int | None,
     ) -> None:
         """A record of the journal, at the start."""
         if isinstance(value, LegacyOffsetCommitValue):
             value = OffsetCommitValue(
                 offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
             )
-        self._commit(key.group, {TopicPartition(key.topic, key.partition): OffsetAndMetadata.of_record(value)})
+        offsets = {TopicPartition(key.topic, key.partition): OffsetAndMetadata.of_record(value)}
+        self._commit(key.group, offsets, producer_id)
 
     def forget_all(self) -> None:
         """The journal itself is deleted."""

@@ -8,9 +8,12 @@ group, topic and partition, and forgotten
   where a group is only a name under which offsets are kept, or is Stable and reads other topics, at the commit.  What
   a client of the years before asked for (`retention_time_ms`) overrules that: such an offset has its own time to go.
 
+Offsets that are committed within a transaction are *pending*: they take the place of older ones when, and if, the
+transaction commits.  One that was committed outside of it meanwhile came later, and stays.
+
 No threads and no disk here: offset_manager.py.
 
-Source: KIP-211, KIP-496; Kafka's `OffsetMetadataManager`, `OffsetExpirationConditionImpl`.
+Source: KIP-98, KIP-211, KIP-496; Kafka's `OffsetMetadataManager`, `OffsetExpirationConditionImpl`.
 """
 
 from __future__ import annotations
@@ -62,13 +65,45 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
+        # By group and producer id; None: the offset that was committed there is no longer the newest.
+        self._pending: dict[str, dict[int, dict[TopicPartition, OffsetAndMetadata | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Put these in the place of older ones."""
         self._by_group.setdefault(group_id, {}).update(offsets)
+        for pending in self._pending.get(group_id, {}).values():
+            pending.update(dict.fromkeys(pending.keys() & offsets.keys()))
+
+    def commit_in_transaction(
+        self, group_id: str, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        """Keep these until the producer's transaction ends."""
+        self._pending.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
+
+    def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
+        """The pending offsets count from now on, or they are gone."""
+        by_producer = self._pending.get(group_id, {})
+        pending = by_producer.pop(producer_id, {})
+        if not by_producer:
+            self._pending.pop(group_id, None)
+        newest = {partition: offset for partition, offset in pending.items() if offset is not None}
+        if committed and newest:
+            self.commit(group_id, newest)
+
+    def groups_with_pending(self) -> list[str]:
+        return list(self._pending)
+
+    def pending(self, group_id: str) -> set[TopicPartition]:
+        """The partitions of which a transaction holds offsets."""
+        return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
-        """Forget these, as far as they are there."""
+        """Forget these, as far as they are there, also where they are pending."""
+        for producer_id, pending in list(self._pending.get(group_id, {}).items()):
+            for partition in partitions:
+                pending.pop(partition, None)
+            if not pending:
+                self.end_transaction(group_id, producer_id, committed=False)
         offsets = self._by_group.get(group_id, {})
         for partition in partitions:
             offsets.pop(partition, None)
@@ -81,8 +116,10 @@ class GroupOffsets:
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
         """Those of a group whose time has come."""
+        pending = self.pending(group_id)
         return [
             partition
             for partition, committed in self.of_group(group_id).items()
-            if not expiry.is_read(partition.topic) and committed.is_expired(now, retention_ms, expiry.since(committed))
+            if partition not in pending and not expiry.is_read(partition.topic)
+            if committed.is_expired(now, retention_ms, expiry.since(committed))
         ]

@@ -13,12 +13,20 @@ import logging
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.files import replace_file
 
 LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """A producer as its batches name it: one with a greater epoch has taken the older one's place."""
+
+    producer_id: int
+    epoch: int
 
 
 class ProducerIds:

@@ -21,7 +21,7 @@ from hmb.coordinator.classic_members import Call
 from hmb.coordinator.consumer_group import ConsumerGroup
 from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import GroupJournal, Pending
+from hmb.coordinator.journal import Journal, Pending
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class SharedGroup:
     """One group."""
 
     def __init__(
-        self, group: Group, journal: GroupJournal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
+        self, group: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
     ) -> None:
         self.group = group
         self.due: int | None = None  # the timer's

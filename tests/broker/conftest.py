@@ -18,13 +18,13 @@ from hmb.broker.dispatch import Dispatcher
 from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.group_topics import GroupTopics
+from hmb.broker.journal_topic import JournalTopic
 from hmb.broker.listeners import Listener
-from hmb.broker.offsets_topic import OffsetsTopic
 from hmb.broker.topics import Topics
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.consumer_group import ConsumerGroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import OFFSETS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
@@ -87,7 +87,7 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
             producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),
             fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
             groups=GroupCoordinator(
-                GroupJournal(OffsetsTopic(topics, config), sync=lambda: False),
+                Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: False),
                 GroupSettings(initial_delay=0),
                 GroupTopics(topics),
                 lambda group_id: ConsumerGroupSettings(assignment_interval=0),

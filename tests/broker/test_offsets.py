@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import Journal
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -197,8 +197,8 @@ def test_while_groups_are_loaded_clients_are_told_so(
 ) -> None:
     commit(ask, {0: 1})
     may_load = threading.Event()
-    load = GroupJournal.load
-    monkeypatch.setattr(GroupJournal, "load", lambda self, *rest: may_load.wait(60) and load(self, *rest))
+    load = Journal.load
+    monkeypatch.setattr(Journal, "load", lambda self, *rest: may_load.wait(60) and load(self, *rest))
     ask.close()
     ask = make_asker()
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

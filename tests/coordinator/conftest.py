@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import OFFSETS_TOPIC, Journal
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 
 
 class Topic:
     """`__consumer_offsets` with few partitions, as the broker would have it."""
+
+    name = OFFSETS_TOPIC
 
     def __init__(self, directory: Path, partitions: int) -> None:
         self.directory = directory
@@ -39,7 +41,7 @@ class Topic:
         self.make()
 
 
-MakeJournal = Callable[..., GroupJournal]
+MakeJournal = Callable[..., Journal]
 
 
 @pytest.fixture
@@ -50,10 +52,10 @@ def topic(tmp_path: Path) -> Topic:
 
 
 @pytest.fixture
-def journal(topic: Topic) -> Iterator[GroupJournal]:
+def journal(topic: Topic) -> Iterator[Journal]:
     """Of a topic that is new and has one partition."""
     opened = topic.opened
     topic.opened = {}
-    journal = GroupJournal(topic, sync=lambda: True, clock=lambda: 1_000)
+    journal = Journal(topic, sync=lambda: True, clock=lambda: 1_000)
     topic.opened = opened
     yield journal

@@ -15,7 +15,7 @@ import pytest
 from hmb.coordinator import shared_group
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import OFFSETS_TOPIC, GroupJournal, Pending
+from hmb.coordinator.journal import OFFSETS_TOPIC, Journal, Pending
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.coordinator.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -38,7 +38,7 @@ Start = Callable[..., GroupCoordinator]
 def start() -> Iterator[Start]:
     started: list[GroupCoordinator] = []
 
-    def start(journal: GroupJournal, settings: GroupSettings = AT_ONCE) -> GroupCoordinator:
+    def start(journal: Journal, settings: GroupSettings = AT_ONCE) -> GroupCoordinator:
         coordinator = GroupCoordinator(journal, settings, Topics())
         started.append(coordinator)
         coordinator.start()
@@ -51,7 +51,7 @@ def start() -> Iterator[Start]:
 
 
 @pytest.fixture
-def groups(start: Start, journal: GroupJournal) -> GroupCoordinator:
+def groups(start: Start, journal: Journal) -> GroupCoordinator:
     return start(journal)
 
 
@@ -116,23 +116,23 @@ def test_members_in_threads_of_their_own_meet(groups: GroupCoordinator, threads:
     assert groups.describe("g").group_state == "Stable"
 
 
-def test_what_was_synced_is_there_after_a_restart(topic: Topic, journal: GroupJournal, start: Start) -> None:
+def test_what_was_synced_is_there_after_a_restart(topic: Topic, journal: Journal, start: Start) -> None:
     groups = start(journal)
     member_id = join(groups).member_id
     sync(groups, member_id, 1, {member_id: b"part"})
     groups.stop(time.monotonic() + 30)
     topic.reopen()
-    again = start(GroupJournal(topic, sync=lambda: True))
+    again = start(Journal(topic, sync=lambda: True))
     again.heartbeat(HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id))
     assert sync(again, member_id, 1) == b"part"
     assert again.leave("g", [MemberIdentity(member_id=member_id)]) == [ErrorCode.NONE]
     again.stop(time.monotonic() + 30)
     topic.reopen()
-    (listed,) = start(GroupJournal(topic, sync=lambda: True)).list_groups([], [])
+    (listed,) = start(Journal(topic, sync=lambda: True)).list_groups([], [])
     assert (listed.group_id, listed.group_state, listed.protocol_type) == ("g", "Empty", "consumer")
 
 
-def test_the_timer_ends_what_nobody_ends(start: Start, journal: GroupJournal, threads: ThreadPoolExecutor) -> None:
+def test_the_timer_ends_what_nobody_ends(start: Start, journal: Journal, threads: ThreadPoolExecutor) -> None:
     groups = start(journal, GroupSettings(min_session_timeout=1, initial_delay=0))
     join(groups)
     groups.join(WaitingCall(), joining(group_id="other", session=50))
@@ -165,7 +165,7 @@ def test_a_stop_wakes_all_who_wait(groups: GroupCoordinator, threads: ThreadPool
 
 
 def test_while_the_journal_is_loaded_members_are_told_to_wait_and_may_live(topic: Topic) -> None:
-    groups = GroupCoordinator(GroupJournal(topic, sync=lambda: True), AT_ONCE, Topics())
+    groups = GroupCoordinator(Journal(topic, sync=lambda: True), AT_ONCE, Topics())
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code_of(lambda: join(groups)) is loading
     assert code_of(lambda: sync(groups, "m", 1)) is loading
@@ -205,7 +205,7 @@ def test_groups_are_listed_by_state_and_type(groups: GroupCoordinator) -> None:
     assert listed(["nonsense"], []) == listed([], ["consumer"]) == listed([], ["nonsense"]) == []
 
 
-def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: GroupJournal, start: Start) -> None:
+def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: Journal, start: Start) -> None:
     groups = start(journal)
     member_id = join(groups).member_id
     assert code_of(lambda: groups.delete("g")) is ErrorCode.NON_EMPTY_GROUP
@@ -215,7 +215,7 @@ def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: GroupJournal,
     assert join(groups).generation_id == 1
     groups.stop(time.monotonic() + 30)
     topic.reopen()
-    assert start(GroupJournal(topic, sync=lambda: True)).list_groups([], []) == []
+    assert start(Journal(topic, sync=lambda: True)).list_groups([], []) == []
 
 
 def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
@@ -238,7 +238,7 @@ def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
 
 
 def test_what_cannot_be_written_is_not_done(
-    groups: GroupCoordinator, journal: GroupJournal, monkeypatch: pytest.MonkeyPatch
+    groups: GroupCoordinator, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     member_id = join(groups).member_id
     with monkeypatch.context() as patch:
@@ -258,7 +258,7 @@ def test_what_cannot_be_written_is_not_done(
 
 
 def test_a_fault_of_ours_while_a_group_is_deleted_leaves_it_as_it_was(
-    groups: GroupCoordinator, journal: GroupJournal, monkeypatch: pytest.MonkeyPatch
+    groups: GroupCoordinator, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = groups.join(WaitingCall(version=9), joining()).member_id
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
@@ -269,7 +269,7 @@ def test_a_fault_of_ours_while_a_group_is_deleted_leaves_it_as_it_was(
 
 
 def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
-    groups: GroupCoordinator, journal: GroupJournal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    groups: GroupCoordinator, journal: Journal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = groups._find_or_make("g")
 
@@ -285,7 +285,7 @@ def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
 
 
 def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(
-    groups: GroupCoordinator, journal: GroupJournal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    groups: GroupCoordinator, journal: Journal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leader = join(groups).member_id
     joining = threads.submit(join, groups)

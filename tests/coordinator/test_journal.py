@@ -17,7 +17,7 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.journal import GroupJournal, Pending, java_hash
+from hmb.coordinator.journal import Journal, Pending, java_hash
 from hmb.coordinator.journal_loading import READ_BYTES
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_message_set
@@ -28,7 +28,7 @@ from tests.storage.conftest import read_all
 RECORD = (b"key", b"value")
 
 
-def raised(journal: GroupJournal, group_id: str = "g") -> ErrorCode:
+def raised(journal: Journal, group_id: str = "g") -> ErrorCode:
     with pytest.raises(KafkaError) as caught:
         journal.check_coordinates(group_id)
     return caught.value.code
@@ -48,14 +48,14 @@ def test_the_hash_is_javas(text: str, value: int) -> None:
 def test_a_group_belongs_to_the_partition_where_kafka_looks_for_it(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 50)
     topic.make()
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     assert [journal.partition_for(group) for group in ("g0", "gc", "gcre", "gc848")] == [41, 42, 47, 6]
     assert journal.partition_for("polygenelubricants") == 0
 
 
 def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
     journal.make_topic()
     journal.append("g", [RECORD])
@@ -68,7 +68,7 @@ def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
 
 def test_partitions_that_are_added_later_move_no_group(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     journal.make_topic()
     before = [journal.partition_for(f"g{i}") for i in range(20)]
     topic.opened[2] = topic.open(2)
@@ -78,7 +78,7 @@ def test_partitions_that_are_added_later_move_no_group(tmp_path: Path) -> None:
 # Writing
 
 
-def test_records_are_written_and_synced_before_they_count(journal: GroupJournal, topic: Topic) -> None:
+def test_records_are_written_and_synced_before_they_count(journal: Journal, topic: Topic) -> None:
     log = topic.opened[0]
     seen: list[int] = []
     journal.append("g", [RECORD, (b"gone", None)], lambda: seen.append(log.recovery_point))
@@ -86,7 +86,7 @@ def test_records_are_written_and_synced_before_they_count(journal: GroupJournal,
     assert [(r.key, r.value, r.timestamp) for r in read_all(log)] == [(*RECORD, 1_000), (b"gone", None, 1_000)]
 
 
-def test_who_comes_first_writes_for_all(journal: GroupJournal, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_comes_first_writes_for_all(journal: Journal, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs: list[int] = []
     monkeypatch.setattr(os, "fdatasync", syncs.append)
     applied: list[int] = []
@@ -103,7 +103,7 @@ def test_who_comes_first_writes_for_all(journal: GroupJournal, topic: Topic, mon
     assert (log.log_end_offset, len(syncs)) == (10, 1)
 
 
-def test_memory_changes_in_the_order_of_the_log(journal: GroupJournal, topic: Topic) -> None:
+def test_memory_changes_in_the_order_of_the_log(journal: Journal, topic: Topic) -> None:
     applied: list[bytes] = []
     lock = threading.Lock()  # as a group's: what is enqueued under it comes in that order
 
@@ -124,7 +124,7 @@ def test_memory_changes_in_the_order_of_the_log(journal: GroupJournal, topic: To
     assert [record.key for record in read_all(topic.opened[0])] == applied
 
 
-def test_what_is_too_large_fails_alone_and_is_never_split(journal: GroupJournal, topic: Topic) -> None:
+def test_what_is_too_large_fails_alone_and_is_never_split(journal: Journal, topic: Topic) -> None:
     limit = topic.config.max_message_bytes
     half = b"x" * (limit // 2 - 100)
     applied: list[str] = []
@@ -142,9 +142,7 @@ def test_what_is_too_large_fails_alone_and_is_never_split(journal: GroupJournal,
     assert [record.key for record in read_all(topic.opened[0])] == [b"a", b"c", b"d"]
 
 
-def test_what_could_not_be_synced_never_counts(
-    journal: GroupJournal, topic: Topic, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_synced_never_counts(journal: Journal, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
@@ -158,7 +156,7 @@ def test_what_could_not_be_synced_never_counts(
     assert applied == []
 
 
-def test_a_deleted_topic_takes_nothing(journal: GroupJournal, topic: Topic) -> None:
+def test_a_deleted_topic_takes_nothing(journal: Journal, topic: Topic) -> None:
     pending = journal.enqueue("g", [RECORD])
     topic.opened[0].refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "deleted"))
     with pytest.raises(KafkaError) as caught:
@@ -166,7 +164,7 @@ def test_a_deleted_topic_takes_nothing(journal: GroupJournal, topic: Topic) -> N
     assert caught.value.code is ErrorCode.NOT_COORDINATOR
 
 
-def test_settling_writes_what_is_queued(journal: GroupJournal) -> None:
+def test_settling_writes_what_is_queued(journal: Journal) -> None:
     applied: list[str] = []
     pending = journal.enqueue("g", [RECORD], lambda: applied.append("done"))
     journal.settle("g")
@@ -189,12 +187,12 @@ def tombstone(record: Record) -> Record:
 def loaded(topic: Topic) -> list[tuple[Key, object]]:
     """What a broker that starts now gets to know."""
     topic.reopen()
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    found: list[tuple[Key, object]] = []
-    journal.load(lambda key, value: found.append((key, value)), threading.Event())
+    found: list[tuple[Key, object, int | None]] = []
+    journal.load(lambda *record: found.append(record), threading.Event())
     journal.check_coordinates("g")
-    return found
+    return [(key, value) for key, value, producer_id in found if producer_id is None]
 
 
 def offsets(topic: Topic) -> dict[tuple[str, int], int]:
@@ -266,10 +264,10 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
 ) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     damaged = journal.partition_for("g")
     append(topic.opened[damaged], offset_record(5), Record(timestamp=1, key=b"k", value=b"v"))
-    journal.load(lambda key, value: None, threading.Event())
+    journal.load(lambda key, value, producer_id: None, threading.Event())
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
     assert f"__consumer_offsets-{damaged}: offset 1: 1 bytes are too few" in caplog.text
     journal.check_coordinates("h")
@@ -278,9 +276,9 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
 def test_a_fault_of_ours_in_one_partition_is_not_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     append(topic.opened[journal.partition_for("g")], offset_record(5))
-    journal.load(lambda key, value: value.no_such_field, threading.Event())
+    journal.load(lambda key, value, producer_id: value.no_such_field, threading.Event())
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
     assert "AttributeError" in caplog.text
     journal.check_coordinates("h")
@@ -288,10 +286,10 @@ def test_a_fault_of_ours_in_one_partition_is_not_the_others(tmp_path: Path, capl
 
 def test_loading_stops_with_the_broker(topic: Topic) -> None:
     append(topic.opened[0], offset_record(5))
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     stop = threading.Event()
     stop.set()
-    journal.load(lambda key, value: pytest.fail("loaded"), stop)
+    journal.load(lambda key, value, producer_id: pytest.fail("loaded"), stop)
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
@@ -299,10 +297,10 @@ def test_a_stop_in_the_middle_of_a_load_is_not_taken_for_a_damaged_partition(
     topic: Topic, caplog: pytest.LogCaptureFixture
 ) -> None:
     append(topic.opened[0], offset_record(5))
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     stop = threading.Event()
 
-    def replay(key: object, value: object) -> None:
+    def replay(key: object, value: object, producer_id: int | None) -> None:
         stop.set()
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as GroupCoordinator does
 

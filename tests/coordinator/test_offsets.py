@@ -17,7 +17,7 @@ from hmb.coordinator.group_records import (
     decode_key,
     decode_value,
 )
-from hmb.coordinator.journal import GroupJournal
+from hmb.coordinator.journal import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
@@ -85,7 +85,7 @@ def test_what_a_group_reads_does_not_expire() -> None:
 
 
 @pytest.fixture
-def manager(journal: GroupJournal) -> OffsetManager:
+def manager(journal: Journal) -> OffsetManager:
     return OffsetManager(journal)
 
 
@@ -93,7 +93,7 @@ Commit = Callable[..., None]
 
 
 @pytest.fixture
-def commit(journal: GroupJournal, manager: OffsetManager) -> Commit:
+def commit(journal: Journal, manager: OffsetManager) -> Commit:
     def commit(group_id: str, **offsets: OffsetAndMetadata) -> None:
         partitions = {"t0": T0, "t1": T1, "u0": U0}
         journal.write(manager.begin_commit(group_id, {partitions[name]: each for name, each in offsets.items()}))
@@ -103,7 +103,7 @@ def commit(journal: GroupJournal, manager: OffsetManager) -> Commit:
 
 def restarted(topic: Topic) -> OffsetManager:
     topic.reopen()
-    journal = GroupJournal(topic, sync=lambda: False)
+    journal = Journal(topic, sync=lambda: False)
     manager = OffsetManager(journal)
     journal.load(manager.replay, threading.Event())
     return manager
@@ -129,7 +129,7 @@ def test_commits_are_records_as_kafka_writes_them(commit: Commit, topic: Topic) 
     assert decode_value(key, first.value) == OffsetCommitValue(offset=5, metadata="m")
 
 
-def test_an_offset_is_not_seen_before_it_is_durable(journal: GroupJournal, manager: OffsetManager) -> None:
+def test_an_offset_is_not_seen_before_it_is_durable(journal: Journal, manager: OffsetManager) -> None:
     pending = manager.begin_commit("g", {T0: at(5)})
     assert manager.fetch("g") == {}
     journal.write(pending)
@@ -137,7 +137,7 @@ def test_an_offset_is_not_seen_before_it_is_durable(journal: GroupJournal, manag
 
 
 def test_the_last_to_be_enqueued_is_the_last_to_count(
-    journal: GroupJournal, manager: OffsetManager, topic: Topic
+    journal: Journal, manager: OffsetManager, topic: Topic
 ) -> None:
     older, newer = (manager.begin_commit("g", {T0: at(offset)}) for offset in (5, 6))
     journal.write(newer)
@@ -147,7 +147,7 @@ def test_the_last_to_be_enqueued_is_the_last_to_count(
 
 
 def test_what_is_deleted_is_gone_after_a_restart(
-    journal: GroupJournal, manager: OffsetManager, commit: Commit, topic: Topic
+    journal: Journal, manager: OffsetManager, commit: Commit, topic: Topic
 ) -> None:
     commit("g", t0=at(1), t1=at(2))
     journal.write(manager.begin_delete("g", [T0, T0, U0]))
@@ -155,7 +155,7 @@ def test_what_is_deleted_is_gone_after_a_restart(
     assert manager.fetch("g").keys() == restarted(topic).fetch("g").keys() == {T1}
 
 
-def test_deleting_sees_the_commits_that_are_under_way(journal: GroupJournal, manager: OffsetManager) -> None:
+def test_deleting_sees_the_commits_that_are_under_way(journal: Journal, manager: OffsetManager) -> None:
     manager.begin_commit("g", {T0: at(1)})
     journal.write(manager.begin_delete("g", [T0]))
     assert manager.fetch("g") == {}
@@ -168,7 +168,7 @@ def test_an_offset_that_is_committed_again_does_not_expire(manager: OffsetManage
 
 
 def test_compaction_leaves_the_offsets_as_they_are(
-    journal: GroupJournal, manager: OffsetManager, commit: Commit, topic: Topic
+    journal: Journal, manager: OffsetManager, commit: Commit, topic: Topic
 ) -> None:
     log = topic.opened[0]
     log.reconfigure(replace(topic.config, segment_bytes=600, min_cleanable_dirty_ratio=0, delete_retention_ms=0))
@@ -196,7 +196,7 @@ def test_a_deleted_topic_takes_its_offsets_along(manager: OffsetManager, commit:
 
 
 def test_a_commit_in_the_next_topic_of_that_name_is_not_wiped_with_the_old_one(
-    journal: GroupJournal, manager: OffsetManager, commit: Commit
+    journal: Journal, manager: OffsetManager, commit: Commit
 ) -> None:
     commit("g", t0=at(1)._replace(topic_id=OLD), t1=at(2)._replace(topic_id=OLD))
     new = at(3)._replace(topic_id=UUID(int=2))
@@ -217,5 +217,5 @@ def test_without_its_topic_everything_is_forgotten(manager: OffsetManager, commi
 
 def test_offsets_of_kafka_082_are_replayed(manager: OffsetManager) -> None:
     key = LegacyOffsetCommitKey(group="g", topic="t", partition=0)
-    manager.replay(key, LegacyOffsetCommitValue(offset=5, metadata="m", commit_timestamp=9))
+    manager.replay(key, LegacyOffsetCommitValue(offset=5, metadata="m", commit_timestamp=9), None)
     assert manager.fetch("g") == {T0: at(5, timestamp=9, metadata="m")}

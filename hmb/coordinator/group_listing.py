@@ -1,0 +1,27 @@
+"""The groups that ListGroups tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hmb.coordinator.group import Group
+from hmb.protocol.messages.list_groups import ListGroupsResponse
+
+ListedGroup = ListGroupsResponse.ListedGroup
+
+
+def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
+    """Those in these states and of these types, in whatever case they are written; where none are named, in all."""
+    wanted_states = {state.strip().lower() for state in states}
+    wanted_kinds = {kind.lower() for kind in types}
+    return [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state_name,
+            group_type=group.kind,
+        )
+        for group in groups
+        if not wanted_states or group.state_name.lower() in wanted_states
+        if not wanted_kinds or group.kind in wanted_kinds
+    ]
