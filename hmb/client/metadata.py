@@ -34,7 +34,7 @@ from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
 
 METADATA_MAX_AGE = 300.0  # seconds
-FIRST_VERSION_WITHOUT_CREATION = 4  # before that, asking for a topic may create it
+FIRST_VERSION_WITHOUT_CREATION = 4  # before that, to ask for a topic may create it: ask for all of them instead
 NO_ID = UUID(int=0)
 
 
@@ -155,15 +155,10 @@ class Cluster:
         return [self._topics[name] for name in sorted(topics)]
 
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
-        """The broker's own words about these topics, or about all of them."""
-
-        def request(version: int) -> MetadataRequest:
-            if names is None:  # version 0 has no null: there, an empty list asks for everything
-                return MetadataRequest(topics=None if version else [])
-            return _request_for(names, version)
+        """The broker's own words about these topics, or about all; brokers before 0.11 always tell of all."""
 
         with self._alone():
-            response = self._ask(request)
+            response = self._ask(lambda version: _request_for(names, version))
             for topic in response.topics:
                 if not topic.error_code:
                     self._remember(topic)
@@ -306,7 +301,11 @@ class Cluster:
         yield from map(self.connect, self._addresses())
 
 
-def _request_for(names: Iterable[str], version: int, create: bool = False) -> MetadataRequest:
+def _request_for(names: Collection[str] | None, version: int, create: bool = False) -> MetadataRequest:
+    if names and version < FIRST_VERSION_WITHOUT_CREATION and not create:
+        names = None
+    if names is None:  # version 0 has no null: there, an empty list asks for everything
+        return MetadataRequest(topics=None if version else [])
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = create or version < FIRST_VERSION_WITHOUT_CREATION
     return request

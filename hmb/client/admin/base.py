@@ -11,7 +11,7 @@ typed a wrong address should not wait half a minute to hear it.
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeGuard, TypeVar
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
@@ -145,7 +145,7 @@ class AdminBase:
         waiting = list(found)
         while True:
             found |= self._retrying(partial(self._ask_leaders, waiting, ask))
-            waiting = [partition for partition in waiting if _will_pass(found[partition])]
+            waiting = [partition for partition in waiting if will_pass(found[partition])]
             if not waiting or time.monotonic() - started >= self._request_timeout:
                 return found
             time.sleep(RETRY_PAUSE)
@@ -169,7 +169,7 @@ class AdminBase:
                     self.cluster.forget(partition.topic)
                 raise
         for partition, answer in found.items():
-            if _will_pass(answer):
+            if will_pass(answer):
                 self.cluster.forget(partition.topic)
         return found
 
@@ -188,7 +188,8 @@ class AdminBase:
             time.sleep(RETRY_PAUSE)
 
 
-def _will_pass(answer: object) -> bool:
+def will_pass(answer: object) -> TypeGuard[KafkaError]:
+    """Whether it is an error, and one that is worth another try."""
     return isinstance(answer, KafkaError) and answer.code in PASSING
 
 

@@ -203,6 +203,8 @@ class ConfigsAdmin(AdminBase):
             (result,) = response.results
             _check(resource, result.error_code, result.error_message)
         except KafkaError as error:
+            if error.code is ErrorCode.UNSUPPORTED_VERSION:
+                raise  # that holds for all of them
             return error
         return {entry.name: _entry(resource, entry) for entry in result.configs}
 

@@ -7,7 +7,7 @@ Kafka 0.8.2 has no groups, but keeps what consumers commit under a group's name,
 
 from collections.abc import Iterable, Mapping
 
-from hmb.client.admin.base import AdminBase, by_topic
+from hmb.client.admin.base import AdminBase, by_topic, will_pass
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.membership import OffsetAndMetadata
@@ -70,11 +70,14 @@ class GroupOffsetsAdmin(AdminBase):
         def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
             version = connection.version_of(OffsetCommitRequest, NEWEST_OFFSET_COMMIT)
             response: OffsetCommitResponse = connection.send(request, version)
-            return {
+            answers = {
                 TopicPartition(topic.name, answer.partition_index): _error(topic.name, answer)
                 for topic in response.topics
                 for answer in topic.partitions
             }
+            for error in filter(will_pass, answers.values()):
+                raise error  # of the group, told for each partition
+            return answers
 
         return self._at_coordinator(group, ask) if request.topics else {}
 

@@ -114,8 +114,12 @@ class TopicsAdmin(AdminBase):
 
     def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
         """These topics, or all of them, with their partitions' leaders and replicas."""
-        response = self._retrying(lambda: self.cluster.metadata(None if names is None else list(names)))
-        return {topic.name or "": _description(topic) for topic in response.topics}
+        wanted = None if names is None else list(names)
+        response = self._retrying(lambda: self.cluster.metadata(wanted))
+        described = {topic.name or "": _description(topic) for topic in response.topics}
+        if wanted is None:
+            return described
+        return {name: described.get(name) or topic_error(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for name in wanted}
 
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
