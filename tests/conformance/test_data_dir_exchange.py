@@ -7,7 +7,10 @@ has left, writes, compacts and deletes more; a Kafka that has never seen these l
 from __future__ import annotations
 
 import random
+import shutil
+import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -50,25 +53,51 @@ def end(broker: peers.Peer, ending: str) -> None:
         assert broker.stop() in (0, 143)  # what a JVM gives after SIGTERM
 
 
-@pytest.mark.parametrize("ending", ["stopped", "killed"])
-def test_logs_go_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Path, ending: str) -> None:
-    with LoudKafka(tmp_path / "one", config=KAFKA) as kafka:
+class Origin(NamedTuple):
+    """What a Kafka wrote: its directory after each kind of ending, and what its topics held."""
+
+    directories: dict[str, Path]
+    written: dict[tuple[str, str], exchange.Reading]
+
+
+@pytest.fixture(scope="module")
+def origin(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    folder = tmp_path_factory.mktemp("origin")
+    directories = {ending: folder / ending for ending in ("stopped", "killed")}
+    with LoudKafka(directories["stopped"], config=KAFKA) as kafka:
         open_ended = fill(kafka)
         written = exchange.read_topics(kafka.bootstrap)
-        end(kafka, ending)
+        # As a kill leaves it, for nothing is under way; the index files are sparse.
+        subprocess.run(["cp", "-a", "--sparse=always", directories["stopped"], directories["killed"]], check=True)
+        end(kafka, "stopped")
     del open_ended
+    return Origin(directories, written)
+
+
+@pytest.fixture(scope="module")
+def destination(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of another Kafka, whose controller knows the topics."""
+    directory = tmp_path_factory.mktemp("destination") / "kafka"
+    with LoudKafka(directory, config=KAFKA) as kafka:
+        exchange.make_topics(kafka.bootstrap)
+    return directory
+
+
+@pytest.mark.parametrize("ending", ["stopped", "killed"])
+def test_logs_go_from_kafka_to_hmb_and_back(origin: Origin, destination: Path, tmp_path: Path, ending: str) -> None:
+    written = origin.written
     for name, reading in written.items():
         assert reading.records, name
     assert written["transactions", "read_committed"] != written["transactions", "read_uncommitted"]
 
-    with peers.Hmb(tmp_path / "one", config=BROKER) as hmb:
+    with peers.Hmb(origin.directories[ending], config=BROKER) as hmb:
         exchange.assert_same(exchange.read_topics(hmb.bootstrap), written)
         go_on(hmb)
         continued = exchange.read_topics(hmb.bootstrap)
         end(hmb, ending)
 
-    with LoudKafka(tmp_path / "other", config=KAFKA) as other:
-        exchange.make_topics(other.bootstrap)
+    shutil.copytree(destination, tmp_path / "other")
+    other = LoudKafka(tmp_path / "other", config=KAFKA)
     exchange.move(hmb.data_dir, other.data_dir, TOPICS, clean=ending == "stopped")
     with other:
         exchange.assert_same(exchange.read_topics(other.bootstrap), continued)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import confluent_kafka
 
 READ_SECONDS = 60.0
+LOOK_SECONDS = 0.05  # `consume` waits as long for more even where the end has come
 END = confluent_kafka.KafkaError._PARTITION_EOF
 
 
@@ -39,7 +40,7 @@ def read_log(bootstrap: str, topic: str, isolation_level: str = "read_uncommitte
     try:
         consumer.assign([confluent_kafka.TopicPartition(topic, 0, confluent_kafka.OFFSET_BEGINNING)])
         while True:
-            for message in consumer.consume(10_000, timeout=0.5):
+            for message in consumer.consume(10_000, timeout=LOOK_SECONDS):
                 error, offset = message.error(), message.offset()
                 if error is not None and error.code() == END:
                     return records

@@ -51,3 +51,12 @@ CASES: list[Case] = [
     *(case for module in MODULES for case in module.CASES),
 ]
 TABLE: list[Row] = [row for case in CASES for row in rows(case)]
+
+
+def sample() -> list[Row]:
+    """Each case in its first version, in its last, and in one between that is another from case to case."""
+    chosen: list[Row] = []
+    for number, case in enumerate(CASES):
+        of_case = list(rows(case))
+        chosen += [of_case[index] for index in sorted({0, number % len(of_case), len(of_case) - 1})]
+    return chosen
