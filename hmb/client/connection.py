@@ -37,8 +37,10 @@ from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 CONNECT_TIMEOUT = 10.0  # seconds: an address that swallows packets should not use up the time of the others
-VERSIONS_OF_08 = dict.fromkeys(range(11), range(1))  # brokers without ApiVersions: 0.8.2 has the APIs 0 to 10,
-VERSIONS_OF_09 = dict.fromkeys(range(17), range(1))  # and 0.9 those of groups as well
+# Brokers without ApiVersions: 0.8.2 has the APIs 0 to 10, 0.9 those of groups as well. Version 1 of the requests for
+# committed offsets is about those in Kafka itself, 0 about those in ZooKeeper.
+VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
+VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
 
 class ConnectionFailed(ConnectionError):
@@ -149,6 +151,11 @@ class Connection:
     def is_answered(self) -> bool:
         """Whether something has come: an answer, its beginning, or the end of the connection."""
         return self._socket is None or self._stream.has_some()
+
+    def fileno(self) -> int:
+        """The socket's number, to wait for several connections at once; only while this one is open."""
+        assert self._socket is not None
+        return self._socket.fileno()
 
     def interrupt(self) -> None:
         """For another thread: end the connection, with ConnectionFailed for whoever waits for an answer."""

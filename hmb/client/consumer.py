@@ -1,103 +1,347 @@
-"""The consumer: iterates over the records of topics, from where one says to where one says.
+"""The consumer: hands out the records of topics, from where one says to where one says.
 
-A consumer without a group: it reads all partitions that it is told, remembers its own positions and commits nothing.
-The order within a partition is that of the log; partitions are mixed as their records arrive.
+    offset    "earliest", "latest", an offset, -n (n before the end), FromStart(n), AtTime(ms)
+    until     "end": stop at what is the end when reading begins; an offset; AtTime(ms); None: wait for more, for ever
 
-    offset    "earliest", "latest", an offset, or a negative number: so many before the end
-    until     "end": stop at what was the end when the consumer was made; None: wait for more, for ever
+It comes in three kinds, by what says which partitions it reads:
 
-Positions are settled when the consumer is made, so what is produced after that is seen with "latest" too. The first
-contact is tried once; later failures are retried for `retry_for` seconds. An error of one partition is raised when the
-records that came before it, of all partitions, have been handed out.
+- with topics, or a pattern of their names, it reads all their partitions; what is made later is found, too;
+- with a `group` the members of the group share the partitions, and the group remembers how far it has come: what was
+  committed is where it goes on, and `offset` holds only where nothing was;
+- with `assign` it reads exactly the partitions that it is told.
+
+The order within a partition is that of the log; partitions are mixed as their records arrive. Nothing is handed out
+twice and nothing left out; an error of one partition is raised when all records in hand, of all partitions, have been
+handed out. Without a group positions are settled when the consumer is made, so what is produced after that is seen with
+"latest" too. The first contact is tried once; later failures are retried for `retry_for` seconds.
+
+A consumer belongs to one thread. It has none of its own but for its group's heartbeats: it works while it is polled,
+and the brokers prepare the next records meanwhile (`fetcher`).
+
+    consumer -> reader -> fetcher      asks the leaders for batches
+                       -> in_hand      makes records of them, or Arrow columns (`arrow`)
+             -> group_reading          what the group says, and what is committed
+             -> subscription           which topics there are
 """
 
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Literal, Self
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, Self
 
-from hmb.client.fetcher import ConsumerRecord, Fetched, Fetcher, Position
+from hmb.client.fetcher import READ_COMMITTED, FetchSettings
+from hmb.client.group_reading import Callback, Callbacks, GroupReading, Offsets
+from hmb.client.in_hand import Decoding, Deserializer
+from hmb.client.membership import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, list_offsets
-from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topic_names import check_topic_name
-from hmb.records.record import MAX_INT64
+from hmb.client.offsets import (
+    EARLIEST,
+    ISOLATION_LEVELS,
+    LATEST,
+    NOT_FOUND,
+    AtTime,
+    IsolationLevel,
+    Offset,
+    Until,
+    check_offset,
+    check_until,
+    list_offsets,
+)
+from hmb.client.one_thread import OneThread
+from hmb.client.reader import ConsumerMetrics, Reader
+from hmb.client.subscription import Discovery, Pattern, Subscription
+from hmb.records.consumer_record import ConsumerRecord
 
-Offset = Literal["earliest", "latest"] | int
+if TYPE_CHECKING:
+    import pyarrow
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-
-def check_offset(offset: object) -> None:
-    """ValueError for what is no `Offset`."""
-    if offset in ("earliest", "latest"):
-        return
-    if isinstance(offset, bool) or not isinstance(offset, int) or not -MAX_INT64 <= offset <= MAX_INT64:
-        raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
+POLL_RECORDS = 10_000  # without a group: more at once are not faster, and take memory
+GROUP_POLL_RECORDS = 500  # as Kafka's max.poll.records: what one has time for until the next poll
+LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata say
 
 
 class Consumer:
-    """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms`."""
+    """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms` and timestamps."""
 
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
         *topics: str,
         offset: Offset = "earliest",
-        until: Literal["end"] | None = None,
+        until: Until = None,
         partitions: Iterable[int] | None = None,
+        pattern: Pattern | None = None,
+        exclude: Pattern | None = None,
         client_id: str = "hmb",
         max_wait_ms: int = 500,
+        min_bytes: int = 1,
         max_bytes: int = 16 * 1024 * 1024,
         max_partition_bytes: int = 1024 * 1024,
+        max_poll_records: int | None = None,
         request_timeout: float = 30.0,
         retry_for: float = 30.0,
+        metadata_max_age: float = 300.0,
+        isolation_level: IsolationLevel = "read_uncommitted",
+        check_crcs: bool = True,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        group: str | None = None,
+        group_instance_id: str | None = None,
+        group_protocol: Literal["classic", "consumer"] = "classic",
+        assignors: Iterable[str] = ("range", "cooperative-sticky"),
+        remote_assignor: str | None = None,
+        session_timeout: float = 45.0,
+        heartbeat_interval: float = 3.0,
+        max_poll_interval: float = 300.0,
+        auto_commit: bool = True,
+        auto_commit_interval: float = 5.0,
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        on_lost: Callback | None = None,
     ) -> None:
-        if not topics:
-            raise ValueError("name at least one topic")
-        for topic in topics:
-            check_topic_name(topic)
         check_offset(offset)
-        if until not in ("end", None):
-            raise ValueError(f'until is "end" or None, not {until!r}')
-        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
-        wanted = None if partitions is None else list(partitions)
-        chosen = [chosen for topic in topics for chosen in self._partitions(topic, wanted, retry_for)]
-        starts = self._starts(chosen, offset)
-        ends = self._ends(chosen, starts) if until == "end" else {}
-        positions = [Position(it, starts[it], ends.get(it), max_partition_bytes) for it in chosen]
-        self._fetcher = Fetcher(
-            self._cluster, positions, max_wait_ms=max_wait_ms, max_bytes=max_bytes, retry_for=retry_for
-        )
-        self._fetched: deque[Fetched] = deque()
-        self._damage: dict[TopicPartition, KafkaError] = {}  # where a partition cannot be read any further
+        check_until(until)
+        if isolation_level not in ISOLATION_LEVELS:
+            raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
+        if group is not None and partitions is not None:
+            raise ValueError("in a group the group says which partitions: assign() reads some by hand")
+        subscription = Subscription.to(topics, pattern, exclude)
+        self._in_use = OneThread("the consumer")
+        self._is_closed = self._was_at_end = False
+        self._offset, self._until, self._numbers = offset, until, partitions
+        self._level, self._max_age = ISOLATION_LEVELS[isolation_level], metadata_max_age
+        self._limit = max_poll_records or (POLL_RECORDS if group is None else GROUP_POLL_RECORDS)
+        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, metadata_max_age=metadata_max_age)
+        reset = offset if group is not None and not isinstance(offset, int) else None
+        fetching = FetchSettings(max_wait_ms, min_bytes, max_bytes, self._level, reset, request_timeout, retry_for)
+        decoding = Decoding(check_crcs, key_deserializer, value_deserializer)
+        self._reader = Reader(self._cluster, fetching, decoding, max_partition_bytes, until)
+        self._group: GroupReading | None = None
+        if group is not None:
+            settings = GroupSettings(
+                group_id=group,
+                group_instance_id=group_instance_id,
+                group_protocol=group_protocol,
+                assignors=tuple(assignors),
+                remote_assignor=remote_assignor,
+                session_timeout=session_timeout,
+                heartbeat_interval=heartbeat_interval,
+                max_poll_interval=max_poll_interval,
+                request_timeout=request_timeout,
+                metadata_max_age=metadata_max_age,
+                require_stable=isolation_level == "read_committed",
+            )
+            callbacks = Callbacks(on_assigned, on_revoked, on_lost)
+            interval = auto_commit_interval if auto_commit else None
+            self._group = GroupReading(self._cluster, self._reader, settings, offset, callbacks, interval)
+        self._discovery: Discovery | None = None  # None: nothing is subscribed to
+        if subscription:
+            self._subscribe(subscription)
+
+    # -- what is read
+
+    def subscribe(self, *topics: str, pattern: Pattern | None = None, exclude: Pattern | None = None) -> None:
+        """Read these topics in place of what was read, or those whose names match `pattern` and not `exclude`."""
+        with self._open():
+            subscription = Subscription.to(topics, pattern, exclude)
+            if not subscription:
+                raise ValueError("name at least one topic, or a pattern")
+            if self._group is None:
+                self._reader.remove(list(self._reader.positions))
+            self._subscribe(subscription)
+
+    def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
+        """Read exactly these partitions, from these offsets, in place of what was read.
+
+        Where no offset is given: in a group from what it has committed, and else from the consumer's `offset`. Who
+        assigns by hand is no member of the group, but commits for it.
+        """
+        with self._open():
+            self.unsubscribe()
+            given = isinstance(partitions, Mapping)
+            wishes = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(partitions, self._offset)
+            for wish in wishes.values():
+                check_offset(wish)
+            if self._group is not None and not given:
+                self._reader.add(wishes, in_group=True)
+                self._group.is_assigned = True
+            else:
+                self._reader.settle_now(wishes)
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more; in a group: commit, and leave."""
+        with self._open():
+            self._discovery = None
+            if self._group is not None:
+                self._group.leave()
+            self._reader.remove(list(self._reader.positions))
+
+    @property
+    def subscription(self) -> frozenset[str]:
+        """The topics that are subscribed to; of a pattern, those that matched last."""
+        return frozenset() if self._discovery is None else frozenset(self._discovery.names)
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that are read."""
+        return frozenset(self._reader.positions)
+
+    # -- records
 
     @property
     def at_end(self) -> bool:
-        """Whether every partition was read up to the end that its broker named; never without `until`."""
-        return self._fetcher.at_end and not self._fetched and not self._damage
+        """Whether every partition was read up to where it was to be read; never without `until`."""
+        if self._until is None or self._is_closed:
+            return self._was_at_end
+        return (self._group is None or self._group.is_assigned) and self._reader.at_end
 
-    def poll(self, timeout: float = 0.0) -> list[ConsumerRecord]:
-        """The next records; an empty list at the end, or when none came in about `timeout` seconds (see `at_end`)."""
-        deadline = time.monotonic() + timeout
-        while not self.at_end:
-            self._fetch()
-            records = [record for batch in self._decoded() for record in batch]
-            if records or time.monotonic() >= deadline:
-                return records
-        return []
+    def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
+        """The next records; an empty list at the end, or when none came in about `timeout` seconds (see `at_end`).
+
+        At most `max_records`, or the consumer's `max_poll_records` (if not given: 10,000, in a group 500).
+        """
+        with self._in_use:
+            return self._reader.hand.take(max_records or self._limit) if self._bring(timeout) else []
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Record by record, to the end if there is one, where the consumer is closed; the position moves with each."""
         while not self.at_end:
-            self._fetch()
-            for batch in self._decoded():
-                yield from batch
-        self.close()  # nothing is left to do
+            with self._in_use:
+                is_there = self._bring(LONGEST_WAIT)
+            if is_there:
+                yield from self._reader.hand.one_by_one(GROUP_POLL_RECORDS)
+        self.close()
 
-    def close(self) -> None:
-        self._fetched.clear()
-        self._fetcher.close()
-        self._cluster.close()
+    def poll_arrow(self, timeout: float = 0.0) -> "pyarrow.RecordBatch | None":
+        """The next records of one partition as Arrow columns (see `arrow`); None where `poll` would give none.
+
+        No Python object is made for a record. Deserializers are not called. Needs `pip install 'hmb[arrow]'`.
+        """
+        from hmb.client.arrow import take_batch
+
+        with self._in_use:
+            return take_batch(self._reader.hand) if self._bring(timeout, decoded=False) else None
+
+    def arrow_batches(self) -> "Iterator[pyarrow.RecordBatch]":
+        """Arrow batches as `poll_arrow` gives them, to the end if there is one, where the consumer is closed."""
+        while not self.at_end:
+            batch = self.poll_arrow(LONGEST_WAIT)
+            if batch is not None:
+                yield batch
+        self.close()
+
+    def position(self, partition: TopicPartition) -> int:
+        """The offset of the next record that will be handed out."""
+        with self._open():
+            position = self._reader.position(partition)
+            if not position.is_settled:
+                self._reader.settle(self._committed)
+                self._reader.raise_errors()
+            return position.consumed
+
+    def seek(self, partition: TopicPartition, offset: Offset) -> None:
+        """Go on from there. Whether the offset is in the log is found out by the next poll."""
+        check_offset(offset)
+        with self._open():
+            self._reader.seek({partition: offset})
+
+    def seek_to_time(self, timestamp: int, *partitions: TopicPartition) -> None:
+        """Go on from the first record at or after a time (ms since 1970), or the end; all partitions if none is given.
+
+        Against brokers before 0.10.1: from the beginning of a segment that may hold older records, too.
+        """
+        self._seek_all(AtTime(timestamp), partitions)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on from the first record that there is."""
+        self._seek_all("earliest", partitions)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on from what comes from now on."""
+        self._seek_all("latest", partitions)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand out nothing of these, until `resume`; what has been fetched of them is fetched again then."""
+        with self._open():
+            for partition in partitions:
+                self._reader.pause(partition)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        with self._open():
+            for partition in partitions:
+                self._reader.resume(partition)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        return frozenset(partition for partition, it in self._reader.positions.items() if it.is_paused)
+
+    # -- what the group remembers
+
+    def commit(self, offsets: Offsets | None = None) -> None:
+        """Have the group remember these next offsets, or all positions: of all records handed out. Waits for it."""
+        with self._open():
+            self._in_group().commit(offsets)
+
+    def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
+        """The same without waiting; `callback` is called by a later poll, with the offsets, and the error or None."""
+        with self._open():
+            self._in_group().commit_async(offsets, callback)
+
+    def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed, of all partitions assigned if none is given; None where nothing."""
+        with self._open():
+            return self._in_group().offsets.committed(partitions or tuple(self._reader.positions))
+
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """Who this consumer is in its group; for `Producer.send_offsets_to_transaction`."""
+        return self._in_group().offsets.metadata
+
+    # -- about the log
+
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that there is."""
+        return self._list_offsets(list(partitions), EARLIEST)
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset after the last record; with read_committed, of those that no open transaction may change."""
+        return self._list_offsets(list(partitions), LATEST)
+
+    def offsets_for_time(
+        self, timestamp: int, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | None]:
+        """The offset of the first record at or after a time (ms since 1970); None where no record is that young."""
+        found = self._list_offsets(list(partitions), timestamp)
+        return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets are left to hand out, as of the last answer of the leader; None before the first."""
+        return self._reader.position(partition).lag(self._level == READ_COMMITTED)
+
+    def metrics(self) -> ConsumerMetrics:
+        """Counts since the consumer was made."""
+        return self._reader.metrics()
+
+    # -- the end
+
+    def close(self, timeout: float | None = None) -> None:
+        """Commit and leave the group, if there is one, and close all connections; to be called as often as one likes.
+
+        Waits for the coordinator's answers for `timeout` seconds, or for `request_timeout`.
+        """
+        with self._in_use:
+            if self._is_closed:
+                return
+            self._was_at_end = self.at_end
+            self._is_closed = True
+            try:
+                if self._group is not None:
+                    self._group.leave(timeout)
+            finally:
+                self._reader.close()
+                self._cluster.close()
 
     def __enter__(self) -> Self:
         return self
@@ -105,57 +349,72 @@ class Consumer:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _fetch(self) -> None:
-        if not self._fetched:
-            for error in self._damage.values():
-                raise error
-            self._fetched.extend(self._fetcher.fetch())
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """What every method needs: that nobody else is in here, and that the consumer is not closed."""
+        with self._in_use:
+            if self._is_closed:
+                raise RuntimeError("the consumer is closed")
+            yield
 
-    def _decoded(self) -> Iterator[list[ConsumerRecord]]:
-        """What was fetched, batch by batch; nothing of a partition from its damage on, for that is raised later."""
-        while self._fetched:
-            fetched = self._fetched.popleft()
-            if fetched.partition in self._damage:
-                continue
-            try:
-                records = fetched.records()
-            except KafkaError as error:
-                self._damage[fetched.partition] = error
-            else:
-                yield records
+    def _in_group(self) -> GroupReading:
+        if self._group is None:
+            raise ValueError("without a group nothing is committed: make the consumer with group=...")
+        return self._group
 
-    def _partitions(self, name: str, wanted: list[int] | None, retry_for: float) -> list[TopicPartition]:
-        """The topic's partitions, or the ones wanted; one that was created just now gets time for its leaders."""
-        deadline = time.monotonic() + retry_for
-        while True:
-            try:
-                leaders = self._cluster.topic(name).leaders
-                if None not in leaders.values() or time.monotonic() >= deadline:
-                    break
-            except KafkaError as error:
-                if error.code is not ErrorCode.LEADER_NOT_AVAILABLE or time.monotonic() >= deadline:
-                    raise
-            time.sleep(0.1)
-        for number in wanted or ():
-            if number not in leaders:
-                what = f"topic {name!r} has no partition {number}, only {len(leaders)} from 0 on"
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
-        return [TopicPartition(name, number) for number in (leaders if wanted is None else wanted)]
+    def _subscribe(self, subscription: Subscription) -> None:
+        self._discovery = discovery = Discovery(self._cluster, subscription, self._numbers, self._max_age)
+        found = self._reader.patiently(discovery.look, subscription.topics)
+        if self._group is None:
+            self._reader.settle_now(dict.fromkeys(found, self._offset))
+        else:
+            self._group.subscribe(discovery.names)
 
-    def _starts(self, partitions: list[TopicPartition], offset: Offset) -> dict[TopicPartition, int]:
-        if offset == "earliest":
-            return list_offsets(self._cluster, partitions, EARLIEST)
-        if offset == "latest":
-            return list_offsets(self._cluster, partitions, LATEST)
-        if offset >= 0:
-            return dict.fromkeys(partitions, offset)
-        first = list_offsets(self._cluster, partitions, EARLIEST)
-        latest = list_offsets(self._cluster, partitions, LATEST)
-        return {partition: max(first[partition], latest[partition] + offset) for partition in partitions}
+    def _bring(self, timeout: float, *, decoded: bool = True) -> bool:
+        """See to it that there are records in hand, if some come in time; errors when all before them are gone."""
+        if self.at_end:
+            return False
+        deadline = time.monotonic() + timeout
+        with self._open():
+            while True:
+                self._look_around(deadline)
+                if self._reader.has_records(decoded):
+                    return True
+                self._reader.raise_errors()
+                left = deadline - time.monotonic()
+                if self.at_end:
+                    return False
+                self._reader.fetch(max(0.0, min(left, LONGEST_WAIT)))
+                if left <= 0:
+                    return self._reader.has_records(decoded)
 
-    def _ends(self, partitions: list[TopicPartition], starts: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        latest = list_offsets(self._cluster, partitions, LATEST)
-        for partition, end in latest.items():
-            if starts[partition] > end:
-                latest[partition] = starts[partition] + 1  # this is no end: ask, and be told that it is not there
-        return latest
+    def _look_around(self, deadline: float) -> None:
+        """What the group wants, which topics there are, and where new partitions begin."""
+        if self._discovery is None and not self._reader.positions:
+            raise ValueError("nothing to read: subscribe() to topics or assign() partitions first")
+        if self._group is not None:
+            left = 0.0 if self._reader.positions else max(0.0, deadline - time.monotonic())
+            self._group.poll(left)
+        if self._discovery is not None:
+            before = self._discovery.names
+            news = self._discovery.news()
+            if self._group is not None and self._discovery.names != before:
+                self._group.subscribe(self._discovery.names)
+            if self._group is None and self._until is None:
+                self._reader.add(dict.fromkeys(news, "earliest"))
+        self._reader.settle(self._committed)
+
+    def _committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._in_group().committed(partitions)
+
+    def _seek_all(self, offset: Offset, partitions: Iterable[TopicPartition]) -> None:
+        check_offset(offset)
+        with self._open():
+            self._reader.seek(dict.fromkeys(partitions or self._reader.positions, offset))
+
+    def _list_offsets(self, partitions: list[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        with self._open():
+            topics = {partition.topic for partition in partitions}
+            return self._reader.patiently(
+                lambda: list_offsets(self._cluster, partitions, timestamp, self._level), topics
+            )

@@ -1,161 +1,153 @@
 """Fetching: long polls to every leader, each sent before the last one's records are handed out.
 
 A fetch says for each partition from which offset on; the broker answers when there is something, or after
-`max_wait`. The answer holds whole batches as they are in the log: the first may begin before the offset asked for
-(those records are skipped here), and the next offset to ask for stands in the header of the last one. So the next
-fetch can go out before a single record is decoded: while the program works on these, the broker prepares those.
+`max_wait_ms`. The answer holds whole batches as they are in the log: the first may begin before the offset asked for
+(those records are skipped later), and the next offset to ask for stands in the header of the last one. So the next
+fetch goes out before a single record is decoded: while the program works on these records, the broker prepares those,
+and they wait in the socket. Answers are taken out of it one at a time, whichever leader was first, and only when
+nothing is in hand: so a consumer holds `max_bytes` of fetched bytes at most, however many leaders there are.
+
+What goes wrong belongs to partitions, and is noted in their positions. What time may heal (the leader has moved, is
+down, is slow) is tried again for `retry_for` seconds, then it is an error; all else is one at once. The consumer
+raises errors when all records in hand have been handed out.
+
+Source: Kafka's Fetcher and FetchRequest. Left out: fetch sessions (KIP-227), which spare a consumer of thousands of
+partitions to name all of them in each request (here a partition costs some 20 us a fetch, in client and broker each);
+topic ids (Fetch 13), so that a topic that was deleted and made again is noticed when its offsets do not fit any more,
+or when the metadata is read again; reading from followers (KIP-392); the detection of truncated logs (KIP-320).
 """
 
+import logging
+import math
+import selectors
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Cluster, Node, TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, list_offsets
+from hmb.client.in_hand import AbortedTransactions, Fetched
+from hmb.client.metadata import NO_ID, Cluster, Node, TopicPartition
+from hmb.client.offsets import EARLIEST, LATEST, Offset, list_offsets
+from hmb.client.positions import Position
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
-from hmb.records import Batch, Header, TimestampType, iter_batches
+from hmb.records import iter_batches
 
 NEWEST_FETCH = 12  # 13 names topics by their ids, which this client does not keep
 LARGEST_FETCH = 256 * 1024 * 1024
+RETRY_PAUSE = 0.1  # seconds
+GONE_AFTER = 5.0  # seconds
+READ_COMMITTED = 1
+
+log = logging.getLogger(__name__)
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
-class ConsumerRecord(NamedTuple):
-    """A record and where it was; the timestamp is in ms since 1970, -1 in formats without one."""
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """As in Kafka's fetch.max.wait.ms, fetch.min.bytes, fetch.max.bytes; the rest in seconds."""
 
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    timestamp_type: TimestampType
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...]
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    reset: Offset | None  # where to go on if an offset is not there; None: it is an error
+    request_timeout: float
+    retry_for: float
 
 
 @dataclass(slots=True)
-class Position:
-    """How far a partition is read."""
+class _Asked:
+    """A fetch that was sent: for which positions, from which offsets on, and until when the answer is due."""
 
-    partition: TopicPartition
-    offset: int  # the next to fetch
-    end: int | None  # stop before this offset; None: never
-    max_bytes: int
-
-    @property
-    def at_end(self) -> bool:
-        return self.end is not None and self.offset >= self.end
-
-
-class Fetched(NamedTuple):
-    """A batch, still to be decoded, and which offsets of it are wanted."""
-
-    partition: TopicPartition
-    batch: Batch
-    first: int
-    end: int | None
-
-    def records(self) -> list[ConsumerRecord]:
-        """KafkaError if the batch is damaged."""
-        topic, partition = self.partition
-        batch, first, end = self.batch, self.first, self.end
-        try:
-            batch.check()
-            return [
-                ConsumerRecord(
-                    topic,
-                    partition,
-                    record.offset,
-                    record.timestamp,
-                    record.timestamp_type,
-                    record.key,
-                    record.value,
-                    record.headers,
-                )
-                for record in (() if batch.is_control else batch.records())
-                if record.offset >= first and (end is None or record.offset < end)
-            ]
-        except KafkaError as error:
-            where = f"{self.partition}, batch that ends at offset {batch.last_offset}"
-            raise KafkaError(error.code, f"{where}: {error.message}") from error
+    positions: dict[TopicPartition, tuple[Position, int]]
+    deadline: float
 
 
 class Fetcher:
-    """Fetches for some positions, and moves them on."""
+    """Asks for what positions want, and moves them on by what came."""
 
-    def __init__(
-        self, cluster: Cluster, positions: Iterable[Position], *, max_wait_ms: int, max_bytes: int, retry_for: float
-    ) -> None:
+    def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
-        self._positions = {position.partition: position for position in positions}
-        self._max_wait_ms, self._max_bytes = max_wait_ms, max_bytes
-        self._retry_for = retry_for
+        self._positions = positions
+        self._settings = settings
         self._connections: dict[Node, Connection] = {}
-        self._failing_since: float | None = None
-        self._put_off: ConnectionFailed | KafkaError | None = None  # what went wrong while there were records in hand
+        self._asked: dict[Node, _Asked] = {}  # those that owe an answer; the one that has waited longest comes first
+        self.fetches = self.fetched_bytes = self.failures = 0
 
-    @property
-    def at_end(self) -> bool:
-        return all(position.at_end for position in self._positions.values())
-
-    def fetch(self) -> list[Fetched]:
-        """What the leaders have to say, each asked once; waits for `max_wait_ms` if there is nothing.
-
-        Records that have come are handed out first: an error that comes with them is met by the next call.
-        """
-        if self._put_off is not None:
-            error, self._put_off = self._put_off, None
-            self._pause_or_raise(error)
-        fetched: list[Fetched] = []
-        try:
-            self._post()
-            for connection in self._connections.values():
-                if connection.waiting:
-                    for batch in self._read(connection.receive()):
-                        fetched.append(batch)  # one by one: they stay when something goes wrong later
-            self._failing_since = None
-        except (ConnectionFailed, KafkaError) as error:
-            if not fetched:
-                self._pause_or_raise(error)
-            else:
-                self._put_off = error
-        if fetched and self._put_off is None:
-            self._post_ahead()
+    def fetch(self, timeout: float) -> list[Fetched]:
+        """The next answer, of any leader; nothing if none came in `timeout` seconds, or it was empty."""
+        self.post()
+        leader = self._wait(timeout)
+        if leader is None:
+            return []
+        fetched = list(self._receive(leader))
+        self.post()  # the next ones, before anybody works on these
         return fetched
+
+    def post(self) -> None:
+        """Ask each leader that owes no answer for what can be read from it."""
+        now = time.monotonic()
+        by_leader: dict[Node, list[Position]] = {}
+        for position in self._positions.values():
+            if position.may_fetch and position.retry_at <= now:
+                try:
+                    by_leader.setdefault(self._leader(position), []).append(position)
+                except (ConnectionFailed, KafkaError) as error:
+                    self.failed(position, error)
+        for leader, positions in by_leader.items():
+            if leader not in self._asked:
+                self._ask(leader, positions)
+
+    def _leader(self, position: Position) -> Node:
+        """Whom to ask; an error if the topic is not the one any more that was read so far."""
+        topic_id = self._cluster.topic(position.partition.topic).topic_id
+        if position.topic_id in (None, NO_ID):
+            position.topic_id = topic_id
+        if topic_id != position.topic_id and topic_id != NO_ID:
+            if self._settings.reset is None:
+                what = (
+                    f"{position.partition} was deleted and made again; seek to read on from offset {position.fetched}"
+                )
+                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, what)
+            position.wish, position.topic_id = "earliest", None  # all that is in it came after what was read
+        return self._cluster.leader(position.partition)
+
+    def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:
+        """Note what went wrong: it is tried again, as long as there is hope."""
+        self.failures += 1
+        now = time.monotonic()
+        position.failing_since = position.failing_since or now
+        position.retry_at = now + RETRY_PAUSE
+        self._cluster.forget(position.partition.topic)
+        if is_final(error) or now - position.failing_since >= self._patience(error):
+            position.error = error
+
+    def _patience(self, error: Exception) -> float:
+        """How long an error may last. A topic that is not there may have been made just now, but news travel fast."""
+        is_gone = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return min(self._settings.retry_for, GONE_AFTER) if is_gone else self._settings.retry_for
 
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()
+        self._asked.clear()
 
-    def _post(self) -> None:
-        """Ask each leader that owes no answer."""
-        by_leader: dict[Node, list[Position]] = {}
-        for position in self._positions.values():
-            if not position.at_end:
-                by_leader.setdefault(self._leader(position.partition), []).append(position)
-        for leader, positions in by_leader.items():
-            if leader not in self._connections:
-                self._connections[leader] = self._cluster.connect(leader)
-            connection = self._connections[leader]
-            if not connection.waiting:
-                connection.post(self._request(positions), connection.version_of(FetchRequest, NEWEST_FETCH))
-
-    def _post_ahead(self) -> None:
+    def _ask(self, leader: Node, positions: list[Position]) -> None:
+        connection = self._connections.get(leader)
+        if connection is None:
+            connection = self._connections[leader] = self._cluster.connect(leader)
         try:
-            self._post()
-        except (ConnectionFailed, KafkaError):
-            return  # the next `fetch` meets it again, with no records in hand
-
-    def _leader(self, partition: TopicPartition) -> Node:
-        leader = self._cluster.topic(partition.topic).leaders.get(partition.partition)
-        if leader is None:
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader at the moment")
-        return leader
+            connection.post(self._request(positions), connection.version_of(FetchRequest, NEWEST_FETCH))
+        except (ConnectionFailed, KafkaError) as error:
+            for position in positions:
+                self.failed(position, error)
+            return
+        deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
+        self._asked[leader] = _Asked({it.partition: (it, it.fetched) for it in positions}, deadline)
 
     def _request(self, positions: list[Position]) -> FetchRequest:
         topics: dict[str, FetchRequest.FetchTopic] = {}
@@ -164,72 +156,120 @@ class Fetcher:
             topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name))
             topic.partitions.append(
                 FetchRequest.FetchTopic.FetchPartition(
-                    partition=partition, fetch_offset=position.offset, partition_max_bytes=position.max_bytes
+                    partition=partition, fetch_offset=position.fetched, partition_max_bytes=position.max_bytes
                 )
             )
         return FetchRequest(
             replica_id=-1,
-            max_wait_ms=self._max_wait_ms,
-            min_bytes=1,
-            max_bytes=self._max_bytes,
+            max_wait_ms=self._settings.max_wait_ms,
+            min_bytes=self._settings.min_bytes,
+            max_bytes=self._settings.max_bytes,
+            isolation_level=self._settings.isolation_level,
             topics=list(topics.values()),
         )
 
-    def _read(self, response: FetchResponse) -> Iterator[Fetched]:
-        if response.error_code:
-            raise answered_error("fetch", response.error_code)
-        failed: KafkaError | None = None
+    def _wait(self, timeout: float) -> Node | None:
+        """The leader whose answer has begun to come, or is overdue; None if there is none in time."""
+        now = time.monotonic()
+        if not self._asked:
+            time.sleep(max(0.0, min(timeout, self._next_retry() - now)))
+            return None
+        overdue = min(asked.deadline for asked in self._asked.values())
+        with selectors.DefaultSelector() as selector:
+            for leader in self._asked:
+                selector.register(self._connections[leader].fileno(), selectors.EVENT_READ, leader)
+            ready = {
+                key.data for key, _ in selector.select(max(0.0, min(timeout, overdue - now, self._next_retry() - now)))
+            }
+        now = time.monotonic()
+        return next((leader for leader, asked in self._asked.items() if leader in ready or asked.deadline <= now), None)
+
+    def _receive(self, leader: Node) -> Iterator[Fetched]:
+        """Read an answer, and move on the positions that it is about."""
+        asked, connection = self._asked.pop(leader), self._connections[leader]
+        try:
+            response: FetchResponse = connection.receive(max(0.0, asked.deadline - time.monotonic()))
+            if response.error_code:
+                raise answered_error(f"fetch from {connection.address}", response.error_code)
+        except (ConnectionFailed, KafkaError) as error:
+            for position, _ in asked.positions.values():
+                self.failed(position, error)
+            return
+        except BaseException:  # Ctrl-C in the middle of an answer: its rest must not be taken for the next one
+            connection.close()
+            raise
+        self.fetches += 1
         for topic in response.responses:
             for data in topic.partitions:
-                position = self._positions[TopicPartition(topic.topic, data.partition_index)]
+                about = asked.positions.get(TopicPartition(topic.topic, data.partition_index))
+                if about is None:
+                    continue
+                position, offset = about
+                if position.is_dropped or not position.may_fetch or position.fetched != offset:
+                    continue  # it was moved, paused or given up meanwhile
                 try:
+                    if data.error_code:
+                        raise answered_error(position.partition, data.error_code)
                     yield from self._read_partition(position, data)
                 except KafkaError as error:
-                    failed = failed or error
-        if failed is not None:
-            raise failed
+                    self._partition_failed(position, error)
 
     def _read_partition(self, position: Position, data: PartitionData) -> Iterator[Fetched]:
-        if data.error_code:
-            raise self._partition_error(position, data)
-        if isinstance(data.records, memoryview) and data.records:
-            yield from self._move_on(position, data.records)
-
-    def _move_on(self, position: Position, records: memoryview) -> Iterator[Fetched]:
+        position.failing_since = None
+        position.log_start, position.high_watermark = data.log_start_offset, data.high_watermark
+        position.last_stable = data.last_stable_offset
+        if not isinstance(data.records, memoryview) or not data.records:
+            return
+        self.fetched_bytes += len(data.records)
         try:
-            batches = [batch for batch in iter_batches(records) if batch.last_offset >= position.offset]
+            batches = deque(batch for batch in iter_batches(data.records) if batch.last_offset >= position.fetched)
         except KafkaError as error:
-            where = f"{position.partition} from offset {position.offset}"
+            where = f"{position.partition} from offset {position.fetched}"
             raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:
-            first, position.offset = position.offset, batches[-1].last_offset + 1
-            for batch in batches:
-                yield Fetched(position.partition, batch, first, position.end)
+            position.fetched = batches[-1].last_offset + 1
+            yield Fetched(position, batches, self._aborted(data))
         elif position.max_bytes < LARGEST_FETCH:
             position.max_bytes *= 2  # before Fetch 3 a broker cuts a message that is too large; ask for more of it
         else:
-            raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE, f"{position.partition}: the message at {position.offset} is too large"
-            )
+            what = f"{position.partition}: the message at {position.fetched} is too large"
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
-    def _partition_error(self, position: Position, data: PartitionData) -> KafkaError:
-        if data.error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
-            return answered_error(position.partition, data.error_code)
+    def _aborted(self, data: PartitionData) -> AbortedTransactions | None:
+        if self._settings.isolation_level != READ_COMMITTED:
+            return None
+        return AbortedTransactions((it.producer_id, it.first_offset) for it in data.aborted_transactions or ())
+
+    def _partition_failed(self, position: Position, error: KafkaError) -> None:
+        """In a group an offset that is gone is a reason to begin anew; else the program has to know."""
+        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE and self._settings.reset is not None:
+            log.warning(
+                "%s has no offset %d (any more): on from %s", position.partition, position.fetched, self._settings.reset
+            )
+            position.wish = self._settings.reset
+            return
+        try:
+            if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
+                error = self._out_of_range(position)
+        except (ConnectionFailed, KafkaError) as why:
+            self.failed(position, why)
+        else:
+            self.failed(position, error)
+
+    def _out_of_range(self, position: Position) -> KafkaError:
         partition = position.partition
         first = list_offsets(self._cluster, [partition], EARLIEST)[partition]
         end = list_offsets(self._cluster, [partition], LATEST)[partition]
-        what = f"{partition} has no offset {position.offset}; it starts at {first} and ends before {end}"
+        what = f"{partition} has no offset {position.fetched}; it starts at {first} and ends before {end}"
         return KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
 
-    def _pause_or_raise(self, error: ConnectionFailed | KafkaError) -> None:
-        """Time may help: forget what may be old and let the next `fetch` try again, for `retry_for` seconds."""
-        now = time.monotonic()
-        self._failing_since = self._failing_since or now
-        final = isinstance(error, KafkaError) and (
-            not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE  # it will be corrupt the next time too
+    def _next_retry(self) -> float:
+        """When something that failed may be tried again."""
+        return min(
+            (it.retry_at for it in self._positions.values() if it.failing_since and it.may_fetch), default=math.inf
         )
-        if final or now - self._failing_since >= self._retry_for:
-            raise error
-        for partition in self._positions:
-            self._cluster.forget(partition.topic)
-        time.sleep(0.1)
+
+
+def is_final(error: Exception) -> bool:
+    """Whether time cannot help: a batch that is corrupt will be corrupt the next time too."""
+    return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

@@ -51,6 +51,7 @@ class GroupReading:
         self._saved: dict[TopicPartition, int] = {}  # what was committed last
         self._membership: Membership | None = None
         self._alone: GroupOffsets | None = None  # of who is no member: its partitions were assigned by hand
+        self._patience: float | None = None  # seconds for the last commit; None: as long as it takes
         self.is_assigned = False  # whether the group has ever said what is ours
 
     @property
@@ -109,13 +110,61 @@ class GroupReading:
         found = self.offsets.committed(partitions)
         return {partition: it.offset for partition, it in found.items() if it is not None}
 
-    def leave(self) -> None:
-        """Commit, and give the partitions back."""
-        membership, self._membership, self.is_assigned = self._membership, None, False
-        if membership is not None:
-            membership.close()  # this calls on_revoked
-        else:
-            self._commit_before_leaving(self._reader.positions)
-        if self._alone is not None:
-            self._alone.close()
-            self._alone = None
+    def leave(self, timeout: float | None = None) -> None:
+        """Commit, give the partitions back, and leave the group; waits for a commit so many seconds at most."""
+        self._patience = timeout
+        try:
+            if self._membership is not None:
+                self._membership.close()  # this calls on_revoked
+            else:
+                self._commit_before_leaving(self._reader.positions)
+        finally:
+            if self._alone is not None:
+                self._alone.close()
+            self._membership = self._alone = None
+            self.is_assigned = False
+
+    def _given(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The offsets as the group wants them; all positions if none are given."""
+        if offsets is None:
+            positions = self._reader.positions.values()
+            return {it.partition: OffsetAndMetadata(it.consumed) for it in positions if it.is_settled}
+        return {
+            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            for partition, offset in offsets.items()
+        }
+
+    def _news(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Positions that auto commit has not saved yet."""
+        positions = [self._reader.positions[it] for it in partitions if it in self._reader.positions]
+        return {
+            it.partition: OffsetAndMetadata(it.consumed)
+            for it in positions
+            if it.is_settled and it.consumed != self._saved.get(it.partition)
+        }
+
+    def _commit_before_leaving(self, partitions: Iterable[TopicPartition]) -> None:
+        """Without it some records are read twice, which is no reason to stop giving up partitions."""
+        news = self._news(partitions) if self._interval is not None else {}
+        if not news:
+            return
+        if self._patience is not None:
+            self._commit_within(news, self._patience)
+            return
+        try:
+            self.offsets.commit(news)
+        except (ConnectionFailed, KafkaError) as error:
+            log.warning("the positions of %s were not committed: %s", ", ".join(map(str, news)), error)
+
+    def _commit_within(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float) -> None: ...
+
+    def _auto_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
+        if error is not None:
+            log.warning("the positions were not committed, for now: %s", error)
+            for partition in offsets:
+                self._saved.pop(partition, None)
+
+    def _forget(self, partitions: Iterable[TopicPartition]) -> None:
+        self._reader.remove(partitions)
+        for partition in partitions:
+            self._saved.pop(partition, None)

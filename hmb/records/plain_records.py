@@ -19,8 +19,8 @@ NULL = 1  # the varint -1: no value
 _NEVER = -MAX_INT64
 # By a record's first byte: its end, counted from its start.  Of a length of two bytes the second one, times 64, comes
 # on top.  A negative length, which is odd, ends far in front of the data: no key fits into such a record.
-_END_AFTER_ONE = tuple(_NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-_END_AFTER_TWO = tuple(_NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
+END_AFTER_ONE = tuple(_NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
+END_AFTER_TWO = tuple(_NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 # By the first byte of a key's length: the key's end, counted from there.  A longer one, or none, fits into no record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MOST_RECORDS = 1 << 13  # whose offset deltas have two bytes
@@ -38,12 +38,12 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
         for number in range(count):
             byte = data[start]
             if byte < 0x80:
-                end, position = start + _END_AFTER_ONE[byte], start + 2  # 1: the attributes
+                end, position = start + END_AFTER_ONE[byte], start + 2  # 1: the attributes
             else:
                 second = data[start + 1]
                 if second >= 0x80:
                     return None
-                end, position = start + _END_AFTER_TWO[byte] + (second << 6), start + 3
+                end, position = start + END_AFTER_TWO[byte] + (second << 6), start + 3
             if data[position] >= 0x80:  # the timestamp delta
                 limit = position + _LONGEST_DELTA
                 while data[position] >= 0x80:
@@ -89,9 +89,9 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
         for _ in range(next_number, number + 1):
             begin, byte = start, data[start]
             if byte < 0x80:
-                start += _END_AFTER_ONE[byte]
+                start += END_AFTER_ONE[byte]
             elif data[start + 1] < 0x80:
-                start += _END_AFTER_TWO[byte] + (data[start + 1] << 6)
+                start += END_AFTER_TWO[byte] + (data[start + 1] << 6)
             else:
                 return None
         records.append(data[begin:start])
