@@ -2,7 +2,7 @@
 
 A committed offset is the next one that the group will read.  Who sets it for a group does what a member does, with no
 member id and no generation; the coordinator allows that while the group has no members, for these know better.
-Kafka 0.8.2 has no groups, but keeps what consumers commit under a group's name, in ZooKeeper: that can be read and set.
+Kafka 0.8.2 has no groups, but keeps what consumers commit under a name of a group: that can be read and set.
 """
 
 from collections.abc import Iterable, Mapping
