@@ -25,6 +25,7 @@ class GroupCoordinator:
     def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
         self._cluster, self._settings = cluster, settings
         self._connection: Connection | None = None
+        self._is_interrupted = False
 
     def connection(self) -> Connection:
         """To the coordinator. ConnectionFailed; KafkaError where the cluster knows none (COORDINATOR_NOT_AVAILABLE)."""
@@ -37,7 +38,12 @@ class GroupCoordinator:
         connection = self.connection()
         try:
             version = connection.version_of(type(request))
-            response = connection.send(_for_version(request, version), version, timeout)
+            connection.post(_for_version(request, version), version)
+            if (
+                self._is_interrupted
+            ):  # looked at between opening and waiting, `interrupt` is never too early or too late
+                connection.interrupt()
+            response = connection.receive(timeout)
         except ConnectionFailed:
             self.forget()
             raise
@@ -52,7 +58,8 @@ class GroupCoordinator:
             self._connection = None
 
     def interrupt(self) -> None:
-        """For another thread: end a request that is under way."""
+        """For another thread: end a request that is under way, and let none wait for its answer any more."""
+        self._is_interrupted = True
         connection = self._connection
         if connection is not None:
             connection.interrupt()

@@ -125,11 +125,12 @@ class GroupMembership:
         with self._changed:
             while True:
                 call = self._member.next_call()
-                self._changed.notify_all()
-                left = deadline - time.monotonic()
-                if call is not None or self._member.is_settled or self._member.error is not None or left <= 0:
+                now = time.monotonic()
+                if self._member.deadline() <= now:
+                    self._changed.notify_all()  # not always: each poll would wake the other thread for nothing
+                if call is not None or self._member.is_settled or self._member.error is not None or now >= deadline:
                     return call
-                self._changed.wait(min(left, LONGEST_WAIT))
+                self._changed.wait(min(deadline - now, LONGEST_WAIT))
 
     def _tell(self, call: Call) -> None:
         try:
