@@ -7,6 +7,7 @@
     sender       the thread that sends batches, and sends them again
     producer     the producer, made of the four above
     consumer     the consumer
+    simple_consumer   the low-level consumer of Kafka 0.7: one broker, an offset in every request
     admin        topics, settings, groups, offsets and the cluster itself, to look at and to change
 
 Source: the behaviour of org.apache.kafka.clients (Kafka 4.3). Left out so far: consumer groups, transactions,
@@ -17,12 +18,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hmb.client.accumulator import RecordMetadata
     from hmb.client.admin import Admin
     from hmb.client.connection import Connection, ConnectionFailed
     from hmb.client.consumer import Consumer, ConsumerRecord
+    from hmb.client.delivery import RecordMetadata
     from hmb.client.metadata import Cluster, TopicPartition
     from hmb.client.producer import Producer
+    from hmb.client.simple_consumer import SimpleConsumer
 
 __all__ = [
     "Admin",
@@ -33,6 +35,7 @@ __all__ = [
     "ConsumerRecord",
     "Producer",
     "RecordMetadata",
+    "SimpleConsumer",
     "TopicPartition",
 ]
 
@@ -44,7 +47,8 @@ _HOMES = {
     "Consumer": "consumer",
     "ConsumerRecord": "consumer",
     "Producer": "producer",
-    "RecordMetadata": "accumulator",
+    "RecordMetadata": "delivery",
+    "SimpleConsumer": "simple_consumer",
     "TopicPartition": "metadata",
 }
 

@@ -1,153 +1,303 @@
-"""Records on their way: one queue of batches per partition, between the threads that send and the one that talks.
+"""Records on their way: the queues of all partitions, between the threads that send and those that talk to brokers.
 
-Sending records one by one costs a round trip each. The producer gathers them: `append` puts a record into the last
-batch of its partition's queue, and the sender takes whole batches from the front. A batch may go when it is full,
-when it has waited for `linger`, or when somebody waits for it (`flush`, or a thread that found the memory used up);
-then it is *sealed*: nothing is added any more, and every try sends the same bytes.
+Sending records one by one costs a round trip each. The producer gathers them: `append` encodes a record into the open
+batch of its partition, and the thread of the partition's leader takes whole batches from the front of the queues. A
+batch may go when it is full, when it has waited for `linger`, or when somebody waits for it (`flush`, `result`, or a
+thread that found the memory used up); then it is *sealed*: nothing is added any more.
 
-The front batch stays in its queue until it is delivered or given up, and only front batches are sent. So there is one
-batch of a partition under way at a time, and a retry can never be overtaken: order costs no bookkeeping.
+The memory bound counts the encoded records, which is what is really held; records that do not fit wait their turn.
+
+Records without a key may go to any partition. They stick to one as long as its batch is open, and the next batch goes
+elsewhere (KIP-480): of two partitions drawn at random, to that with fewer batches waiting, so that a slow leader gets
+less (what KIP-794 does with more bookkeeping).
 """
 
+import random
 import threading
 import time
+from bisect import bisect_right
 from collections import deque
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate
 
+from hmb.client.batch import Batch, Lane, PartitionQueue
+from hmb.client.columns import Row
+from hmb.client.delivery import Delivery, Part, Receipt
 from hmb.client.metadata import TopicPartition
-from hmb.records.record import Record
-
-RECORD_COST = 1400  # bytes of memory for a record's objects, most of them its future's, beside key and value
-
-
-class RecordMetadata(NamedTuple):
-    """Where a record went; the offset is -1 when the broker did not say (acks=0)."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-
-
-class Delivery(Future[RecordMetadata]):
-    """Where a record went, once that is known; what is on its way cannot be taken back."""
-
-    def cancel(self) -> bool:
-        return False
-
-
-@dataclass(slots=True, eq=False)
-class Batch:
-    """Records of one partition that go together, and who waits for each of them."""
-
-    partition: TopicPartition
-    opened: float  # time.monotonic()
-    size: int = 0  # bytes, about
-    records: list[Record] = field(default_factory=list)
-    futures: list[Delivery] = field(default_factory=list)
-    sealed: bool = False
-    data: bytes | None = None  # what is sent, once that is settled
-    numbered: bool = False  # the data has a producer id and a sequence number
-    retry_at: float = 0.0  # time.monotonic(): not before
-    settled: bool = False  # delivered or given up
-
-    def deliver(self, offset: int, log_append_time: int) -> None:
-        """The broker has it: tell everyone who waits."""
-        self.settled = True
-        topic, partition = self.partition
-        for index, (record, future) in enumerate(zip(self.records, self.futures, strict=True)):
-            timestamp = record.timestamp if log_append_time < 0 else log_append_time
-            future.set_result(RecordMetadata(topic, partition, offset + index if offset >= 0 else -1, timestamp))
-
-    def fail(self, error: Exception) -> None:
-        """The broker will not have it: tell everyone who waits."""
-        self.settled = True
-        for future in self.futures:
-            future.set_exception(error)
+from hmb.client.producer_metrics import Counters
+from hmb.client.record_checks import RECORD_OVERHEAD
+from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 
 class Accumulator:
     """The queues of all partitions, bounded by `memory` bytes."""
 
-    def __init__(self, batch_size: int, linger: float, memory: int) -> None:
-        self._batch_size, self._linger, self._memory = batch_size, linger, memory
-        self._queues: dict[TopicPartition, deque[Batch]] = {}
+    def __init__(
+        self, batch_size: int, linger: float, memory: int, max_block: float, counters: Counters | None = None
+    ) -> None:
+        self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
+        self._counters = counters or Counters()
+        # Guards all below and what is in open batches; a receipt's is taken inside of it, no other.
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)  # memory has come free
+        self._queues: dict[str, dict[int, PartitionQueue]] = {}
+        self._sticky: dict[str, PartitionQueue] = {}  # where records of a topic go that may go anywhere
         self._used = 0
+        self._waiting: deque[object] = deque()  # threads that wait for memory, the first one first
+        self._batches = 0
         self._closed = False
-        # Guards all of the above and what is in unsealed batches; no other lock is taken under it.
-        self._changed = threading.Condition()
+        self._lanes: list[Lane] = []
+        self.unrouted = self.new_lane()  # the queues whose leader is not known (any more)
 
-    def append(self, partition: TopicPartition, record: Record, size: int, timeout: float) -> Delivery:
-        """Queue a record; waits while the memory is used up, at most `timeout` seconds (then TimeoutError)."""
-        future = Delivery()
-        with self._changed:
-            cost = size + RECORD_COST
-            if self._used and self._used + cost > self._memory:
-                self._wait_for_memory(cost, timeout)
-            if self._closed:
-                raise ValueError("the producer is closed")
-            queue = self._queues.setdefault(partition, deque())
-            if not queue or queue[-1].sealed or queue[-1].size + size > self._batch_size:
-                queue.append(Batch(partition, time.monotonic()))
-                self._changed.notify_all()  # a new batch: the one before it is full, or the linger starts
-            batch = queue[-1]
-            batch.records.append(record)
-            batch.futures.append(future)
-            batch.size += size
-            self._used += cost
-        return future
+    def new_lane(self) -> Lane:
+        lane = Lane(threading.Condition(self._lock))
+        self._lanes.append(lane)
+        return lane
 
-    def wait_for_batches(self) -> list[Batch]:
-        """The front batches that are due, sealed; waits until there are some. None left and closed: an empty list."""
-        with self._changed:
+    @property
+    def used(self) -> int:
+        """Bytes of records that are held."""
+        return self._used
+
+    def append(
+        self,
+        topic: str,
+        partition: int | None,
+        partitions: int,
+        size: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[Header, ...],
+    ) -> Delivery:
+        """Queue a record of at most `size` bytes; TimeoutError if the memory is used up for too long.
+
+        The partition is None if any of the topic's `partitions` will do.
+        """
+        with self._lock:
+            batch = self._batch_with_room(topic, partition, partitions, size)
+            records = batch.records
+            before = len(records.data)
+            records.append(timestamp, key, value, headers)
+            self._used += len(records.data) - before
+            return Delivery(batch.receipt, records.count - 1, timestamp)
+
+    def append_rows(self, topic: str, partitions: int, rows: Sequence[Row], number: int, parts: list[Part]) -> None:
+        """Queue records and add where they are to `parts`; the first one is `number` of those that are sent."""
+        row_numbers: dict[Receipt, list[int]] = {}
+        with self._lock:
+            for row in rows:
+                batch = self._batch_with_room(topic, row.partition, partitions, row.size)
+                records = batch.records
+                numbers = row_numbers.get(batch.receipt)
+                if numbers is None:
+                    numbers = row_numbers[batch.receipt] = []
+                    parts.append(Part(batch.receipt, records.count, numbers))
+                before = len(records.data)
+                records.append(row.timestamp, row.key, row.value, row.headers)
+                self._used += len(records.data) - before
+                numbers.append(number)
+                number += 1
+
+    def append_values(
+        self,
+        topic: str,
+        partition: int | None,
+        partitions: int,
+        timestamp: int,
+        values: Sequence[bytes],
+        number: int,
+        parts: list[Part],
+    ) -> None:
+        """The same for records that have nothing but a value."""
+        ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
+        done = taken = 0
+        while done < len(values):
+            with self._lock:
+                batch = self._batch_with_room(topic, partition, partitions, ends[done] - taken)
+                room = min(self._limit(batch.queue) - batch.size, self._memory - self._used)
+                end = max(done + 1, bisect_right(ends, taken + room))
+                before, first = batch.size, batch.records.count
+                batch.records.append_values(timestamp, values[done:end])
+                self._used += batch.size - before
+                parts.append(Part(batch.receipt, first, range(number + done, number + end)))
+            done, taken = end, ends[end - 1]
+
+    def wait_for_batches(self, lane: Lane) -> list[Batch]:
+        """The lane's front batches that are due, sealed; waits for some. None left and closed: an empty list."""
+        with self._lock:
             while True:
                 now = time.monotonic()
-                waits = {queue[0]: self._wait(queue, now) for queue in self._queues.values()}
-                due = [batch for batch, wait in waits.items() if wait <= 0]
-                for batch in due:
-                    batch.sealed = True
-                if due or (self._closed and not self._queues):
+                due: list[Batch] = []
+                pause: float | None = None
+                for queue in lane.queues:
+                    wait = self._wait(queue, now)
+                    if wait > 0:
+                        pause = wait if pause is None else min(pause, wait)
+                        continue
+                    batch = queue.batches[0]
+                    if queue.open is batch:
+                        queue.open = None
+                    due.append(batch)
+                if due or (self._closed and not self._batches):
                     return due
-                self._changed.wait(min(waits.values(), default=None))
+                lane.changed.wait(pause)
+
+    def encoded(self, batch: Batch, data: bytes) -> None:
+        """A batch has got the form in which it is sent; perhaps it takes less memory now."""
+        with self._lock:
+            self._used += len(data) - batch.size
+            batch.data = data
+            batch.records.data = bytearray()
+            self._room.notify_all()
 
     def done(self, batch: Batch) -> None:
         """A front batch was delivered or given up; its place and memory are free."""
-        with self._changed:
-            queue = self._queues[batch.partition]
-            queue.popleft()
-            if not queue:
-                del self._queues[batch.partition]
-            self._used -= batch.size + len(batch.records) * RECORD_COST
-            self._changed.notify_all()
+        with self._lock:
+            queue = batch.queue
+            if not queue.batches or queue.batches[0] is not batch:
+                return  # abandoned
+            queue.batches.popleft()
+            if not queue.batches:
+                queue.lane.queues.pop(queue)
+            self._used -= batch.size
+            self._batches -= 1
+            self._room.notify_all()
+            if self._closed and not self._batches:
+                self._wake_all()
 
-    def seal(self) -> list[Batch]:
-        """Let all that is queued go at once; these are the batches."""
-        with self._changed:
-            return self._seal()
+    def split(self, batch: Batch, halves: Sequence[Batch]) -> None:
+        """Smaller batches take the place of one that was too large."""
+        with self._lock:
+            queue = batch.queue
+            if not queue.batches or queue.batches[0] is not batch:
+                return  # abandoned
+            queue.batches.popleft()
+            queue.batches.extendleft(reversed(halves))
+            queue.max_size = max(half.size for half in halves) + RECORD_BATCH_OVERHEAD
+            self._batches += len(halves) - 1
+            self._used += sum(half.size for half in halves) - batch.size
+
+    def move(self, queue: PartitionQueue, lane: Lane) -> None:
+        """Another thread shall send a partition's batches."""
+        with self._lock:
+            if queue.batches:
+                del queue.lane.queues[queue]
+                lane.queues[queue] = None
+                lane.changed.notify()
+            queue.lane = lane
+
+    def seal(self) -> list[Receipt]:
+        """Let all that is queued go at once; these are the receipts."""
+        with self._lock:
+            self._seal()
+            return [batch.receipt for batch in self._all_batches()]
 
     def close(self) -> None:
         """Take no more records."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._seal()
+            self._room.notify_all()
 
-    def _seal(self) -> list[Batch]:
-        batches = [batch for queue in self._queues.values() for batch in queue]
+    def abandon(self, error: Exception) -> None:
+        """Give up all that is queued or on its way, after `close`."""
+        with self._lock:
+            batches = self._all_batches()
+            for queues in self._queues.values():
+                for queue in queues.values():
+                    queue.batches.clear()
+                    queue.lane.queues.pop(queue, None)
+            self._batches = self._used = 0
+            self._wake_all()
         for batch in batches:
-            batch.sealed = True
-        self._changed.notify_all()
-        return batches
+            batch.fail(error)
 
-    def _wait(self, queue: deque[Batch], now: float) -> float:
+    def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> Batch:
+        """The open batch into which so many bytes go, if need be a new one, when there is memory for them."""
+        if self._used + size > self._memory or self._closed or self._waiting:
+            self._wait_for_memory(size)
+        queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
+        if queue is not None and queue.open is not None:
+            batch = queue.open
+            if len(batch.records.data) + size <= self._limit(queue):
+                return batch
+            queue.open = None
+        if partition is None:
+            queue = self._sticky[topic] = self._choose(topic, partitions)
+            if queue.open is not None:
+                return self._batch_with_room(topic, queue.partition.partition, partitions, size)
+        assert queue is not None
+        return self._open(queue)
+
+    def _limit(self, queue: PartitionQueue) -> int:
+        """Bytes of records that a batch may have."""
+        return min(self._batch_size, queue.max_size) - RECORD_BATCH_OVERHEAD
+
+    def _open(self, queue: PartitionQueue) -> Batch:
+        batch = queue.open = Batch(queue, time.monotonic(), Receipt(queue.partition))
+        batch.receipt.hurry = partial(self._hurry, batch)
+        queue.batches.append(batch)
+        self._batches += 1
+        queue.lane.queues[queue] = None
+        queue.lane.changed.notify()  # the batch before it is full, or the linger starts
+        return batch
+
+    def _queue(self, topic: str, partition: int) -> PartitionQueue:
+        queues = self._queues.setdefault(topic, {})
+        queue = queues.get(partition)
+        if queue is None:
+            queue = queues[partition] = PartitionQueue(TopicPartition(topic, partition), self.unrouted)
+        return queue
+
+    def _choose(self, topic: str, partitions: int) -> PartitionQueue:
+        drawn = random.sample(range(partitions), min(2, partitions))
+        return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
+
+    def _wait(self, queue: PartitionQueue, now: float) -> float:
         """How long the front batch has to wait still."""
-        batch = queue[0]
-        if batch.sealed or len(queue) > 1 or batch.size >= self._batch_size:
-            return batch.retry_at - now
-        return batch.opened + self._linger - now
+        batch = queue.batches[0]
+        return (batch.opened + self._linger if queue.open is batch else batch.retry_at) - now
 
-    def _wait_for_memory(self, cost: int, timeout: float) -> None:
+    def _hurry(self, batch: Batch) -> None:
+        with self._lock:
+            if batch.queue.open is batch:
+                batch.queue.open = None
+                batch.queue.lane.changed.notify()
+
+    def _seal(self) -> None:
+        for queues in self._queues.values():
+            for queue in queues.values():
+                queue.open = None
+        self._wake_all()
+
+    def _all_batches(self) -> list[Batch]:
+        return [batch for queues in self._queues.values() for queue in queues.values() for batch in queue.batches]
+
+    def _wake_all(self) -> None:
+        for lane in self._lanes:
+            lane.changed.notify_all()
+
+    def _wait_for_memory(self, size: int) -> None:
+        """In the order of coming, so that large records get their turn, too; all that waits goes at once meanwhile."""
         self._seal()
-        if not self._changed.wait_for(lambda: not self._used or self._used + cost <= self._memory, timeout):
-            raise TimeoutError(f"records wait for the broker in {self._used} bytes, and in {timeout:g} s none went")
+        ticket = object()
+        self._waiting.append(ticket)
+        started = time.monotonic()
+
+        def is_free() -> bool:
+            enough = not self._used or self._used + size <= self._memory
+            return self._closed or (enough and self._waiting[0] is ticket)
+
+        try:
+            free = self._room.wait_for(is_free, self._max_block)
+        finally:
+            self._waiting.remove(ticket)
+            self._room.notify_all()  # the next one
+            self._counters.waited(time.monotonic() - started)
+        if self._closed:
+            raise ValueError("the producer is closed")
+        if not free:
+            what = f"records wait for the broker in {self._used:,} of {self._memory:,} bytes (buffer_memory)"
+            raise TimeoutError(f"{what}, and in {self._max_block:g} s there was no room for {size:,} more")

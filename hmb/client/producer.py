@@ -1,11 +1,14 @@
-"""The producer: `send` gives a record away and returns at once, with a future for where it went.
+"""The producer: `send` gives a record away and returns at once, with a `Delivery` that tells what became of it.
 
-Two threads share the work. The caller's picks the partition and queues the record (`accumulator`); the sender's
-gathers batches, talks to the brokers and settles the futures (`sender`). `acks` says when a record counts as sent:
+The caller's thread picks the partition, encodes the record and queues it (`accumulator`); threads of the producer's own
+gather batches, talk to the brokers and settle the deliveries (`sender`). `acks` says when a record counts as sent:
 
      0    when it is on the wire; nobody will know if it got lost
      1    when the partition's leader has it in its log
     -1    when all replicas in sync have it ("all"); the default, and then also written once, not twice
+
+Kafka 0.7 had two producers, one synchronous and one asynchronous. Here `send(...)` is the asynchronous one, and
+`send(...).result()` the other: whoever waits for a record lets its batch go at once.
 
 The first contact is tried once, so that a wrong address is an error at once and not after a time-out. Later failures
 are retried until `delivery_timeout`. What can never be sent, `send` refuses at once: values that are not bytes, and
@@ -13,34 +16,43 @@ records above `max_request_size`, which is Kafka's name and default for it.
 """
 
 import time
-from collections.abc import Iterable
-from concurrent.futures import Future, wait
-from typing import Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self, cast
 
-from hmb.client.accumulator import Accumulator, RecordMetadata
+from hmb.client.accumulator import Accumulator
+from hmb.client.columns import Column, columns
 from hmb.client.connection import ConnectionFailed
-from hmb.client.metadata import Cluster, Topic, TopicPartition
-from hmb.client.partitioner import StickyPartitioner, partition_of_key
-from hmb.client.sender import MAX_REQUEST_SIZE, Sender
+from hmb.client.delivery import Deliveries, Delivery, Part
+from hmb.client.encoding import Encoding
+from hmb.client.idempotence import Identities, NoIdentity, ProducerId
+from hmb.client.metadata import Cluster, Topic, no_such_partition
+from hmb.client.partitioner import Partitioner, partitioner_of
+from hmb.client.producer_metrics import Counters, ProducerMetrics
+from hmb.client.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
+from hmb.client.sender import Desk, Router, Settings
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name
-from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header, Record
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP
+from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header
 
-RECORD_OVERHEAD = 20  # bytes a record costs in a batch beside its key and value, generously
-ACKS = (0, 1, -1)
+MAX_REQUEST_SIZE = 1024 * 1024  # bytes of records, as long as one batch alone is not larger
+# Kafka's default is 16 KB. A thread that comes back from a system call may wait 5 ms for Python's interpreter lock, so
+# a request costs some 10 ms when the program is busy, however small it is.
+BATCH_SIZE = 256 * 1024
+ACKS = {0: 0, 1: 1, -1: -1, "all": -1}
+
+Serializer = Callable[[Any], bytes | None]
 
 
 class Producer:
-    """Sends records to topics; thread-safe. Times are in seconds, but for `linger_ms`."""
+    """Sends records to topics; thread-safe. Times are in seconds, but for `linger_ms`; sizes in bytes."""
 
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
-        acks: int = -1,
+        acks: int | str = -1,
         compression: str = "none",
         linger_ms: float = 5,
-        batch_size: int = 16384,
+        batch_size: int = BATCH_SIZE,
         client_id: str = "hmb",
         *,
         buffer_memory: int = 32 * 1024 * 1024,
@@ -49,72 +61,138 @@ class Producer:
         delivery_timeout: float = 120.0,
         max_block: float = 60.0,
         retry_backoff: float = 0.1,
+        compression_level: int | None = None,
+        idempotence: bool | None = None,
+        partitioner: str | Partitioner = "murmur2",
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
     ) -> None:
+        """`idempotence`: False: no, True: yes or fail, None: yes where `acks` and the broker allow for it."""
         if acks not in ACKS:
-            raise ValueError(f"acks is 0, 1 or -1 (all), not {acks}")
+            raise ValueError(f"acks is 0, 1 or -1 (all), not {acks!r}")
         if compression.upper() not in Codec.__members__:
             raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
+        if idempotence and ACKS[acks] != -1:
+            raise ValueError(f"idempotence needs acks=-1 (all), not {acks}")
         self._max_block, self._retry_backoff = max_block, retry_backoff
         self._max_request_size = max_request_size
+        self._partitioner = partitioner_of(partitioner)
+        self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._trouble: str | None = None
         # The last try may begin right before the delivery timeout; it has to find the leader and to be answered.
         self._patience = delivery_timeout + 2 * request_timeout
         self._cluster = Cluster(bootstrap_servers, client_id, min(request_timeout, delivery_timeout))
-        self._sticky = StickyPartitioner(batch_size)
-        self._accumulator = Accumulator(batch_size, linger_ms / 1000, buffer_memory)
-        self._sender = Sender(
-            self._accumulator,
-            self._cluster,
-            acks=acks,
-            codec=Codec[compression.upper()],
-            request_timeout=request_timeout,
-            delivery_timeout=delivery_timeout,
-            retry_backoff=retry_backoff,
+        self._counters = Counters()
+        batch_size = min(batch_size, max_request_size)
+        self._accumulator = Accumulator(batch_size, linger_ms / 1000, buffer_memory, max_block, self._counters)
+        identities: Identities = NoIdentity()
+        if idempotence or (idempotence is None and ACKS[acks] == -1):
+            identities = ProducerId(required=bool(idempotence))
+        settings = Settings(
+            ACKS[acks],
+            Encoding(Codec[compression.upper()], compression_level, transactional=False),
+            max_request_size,
+            request_timeout,
+            delivery_timeout,
+            retry_backoff,
         )
-        self._sender.start()
+        self._router = Router(Desk(self._accumulator, self._cluster, settings, identities, self._counters))
+        self._router.start()
 
     def send(
         self,
         topic: str,
-        value: bytes | None,
-        key: bytes | None = None,
+        value: Any,
+        key: Any = None,
         partition: int | None = None,
-        headers: Iterable[tuple[str, bytes | None]] = (),
+        headers: Iterable[Header] = (),
         timestamp: int | None = None,
-    ) -> "Future[RecordMetadata]":
-        """Queue a record. Waits for the topic's metadata at first, and while the buffer is full."""
+        on_delivery: Callable[[Delivery], object] | None = None,
+    ) -> Delivery:
+        """Queue a record. Waits for the topic's metadata at first, and while the buffer is full (`max_block`).
+
+        `value` and `key` are bytes or None, unless there are serializers; `timestamp` is in ms since 1970.
+        `on_delivery` is called as by `Delivery.add_done_callback`.
+        """
+        if self._value_serializer is not None:
+            value = self._value_serializer(value)
+        if self._key_serializer is not None:
+            key = self._key_serializer(key)
+        headers = tuple(headers)
+        size = checked_size(key, value, headers)
+        self._check_largest(size)
         if timestamp is None:
             timestamp = time.time_ns() // 1_000_000
-        record = Record(-1, timestamp, key, value, tuple(headers))
-        size = self._checked_size(record)
+        else:
+            check_timestamp(timestamp)
+        known = self._known(topic, partition)
+        partitions = len(known.leaders)
         if partition is None:
-            partitions = len(self._topic(topic).leaders)
-            if key is None:
-                partition = self._sticky.partition(topic, partitions, size)
-            else:
-                partition = partition_of_key(key, partitions)
-        elif partition not in self._topic(topic).leaders:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic!r} has no partition {partition}")
-        return self._accumulator.append(TopicPartition(topic, partition), record, size, self._max_block)
+            partition = self._partitioner(key, partitions)
+        delivery = self._accumulator.append(topic, partition, partitions, size, timestamp, key, value, headers)
+        if on_delivery is not None:
+            delivery.add_done_callback(on_delivery)
+        return delivery
 
-    def flush(self) -> None:
-        """Wait until all that was sent before is delivered or given up; the futures say which.
+    def send_many(
+        self,
+        topic: str,
+        values: Column,
+        keys: Column | None = None,
+        partition: int | None = None,
+        headers: Sequence[Iterable[Header]] | None = None,
+        timestamps: Sequence[int] | None = None,
+    ) -> Deliveries:
+        """Queue many records, from lists of bytes and None or from Arrow columns of binary or string.
 
-        TimeoutError if the sender is stuck, in a callback of a future for example.
+        Costs a third of `send` per record where there are neither keys nor nulls, headers or timestamps. Serializers
+        are not used. If the buffer stays full, TimeoutError says how many records were queued.
         """
-        if wait([batch.futures[-1] for batch in self._accumulator.seal()], self._patience).not_done:
-            raise self._stuck()
+        known = self._known(topic, partition)
+        partitions = len(known.leaders)
+        parts: list[Part] = []
+        queued = 0
+        for some in columns(values, keys, headers, timestamps):
+            now = time.time_ns() // 1_000_000
+            try:
+                if some.are_plain:
+                    chosen = self._partitioner(None, partitions) if partition is None else partition
+                    plain = cast(Sequence[bytes], some.values)
+                    self._check_largest(RECORD_OVERHEAD + max(map(len, plain)))
+                    self._accumulator.append_values(topic, chosen, partitions, now, plain, queued, parts)
+                else:
+                    rows = some.rows(now, partition, self._partitioner, partitions)
+                    self._check_largest(max(row.size for row in rows))
+                    self._accumulator.append_rows(topic, partitions, rows, queued, parts)
+            except (KafkaError, TimeoutError) as error:
+                raise _with_count(error, sum(len(part.rows) for part in parts), len(values)) from error
+            queued += len(some.values)
+        return Deliveries(parts)
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until all that was sent before is delivered or given up; the deliveries say which.
+
+        TimeoutError if that takes longer, or if the sender is stuck, in a callback for example.
+        """
+        deadline = time.monotonic() + (self._patience if timeout is None else timeout)
+        for receipt in self._accumulator.seal():
+            if not receipt.wait_until_finished(max(0.0, deadline - time.monotonic())):
+                raise self._stuck(timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Deliver what is queued, then end; TimeoutError as in `flush`, and then the sender is left to itself.
-
-        With a timeout it waits no longer than that; a program that ends then takes what is still queued with it.
-        """
+        """Deliver what is queued, then end; what is not delivered in time is given up, and that is a TimeoutError."""
         self._accumulator.close()
-        self._sender.join(self._patience if timeout is None else timeout)
-        if self._sender.is_alive():
-            raise self._stuck() if timeout is None else TimeoutError(f"not all was delivered within {timeout:g} s")
+        self._router.join(self._patience if timeout is None else timeout)
+        if self._router.is_alive():
+            error = self._stuck(timeout)
+            self._router.interrupt()
+            self._accumulator.abandon(error)
+            raise error
         self._cluster.close()
+
+    def metrics(self) -> ProducerMetrics:
+        """What it has done so far."""
+        return self._counters.snapshot(self._accumulator.used)
 
     @property
     def trouble(self) -> str | None:
@@ -127,30 +205,28 @@ class Producer:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _stuck(self) -> TimeoutError:
+    def _stuck(self, timeout: float | None) -> TimeoutError:
+        if timeout is not None:
+            return TimeoutError(f"not all was delivered within {timeout:g} s")
         return TimeoutError(f"the producer's thread is stuck: records are on their way for {self._patience:g} s")
 
-    def _checked_size(self, record: Record) -> int:
-        """How much of a batch the record takes; TypeError, ValueError or KafkaError for what cannot be sent."""
-        key, value = record.key, record.value
-        _check_bytes("value", value)
-        _check_bytes("key", key)
-        if not NO_TIMESTAMP <= record.timestamp <= MAX_INT64:
-            raise ValueError(f"the timestamp {record.timestamp} is not milliseconds since 1970 (-1: none)")
-        size = RECORD_OVERHEAD + len(key or b"") + len(value or b"")
-        if record.headers:
-            size += sum(map(_checked_header_size, record.headers))
+    def _check_largest(self, size: int) -> None:
+        """Of a record; KafkaError if it can never be sent."""
         if (alone := size + RECORD_BATCH_OVERHEAD) > self._max_request_size:
             what = f"a batch of this record alone has {alone:,} bytes, "
             what += f"which is more than max.request.size, {self._max_request_size:,} bytes: "
             what += "split it, or raise that (max_request_size of hmb.Producer) and the topic's max.message.bytes"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
-        return size
+
+    def _known(self, name: str, partition: int | None) -> Topic:
+        """The topic's metadata. The router sees to it that leaders are right; here, only their number matters."""
+        topic = self._cluster.last_known(name) or self._topic(name)
+        if partition is not None and partition not in topic.leaders:
+            raise no_such_partition(topic, partition)
+        return topic
 
     def _topic(self, name: str) -> Topic:
-        """The topic's metadata; a topic that is just being created gets the time it needs."""
-        if topic := self._cluster.last_known(name):
-            return topic  # the sender sees to it that leaders are right; only their number matters here
+        """Ask for it; a topic that is just being created gets the time it needs."""
         check_topic_name(name)
         deadline = time.monotonic() + self._max_block
         while True:
@@ -167,15 +243,8 @@ class Producer:
             time.sleep(self._retry_backoff)
 
 
-def _check_bytes(name: str, value: object) -> None:
-    if value is not None and not isinstance(value, bytes):
-        hint = "; a text has .encode()" if isinstance(value, str) else ""
-        raise TypeError(f"{name} is bytes or None, not {type(value).__name__}{hint}")
-
-
-def _checked_header_size(header: Header) -> int:
-    name, value = header
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a header is a str, not {type(name).__name__}")
-    _check_bytes(f"header {name!r}", value)
-    return RECORD_OVERHEAD + len(name.encode()) + len(value or b"")
+def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
+    """How far `send_many` came."""
+    if isinstance(error, KafkaError):
+        return KafkaError(error.code, f"{queued} of {count} records are queued, then: {error.message}")
+    return TimeoutError(f"{queued} of {count} records are queued, then: {error}")

@@ -1,242 +1,257 @@
-"""The producer's thread that talks to brokers: takes batches, sends Produce requests, reads answers, tries again.
+"""The producer's threads that talk to brokers: one that finds leaders, and one for each leader.
 
-One round: group the due batches by the leader of their partition, send each leader one request, then read the
-answers. While a round is under way the next batches fill up, so that a slow broker gets few large requests and a
-quick one many small ones, with nothing to tune.
+A leader's thread works in rounds: take the batches that are due, send them in as few requests as possible, read the
+answers. While a round is under way the next batches fill up, so that a slow broker gets few large requests and a quick
+one many small ones, with nothing to tune. Leaders have threads of their own so that one that is slow, or does not
+answer at all, holds up no other.
 
-A batch that meets a *retriable* error (no leader at the moment, connection broke) stays at the front of its queue
-and goes again after a pause, until its delivery timeout. The broker may have written it though the answer was lost,
-so a plain retry can write twice. With acks=all the producer is therefore *idempotent* where the broker offers it
-(KIP-98): it asks for a producer id once and numbers the records of each partition; the broker drops what it has
-already. After a batch was given up the numbers would have a gap, so the sender takes a new producer id then.
+A batch that meets a *retriable* error (no leader at the moment, connection broke) stays at the front of its queue, and
+the queue goes back to the `Router`, which looks for the leader again after a pause; so on until the delivery timeout.
+The broker may have written the batch though the answer was lost: see `idempotence`.
 """
 
 import logging
+import random
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from hmb.client.accumulator import Accumulator, Batch
+from hmb.client.accumulator import Accumulator
+from hmb.client.batch import Batch, Identity, Lane
 from hmb.client.connection import Connection, ConnectionFailed
+from hmb.client.encoding import NEWEST_PRODUCE, Encoding, halves, produce_request, renumbered, requests
 from hmb.client.errors import answered_error
+from hmb.client.idempotence import Identities, number, rewind, start_again, take_back
 from hmb.client.metadata import Cluster, Node, TopicPartition
+from hmb.client.producer_metrics import Counters
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
-from hmb.records import Codec, encode_batch, encode_message_set
 
 log = logging.getLogger(__name__)
 
-NEWEST_PRODUCE = 12  # 13 names topics by their ids, which this client does not keep
-MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # later versions: 2
-FIRST_PRODUCE_WITH_ZSTD = 7
-MAX_REQUEST_SIZE = 1024 * 1024  # bytes of records, as long as one batch alone is not larger
-ACKS_ALL = -1
+LONGEST_PAUSE = 1.0  # seconds between two tries (retry.backoff.max.ms)
+JITTER = 0.2
 
 PartitionResponse = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
+LOST_TRACK = {
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+}
 
 
-@dataclass(slots=True)
-class Identity:
-    """A producer id, and the next sequence number per partition."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for all requests of a producer; times in seconds."""
 
-    producer_id: int
-    producer_epoch: int
-    sequences: dict[TopicPartition, int] = field(default_factory=dict)
+    acks: int
+    encoding: Encoding
+    max_request_size: int
+    request_timeout: float
+    delivery_timeout: float
+    retry_backoff: float
 
-    def number(self, batch: Batch) -> int:
-        """The sequence number of the batch's first record."""
-        sequence = self.sequences.get(batch.partition, 0)
-        self.sequences[batch.partition] = (sequence + len(batch.records)) & 0x7FFFFFFF
-        return sequence
+
+class Desk:
+    """What the producer's threads share: how a batch's way ends, or begins again."""
+
+    def __init__(
+        self, accumulator: Accumulator, cluster: Cluster, settings: Settings, identities: Identities, counters: Counters
+    ) -> None:
+        self.accumulator, self.cluster, self.settings = accumulator, cluster, settings
+        self.identities, self.counters = identities, counters
+
+    def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
+        """The broker has it."""
+        self.counters.delivered(batch.records.count)
+        batch.deliver(base_offset, log_append_time)
+        self.accumulator.done(batch)  # afterwards: the memory is free once everyone was told
+
+    def give_up(self, batch: Batch, error: Exception, guilty: dict[int, str] | None = None) -> None:
+        """The broker will not have it."""
+        take_back(batch, self.identities)
+        self.counters.failed(batch.records.count)
+        batch.fail(error, guilty)
+        self.accumulator.done(batch)
+
+    def retry_or_give_up(self, batch: Batch, error: ConnectionFailed | KafkaError, *, again: bool = False) -> None:
+        """Put a batch off if time may help (`again`: it will), and there is time left."""
+        now = time.monotonic()
+        self.cluster.forget(batch.partition.topic)  # a new leader may be why
+        if isinstance(error, KafkaError) and not error.code.retriable and not again:
+            self.give_up(batch, error)
+        elif now >= batch.opened + self.settings.delivery_timeout:
+            self.give_up(batch, self._late(batch, error))
+        else:
+            pause = min(self.settings.retry_backoff * 2**batch.tries, LONGEST_PAUSE)
+            batch.retry_at = now + pause * random.uniform(1 - JITTER, 1 + JITTER)
+            batch.tries += 1
+            self.counters.retried()
+            self.accumulator.move(batch.queue, self.accumulator.unrouted)
+
+    def _late(self, batch: Batch, error: ConnectionFailed | KafkaError) -> Exception:
+        what = f"{batch.records.count} records for {batch.partition}"
+        what = f"{what} not delivered in {self.settings.delivery_timeout:g} s: {error}"
+        if isinstance(error, ConnectionFailed):
+            return ConnectionFailed(error.host, error.port, what)
+        return KafkaError(error.code, what)
+
+
+class Router(threading.Thread):
+    """Finds the leader of each queue that has batches and no leader; runs until all is sent after the close."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(name="hmb-producer", daemon=True)
+        self._desk = desk
+        self._senders: dict[Node, Sender] = {}
+
+    def run(self) -> None:
+        accumulator = self._desk.accumulator
+        while batches := accumulator.wait_for_batches(accumulator.unrouted):
+            for batch in batches:
+                try:
+                    self._route(batch)
+                except (ConnectionFailed, KafkaError) as error:
+                    self._desk.retry_or_give_up(batch, error)
+                except Exception as error:  # whatever it is, nobody may wait for ever
+                    log.exception("the producer's thread failed")
+                    self._desk.give_up(batch, error)
+        for sender in self._senders.values():
+            sender.join()
+
+    def interrupt(self) -> None:
+        """End what is waited for; from any thread."""
+        for sender in list(self._senders.values()):
+            sender.connection.interrupt()
+
+    def _route(self, batch: Batch) -> None:
+        leader = self._desk.cluster.leader(batch.partition)
+        sender = self._senders.get(leader)
+        if sender is None:
+            sender = self._senders[leader] = Sender(leader, self._desk)
+            sender.start()
+        self._desk.accumulator.move(batch.queue, sender.lane)
 
 
 class Sender(threading.Thread):
-    """Runs until the accumulator is closed and empty."""
+    """Sends batches to one leader, in rounds."""
 
-    def __init__(
-        self,
-        accumulator: Accumulator,
-        cluster: Cluster,
-        *,
-        acks: int,
-        codec: Codec,
-        request_timeout: float,
-        delivery_timeout: float,
-        retry_backoff: float,
-    ) -> None:
-        super().__init__(name="hmb-producer", daemon=True)
-        self._accumulator, self._cluster = accumulator, cluster
-        self._acks, self._codec = acks, codec
-        self._request_timeout, self._delivery_timeout = request_timeout, delivery_timeout
-        self._retry_backoff = retry_backoff
-        self._connections: dict[Node, Connection] = {}
-        self._identity: Identity | None = None
+    def __init__(self, leader: Node, desk: Desk) -> None:
+        super().__init__(name=f"hmb-producer-{leader.host}:{leader.port}", daemon=True)
+        self.lane: Lane = desk.accumulator.new_lane()
+        self.connection: Connection = desk.cluster.connect(leader)
+        self._desk, self._settings = desk, desk.settings
+        self._left: dict[Batch, None] = {}  # batches of this round of which nothing is known yet
 
     def run(self) -> None:
-        while batches := self._accumulator.wait_for_batches():
+        while batches := self._desk.accumulator.wait_for_batches(self.lane):
+            self._left = dict.fromkeys(batches)
             try:
                 self._round(batches)
+            except (ConnectionFailed, KafkaError) as error:
+                self.connection.close()
+                for batch in self._left:
+                    self._desk.retry_or_give_up(batch, error)
             except Exception as error:  # whatever it is, nobody may wait for ever
                 log.exception("the producer's thread failed")
-                for batch in batches:
-                    self._give_up(batch, error)
-        for connection in self._connections.values():
-            connection.close()
+                self.connection.close()
+                for batch in self._left:
+                    self._desk.give_up(batch, error)
+        self.connection.close()
 
     def _round(self, batches: list[Batch]) -> None:
-        asked = []
-        for leader, batches_of_leader in self._by_leader(batches).items():
-            try:
-                if sent := self._post(leader, batches_of_leader):
-                    asked.append((leader, sent))
-            except (ConnectionFailed, KafkaError) as error:
-                self._retry_or_give_up(batches_of_leader, error)
-        for leader, sent in asked:
-            try:
-                self._receive(leader, sent)
-            except ConnectionFailed as error:
-                self._retry_or_give_up(sent, error)
+        version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
+        identity = self._desk.identities.identity(self.connection) if version > 2 else None
+        encoded = [batch for batch in batches if self._encode(batch, version, identity)]
+        posted: deque[tuple[list[Batch], float]] = deque()
+        for some in requests(encoded, self._settings.max_request_size):
+            self._post(some, version)
+            posted.append((some, time.monotonic()))
+        while posted and self._settings.acks:
+            some, since = posted.popleft()
+            response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
+            self._desk.counters.answered(time.monotonic() - since)
+            self._settle(some, response)
 
-    def _by_leader(self, batches: list[Batch]) -> dict[Node, list[Batch]]:
-        by_leader: dict[Node, list[Batch]] = {}
+    def _encode(self, batch: Batch, version: int, identity: Identity | None) -> bool:
+        """Whether the batch can be sent; else it is given up."""
+        if batch.data is None:
+            try:
+                data = self._settings.encoding.encode(batch, version, identity, self.connection.address)
+            except KafkaError as error:
+                self._finish(batch)
+                self._desk.give_up(batch, error)
+                return False
+            self._desk.counters.encoded(batch.records.count, batch.size, len(data))
+            self._desk.accumulator.encoded(batch, data)
+        elif batch.number is None and identity is not None:
+            batch.data = renumbered(batch.data, number(batch, identity))
+        return True
+
+    def _post(self, batches: list[Batch], version: int) -> None:
+        timeout_ms = int(self._settings.request_timeout * 1000)
+        request = produce_request(batches, self._settings.acks, timeout_ms, self._desk.identities.transactional_id)
         for batch in batches:
-            topic, partition = batch.partition
-            try:
-                leader = self._cluster.topic(topic).leaders.get(partition)
-                if leader is None:
-                    raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{batch.partition} has no leader at the moment")
-            except (ConnectionFailed, KafkaError) as error:
-                self._retry_or_give_up([batch], error)
-            else:
-                by_leader.setdefault(leader, []).append(batch)
-        return by_leader
+            batch.unresolved += 1
+        self.connection.post(request, version, answered=self._settings.acks != 0)
+        self._desk.counters.posted()
+        if self._settings.acks == 0:
+            for batch in batches:
+                self._finish(batch)
+                self._desk.deliver(batch, -1, -1)
 
-    def _post(self, leader: Node, batches: list[Batch]) -> list[Batch]:
-        """Send the leader one request; these batches went with it, the others wait for the next one."""
-        connection = self._connections.get(leader)
-        if connection is None:
-            connection = self._connections[leader] = self._cluster.connect(leader)
-        version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)
-        sent: list[Batch] = []
-        size = 0
-        for batch in batches:
-            try:
-                data = batch.data = batch.data or self._encode(connection, version, batch)
-            except (KafkaError, ValueError) as error:
-                if isinstance(error, KafkaError) and error.code.retriable:
-                    raise
-                self._give_up(batch, error)
-                continue
-            if not sent or size + len(data) <= MAX_REQUEST_SIZE:
-                sent.append(batch)
-                size += len(data)
-        if sent:
-            connection.post(self._request(sent), version, answered=self._acks != 0)
-        if self._acks == 0:
-            for batch in sent:
-                self._deliver(batch, -1, -1)
-            return []
-        return sent
-
-    def _encode(self, connection: Connection, version: int, batch: Batch) -> bytes:
-        magic = MAGIC_OF_PRODUCE.get(version, 2)
-        if self._codec is Codec.ZSTD and version < FIRST_PRODUCE_WITH_ZSTD:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{connection.address} is older than zstd (Kafka 2.1)"
-            )
-        if magic < 2:
-            if any(record.headers for record in batch.records):
-                raise KafkaError(
-                    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{connection.address} is older than headers (Kafka 0.11)"
-                )
-            return encode_message_set(batch.records, magic, self._codec)
-        identity = self._identify(connection)
-        if identity is None:
-            return encode_batch(batch.records, codec=self._codec)
-        batch.numbered = True
-        return encode_batch(
-            batch.records,
-            codec=self._codec,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.producer_epoch,
-            base_sequence=identity.number(batch),
-        )
-
-    def _identify(self, connection: Connection) -> Identity | None:
-        """The producer id, asked for once; None where the broker or acks do not allow for it."""
-        if self._identity is None and self._acks == ACKS_ALL and connection.knows(InitProducerIdRequest):
-            response: InitProducerIdResponse = connection.send(
-                InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFFFFFF)
-            )
-            if response.error_code:
-                raise answered_error("producer id", response.error_code)
-            self._identity = Identity(response.producer_id, response.producer_epoch)
-        return self._identity
-
-    def _request(self, batches: Iterable[Batch]) -> ProduceRequest:
-        topics: dict[str, ProduceRequest.TopicProduceData] = {}
-        for batch in batches:
-            name, partition = batch.partition
-            topic = topics.setdefault(name, ProduceRequest.TopicProduceData(name=name))
-            data = memoryview(batch.data or b"")
-            topic.partition_data.append(
-                ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=data)
-            )
-        timeout_ms = int(self._request_timeout * 1000)
-        return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=list(topics.values()))
-
-    def _receive(self, leader: Node, batches: list[Batch]) -> None:
-        response: ProduceResponse = self._connections[leader].receive()
+    def _settle(self, batches: Iterable[Batch], response: ProduceResponse) -> None:
         answers = {
             TopicPartition(topic.name, answer.index): answer
             for topic in response.responses
             for answer in topic.partition_responses
         }
         for batch in batches:
-            self._settle(batch, answers.get(batch.partition))
-
-    def _settle(self, batch: Batch, answer: PartitionResponse | None) -> None:
-        if answer is None:
-            self._give_up(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}"))
-            return
-        if not answer.error_code:
-            self._deliver(batch, answer.base_offset, answer.log_append_time_ms)
-        elif answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # Written by an earlier try, and too long ago for the broker to say where.
-            self._deliver(batch, -1, -1)
-        else:
-            error = answered_error(batch.partition, answer.error_code, answer.error_message)
-            self._retry_or_give_up([batch], error)
-
-    def _retry_or_give_up(self, batches: list[Batch], error: ConnectionFailed | KafkaError) -> None:
-        """Put batches off if time may help and there is time left."""
-        now = time.monotonic()
-        for batch in batches:
-            self._cluster.forget(batch.partition.topic)  # a new leader may be why
-            if isinstance(error, KafkaError) and not error.code.retriable:
-                self._give_up(batch, error)
-            elif now >= batch.opened + self._delivery_timeout:
-                self._give_up(batch, self._late(batch, error))
+            self._finish(batch)
+            answer = answers.get(batch.partition)
+            if answer is None:
+                error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}")
+                self._desk.give_up(batch, error)
+            elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                # A duplicate: written by an earlier try, and too long ago for the broker to say where.
+                self._desk.deliver(batch, -1 if answer.error_code else answer.base_offset, answer.log_append_time_ms)
             else:
-                batch.retry_at = now + self._retry_backoff
+                self._refused(batch, answer)
 
-    def _late(self, batch: Batch, error: ConnectionFailed | KafkaError) -> Exception:
-        what = f"{len(batch.records)} records for {batch.partition}"
-        what = f"{what} not delivered in {self._delivery_timeout:g} s: {error}"
-        if isinstance(error, ConnectionFailed):
-            return ConnectionFailed(error.host, error.port, what)
-        return KafkaError(error.code, what)
+    def _refused(self, batch: Batch, answer: PartitionResponse) -> None:
+        error = answered_error(batch.partition, answer.error_code, answer.error_message)
+        if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
+            batch.unresolved -= 1  # this try has not been written, for certain
+        if error.code in TOO_LARGE and batch.records.count > 1:
+            self._split(batch)
+        elif error.code in LOST_TRACK and self._may_start_again(batch):
+            log.warning("%s; its records are sent again in a new epoch of the producer", error.message)
+            self._desk.retry_or_give_up(batch, error, again=True)
+        else:
+            guilty = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
+            if guilty:
+                self._desk.give_up(batch, error, guilty)
+            else:
+                self._desk.retry_or_give_up(batch, error)
 
-    def _give_up(self, batch: Batch, error: Exception) -> None:
-        if batch.settled:
-            return
-        if batch.numbered:
-            self._identity = None  # the numbers have a gap now
-        batch.fail(error)
-        self._accumulator.done(batch)
+    def _split(self, batch: Batch) -> None:
+        """As Kafka does: two batches, again and again, until a record alone is too large."""
+        parts = halves(batch)
+        rewind(batch)
+        batch.receipt.split()
+        self._desk.counters.split()
+        self._desk.accumulator.split(batch, parts)
 
-    def _deliver(self, batch: Batch, offset: int, log_append_time: int) -> None:
-        batch.deliver(offset, log_append_time)
-        self._accumulator.done(batch)  # afterwards: who flushes waits for what is still in the queues
+    def _may_start_again(self, batch: Batch) -> bool:
+        """Number the batch anew if no copy of it can be in the log, nor come there."""
+        sequence = batch.queue.sequence
+        if batch.number is None or sequence is None or batch.unresolved or self._settings.encoding.transactional:
+            return False
+        start_again(batch, sequence, self._desk.identities)
+        return True
+
+    def _finish(self, batch: Batch) -> None:
+        self._left.pop(batch, None)

@@ -174,6 +174,14 @@ class RecordBatch(NamedTuple):
         _UINT32.pack_into(copy, CRC_START - 4, crc32c(memoryview(copy)[CRC_START:]))
         return RecordBatch.parse(copy)
 
+    def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+        """A copy whose records are numbered in another way."""
+        producer = (producer_id, producer_epoch, base_sequence)
+        after_crc = _AFTER_CRC.pack(*self[5:9], *producer, self.records_count)
+        return _assemble(
+            self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
+        )
+
     def with_records(self, content: bytes, count: int, max_timestamp: int, base_timestamp: int | None = None) -> bytes:
         """The batch with other records (uncompressed) in its place: offsets, producer, attributes, codec stay.
 
@@ -224,14 +232,26 @@ def encode_batch(
 
 
 def wrap_records(
-    content: bytes, count: int, base_timestamp: int, max_timestamp: int, codec: Codec, level: int | None = None
+    content: bytes | bytearray,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    codec: Codec,
+    level: int | None = None,
+    *,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+    transactional: bool = False,
 ) -> bytes:
-    """The batch of a producer without an id around records that are encoded already, at offsets 0, 1, 2 ..."""
-    after_crc = _AFTER_CRC.pack(codec, count - 1, base_timestamp, max_timestamp, -1, -1, -1, count)
-    return _assemble(0, -1, after_crc, compress(codec, content, level=level))
+    """The batch around records that are encoded already, at offsets 0, 1, 2 ...
+
+    `producer` is its id, its epoch and the first record's sequence number.
+    """
+    attributes = codec | (TRANSACTIONAL_BIT if transactional else 0)
+    after_crc = _AFTER_CRC.pack(attributes, count - 1, base_timestamp, max_timestamp, *producer, count)
+    return _assemble(0, -1, after_crc, content if codec is Codec.NONE else compress(codec, content, level=level))
 
 
-def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes) -> bytes:
+def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray) -> bytes:
     before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
     crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))
     return b"".join((before_crc, bytes([MAGIC]), crc, after_crc, content))

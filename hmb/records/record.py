@@ -55,20 +55,34 @@ def encode_records(records: Iterable[Record], base_offset: int | None, base_time
     """The records of a batch, uncompressed; offset deltas 0, 1, 2 ... if no base offset is given."""
     encoded = bytearray()
     for index, record in enumerate(records):
-        key, value = record.key, record.value
-        body = b"".join(
-            (
-                b"\x00",
-                VARINTS[record.timestamp - base_timestamp],
-                VARINTS[index if base_offset is None else record.offset - base_offset],
-                b"\x01" if key is None else VARINTS[len(key)] + key,  # 01 is the varint -1
-                b"\x01" if value is None else VARINTS[len(value)] + value,
-                _encode_headers(record.headers) if record.headers else b"\x00",
-            )
+        offset_delta = index if base_offset is None else record.offset - base_offset
+        append_record(
+            encoded, record.timestamp - base_timestamp, offset_delta, record.key, record.value, record.headers
         )
-        encoded += VARINTS[len(body)]
-        encoded += body
     return bytes(encoded)
+
+
+def append_record(
+    encoded: bytearray,
+    timestamp_delta: int,
+    offset_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: tuple[Header, ...],
+) -> None:
+    """Encode one more record."""
+    body = b"".join(
+        (
+            b"\x00",
+            VARINTS[timestamp_delta],
+            VARINTS[offset_delta],
+            b"\x01" if key is None else VARINTS[len(key)] + key,  # 01 is the varint -1
+            b"\x01" if value is None else VARINTS[len(value)] + value,
+            _encode_headers(headers) if headers else b"\x00",
+        )
+    )
+    encoded += VARINTS[len(body)]
+    encoded += body
 
 
 def _encode_headers(headers: tuple[Header, ...]) -> bytes:
@@ -107,7 +121,7 @@ def decode_records(
             header_count, position = read_varint(data, position)
             headers: tuple[Header, ...] = ()
             if header_count:
-                headers, position = _decode_headers(data, position, header_count)
+                headers, position = decode_headers(data, position, header_count)
             if position != end or end > len(data):
                 raise _invalid(f"the record at {start} of its batch claims {length} bytes and does not fill them")
             timestamp = base_timestamp + timestamp_delta if log_append_time is None else log_append_time
@@ -120,7 +134,7 @@ def decode_records(
         raise _invalid(f"{len(data) - position} bytes are left behind the {count} records of the batch")
 
 
-def _decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
+def decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
     if not 0 < count <= len(data) - position:
         raise _invalid(f"a record claims {count} headers")
     headers: list[Header] = []

@@ -40,7 +40,7 @@ class _Varints(dict[int, bytes]):
             encoded.append(zigzag & 0x7F | 0x80)
             zigzag >>= 7
         encoded.append(zigzag)
-        if -64 <= number < 1 << 13:  # one and two bytes
+        if -64 <= number < 1 << 14:  # the offset deltas of a batch of 256 KB, even of tiny records
             self[number] = bytes(encoded)
         return bytes(encoded)
 

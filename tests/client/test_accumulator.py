@@ -4,76 +4,231 @@ import threading
 
 import pytest
 
-from hmb.client.accumulator import RECORD_COST, Accumulator
-from hmb.client.metadata import TopicPartition
-from hmb.records import Record
+from hmb.client.accumulator import Accumulator
+from hmb.client.batch import Batch, PartitionQueue
+from hmb.client.delivery import Delivery, Part
+from hmb.client.record_checks import RECORD_OVERHEAD
+from hmb.records import RECORD_BATCH_OVERHEAD, read_records
+from hmb.records.batch import wrap_records
+from hmb.records.compression import Codec
 
-P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 AGES = 3600.0
+TINY = 1 + RECORD_OVERHEAD  # how much room a record of one byte is given
 
 
-def append(accumulator: Accumulator, partition: TopicPartition, value: bytes) -> None:
-    accumulator.append(partition, Record(value=value), len(value), timeout=AGES)
+def accumulator(
+    records: int = 100, linger: float = AGES, memory: int = 100_000, max_block: float = AGES
+) -> Accumulator:
+    """Its batches have room for that many tiny records."""
+    size = RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD + (records - 1) * len(encoded(b"x")) + 1
+    return Accumulator(size, linger, memory, max_block)
+
+
+def encoded(value: bytes) -> bytearray:
+    other = Accumulator(1000, AGES, 1000, AGES)
+    append(other, value)
+    return other._all_batches()[0].records.data
+
+
+def append(to: Accumulator, value: bytes, partition: int | None = 0, partitions: int = 2) -> Delivery:
+    return to.append("t", partition, partitions, RECORD_OVERHEAD + len(value), 1, None, value, ())
+
+
+def append_values(to: Accumulator, values: list[bytes], partition: int | None = 0) -> list[Part]:
+    parts: list[Part] = []
+    to.append_values("t", partition, 2, 1, values, 0, parts)
+    return parts
+
+
+def take(of: Accumulator) -> list[Batch]:
+    return of.wait_for_batches(of.unrouted)
+
+
+def values(*batches: Batch) -> list[bytes | None]:
+    found: list[bytes | None] = []
+    for batch in batches:
+        it = batch.records
+        data = wrap_records(it.data, it.count, it.base_timestamp, it.max_timestamp, Codec.NONE)
+        found += [record.value for record in read_records(data)]
+    return found
 
 
 def test_records_gather_until_a_batch_is_full() -> None:
-    accumulator = Accumulator(batch_size=10, linger=AGES, memory=100_000)
-    for value in (b"aaaa", b"bbbb", b"cccc"):
-        append(accumulator, P0, value)
-    (batch,) = accumulator.wait_for_batches()  # the first is due, for it has no room for cccc; the second lingers
-    assert [record.value for record in batch.records] == [b"aaaa", b"bbbb"]
+    it = accumulator(records=2)
+    for value in (b"a", b"b", b"c"):
+        append(it, value)
+    (batch,) = take(it)  # the first is due, for it has no room for c; the second lingers
+    assert values(batch) == [b"a", b"b"]
 
 
 def test_only_front_batches_go_so_that_order_stays() -> None:
-    accumulator = Accumulator(batch_size=1, linger=0, memory=100_000)
-    for partition, value in ((P0, b"1"), (P0, b"2"), (P1, b"3")):
-        append(accumulator, partition, value)
-    first, other = accumulator.wait_for_batches()
-    assert [record.value for record in first.records + other.records] == [b"1", b"3"]
-    assert accumulator.wait_for_batches() == [first, other]  # still, until they are done
-    accumulator.done(first)
-    second, other = accumulator.wait_for_batches()
-    assert [record.value for record in second.records] == [b"2"]
+    it = accumulator(records=1, linger=0)
+    for partition, value in ((0, b"1"), (0, b"2"), (1, b"3")):
+        append(it, value, partition)
+    first, other = take(it)
+    assert values(first, other) == [b"1", b"3"]
+    assert take(it) == [first, other]  # still, until they are done
+    it.done(first)
+    assert values(*take(it)) == [b"2", b"3"]
 
 
 def test_a_batch_that_was_taken_grows_no_more() -> None:
-    accumulator = Accumulator(batch_size=100, linger=0, memory=100_000)
-    append(accumulator, P0, b"1")
-    (batch,) = accumulator.wait_for_batches()
-    append(accumulator, P0, b"2")
-    assert len(batch.records) == 1
+    it = accumulator(linger=0)
+    append(it, b"1")
+    (batch,) = take(it)
+    append(it, b"2")
+    assert values(batch) == [b"1"]
 
 
 def test_a_record_larger_than_a_batch_is_a_batch() -> None:
-    accumulator = Accumulator(batch_size=10, linger=AGES, memory=5)
-    append(accumulator, P0, b"x" * 50)
-    assert [batch.size for batch in accumulator.wait_for_batches()] == [50]
+    it = accumulator(records=1, memory=5)
+    append(it, b"x" * 500)
+    append_values(accumulator(records=1, memory=5), [b"x" * 500])
+    it.seal()
+    assert values(*take(it)) == [b"x" * 500]
+
+
+def test_memory_is_what_the_records_take() -> None:
+    it = accumulator(records=1, linger=0)
+    for value in (b"1", b"22", b"333"):
+        append(it, value)
+    assert it.used == sum(len(encoded(value)) for value in (b"1", b"22", b"333"))
+    (first,) = take(it)
+    it.encoded(first, b"12345")
+    assert it.used == 5 + sum(len(encoded(value)) for value in (b"22", b"333"))
+    it.done(first)
+    assert it.used == sum(len(encoded(value)) for value in (b"22", b"333"))
 
 
 def test_memory_is_bounded_and_waiting_for_it_ends() -> None:
-    accumulator = Accumulator(batch_size=10, linger=AGES, memory=RECORD_COST)
-    append(accumulator, P0, b"x" * 8)
-    with pytest.raises(TimeoutError, match=f"records wait for the broker in {RECORD_COST + 8} bytes"):
-        accumulator.append(P0, Record(value=b"y" * 8), 8, timeout=0.01)
+    it = accumulator(memory=TINY, max_block=0.01)
+    append(it, b"x")
+    with pytest.raises(TimeoutError, match=r"records wait for the broker in 8 of 21 bytes \(buffer_memory\)"):
+        append(it, b"y")
+    with pytest.raises(TimeoutError, match="there was no room for 21 more"):
+        append_values(it, [b"y"])
 
 
 def test_memory_that_comes_free_lets_a_waiting_thread_go_on() -> None:
-    accumulator = Accumulator(batch_size=10, linger=AGES, memory=RECORD_COST)
-    append(accumulator, P0, b"x" * 8)
-    waiting = threading.Thread(target=append, args=(accumulator, P0, b"y" * 8))
+    it = accumulator(memory=TINY)
+    append(it, b"x")
+    waiting = threading.Thread(target=append, args=(it, b"y"))
     waiting.start()
-    (batch,) = accumulator.wait_for_batches()  # due at once, because somebody waits
-    accumulator.done(batch)
+    (batch,) = take(it)  # due at once, because somebody waits
+    it.done(batch)
     waiting.join(timeout=10)
     assert not waiting.is_alive()
 
 
+def test_a_large_record_is_not_overtaken_for_ever_by_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = accumulator(records=1, linger=0, memory=100)
+    append(it, b"x" * 60)
+    order: list[str] = []
+    came = threading.Semaphore(0)
+    wait = it._wait_for_memory
+
+    def announced(size: int) -> None:
+        came.release()
+        wait(size)
+
+    def send(value: bytes, name: str) -> None:
+        append(it, value)
+        order.append(name)
+
+    monkeypatch.setattr(it, "_wait_for_memory", announced)
+    threads = []
+    for value, name in ((b"y" * 79, "large"), (b"z", "small")):  # the small one would have room at once
+        threads.append(threading.Thread(target=send, args=(value, name)))
+        threads[-1].start()
+        assert came.acquire(timeout=10)
+    (batch,) = take(it)
+    it.done(batch)
+    threads[0].join(timeout=10)
+    (batch,) = take(it)
+    it.done(batch)
+    threads[1].join(timeout=10)
+    assert order == ["large", "small"]
+
+
+def test_values_fill_batch_after_batch() -> None:
+    it = accumulator(records=3, linger=0)
+    parts = append_values(it, [b"%d" % number for number in range(7)])
+    assert [number for part in parts for number in part.rows] == list(range(7))
+    found: list[bytes | None] = []
+    for receipt in dict.fromkeys(part.receipt for part in parts):
+        (batch,) = take(it)
+        assert batch.receipt is receipt
+        for part in parts:
+            if part.receipt is receipt:
+                rows = [b"%d" % number for number in part.rows]
+                assert values(batch)[part.first : part.first + len(rows)] == rows
+        found += values(batch)
+        it.done(batch)
+    assert found == [b"%d" % number for number in range(7)]
+
+
+def test_values_go_on_in_a_batch_that_is_open() -> None:
+    it = accumulator()
+    append(it, b"1")
+    (part,) = append_values(it, [b"2", b"3"])
+    it.seal()
+    assert (part.first, values(*take(it))) == (1, [b"1", b"2", b"3"])
+
+
+def test_records_without_a_partition_stick_to_one_until_its_batch_is_sealed() -> None:
+    it = accumulator(records=10)
+    for _ in range(20):
+        for _ in range(10):
+            append(it, b"x", None)
+        batches = it._all_batches()
+        assert [batch.records.count for batch in batches] == [10] * len(batches)
+        it.seal()
+    assert {batch.partition.partition for batch in it._all_batches()} == {0, 1}
+
+
+def test_a_slow_partition_gets_less() -> None:
+    it = accumulator(records=1, linger=0)
+    for _ in range(100):
+        append(it, b"x", None)
+        for batch in take(it):
+            if batch.partition.partition == 1:
+                it.done(batch)
+    assert [batch.partition.partition for batch in it._all_batches()] == [0]
+
+
 def test_closing_lets_all_go_and_takes_no_more() -> None:
-    accumulator = Accumulator(batch_size=100, linger=AGES, memory=100_000)
-    append(accumulator, P0, b"1")
-    accumulator.close()
+    it = accumulator()
+    append(it, b"1")
+    it.close()
     with pytest.raises(ValueError, match="the producer is closed"):
-        append(accumulator, P0, b"2")
-    (batch,) = accumulator.wait_for_batches()
-    accumulator.done(batch)
-    assert accumulator.wait_for_batches() == []
+        append(it, b"2")
+    (batch,) = take(it)
+    it.done(batch)
+    assert take(it) == []
+
+
+def test_what_is_abandoned_is_failed_once() -> None:
+    it = accumulator(records=1, linger=0)
+    first, second = append(it, b"1"), append(it, b"2")
+    (batch,) = take(it)
+    it.close()
+    it.abandon(TimeoutError("enough"))
+    assert str(first.exception()) == str(second.exception()) == "enough"
+    batch.deliver(5, -1)  # its answer comes too late
+    it.done(batch)
+    assert str(first.exception()) == "enough"
+    assert (it.used, take(it)) == (0, [])
+
+
+def test_a_queue_moves_to_another_lane() -> None:
+    it = accumulator(linger=0)
+    append(it, b"1")
+    (batch,) = take(it)
+    lane = it.new_lane()
+    it.move(batch.queue, lane)
+    assert it.wait_for_batches(lane) == [batch]
+    it.done(batch)
+    append(it, b"2")
+    assert values(*it.wait_for_batches(lane)) == [b"2"]
+    assert isinstance(batch.queue, PartitionQueue)
+    assert not it.unrouted.queues

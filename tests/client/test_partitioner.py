@@ -2,7 +2,7 @@
 
 import pytest
 
-from hmb.client.partitioner import StickyPartitioner, murmur2, partition_of_key
+from hmb.client.partitioner import java_hash, murmur2, partition_of_key, partitioner_of
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,34 @@ def test_a_key_has_one_partition() -> None:
     assert {partition_of_key(str(number).encode(), 4) for number in range(100)} == {0, 1, 2, 3}
 
 
-def test_records_without_a_key_stick_until_a_batch_is_full() -> None:
-    sticky = StickyPartitioner(batch_size=100)
-    chosen = [sticky.partition("t", 3, 10) for _ in range(30)]
-    assert len(set(chosen[:10])) == len(set(chosen[10:20])) == len(set(chosen[20:])) == 1
-    assert chosen[0] != chosen[10] != chosen[20]
+def test_only_keys_are_hashed() -> None:
+    by_murmur2, by_hash = partitioner_of("murmur2"), partitioner_of("hash")
+    assert by_murmur2(None, 3) is None  # anywhere
+    assert by_murmur2(b"foobar", 6) == partition_of_key(b"foobar", 6)
+    assert {by_hash(None, 3) for _ in range(100)} == {0, 1, 2}
 
 
-def test_a_topic_of_one_partition_has_no_choice() -> None:
-    sticky = StickyPartitioner(batch_size=1)
-    assert [sticky.partition("t", 1, 10) for _ in range(3)] == [0, 0, 0]
+@pytest.mark.parametrize(
+    ("key", "hashed"),  # of Java's "...".hashCode()
+    [(b"", 0), (b"a", 97), (b"hello", 99162322), (b"kafka", 101807910), (b"polygenelubricants", -(2**31))],
+)
+def test_hash_is_that_of_a_java_string(key: bytes, hashed: int) -> None:
+    assert java_hash(key) == hashed & 0xFFFFFFFF
+    assert partitioner_of("hash")(key, 7) == (hashed & 0x7FFFFFFF) % 7
+
+
+def test_random_takes_no_notice_of_keys() -> None:
+    at_random = partitioner_of("random")
+    assert {at_random(b"key", 3) for _ in range(100)} == {0, 1, 2}
+
+
+def test_a_function_is_a_partitioner() -> None:
+    def last(key: bytes | None, partitions: int) -> int:
+        return partitions - 1
+
+    assert partitioner_of(last) is last
+
+
+def test_an_unknown_partitioner_is_refused() -> None:
+    with pytest.raises(ValueError, match="partitioner is one of murmur2, hash, random or a function, not 'sticky'"):
+        partitioner_of("sticky")

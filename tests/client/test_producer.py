@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from hmb.client import ConnectionFailed, Consumer, Producer
-from hmb.client.accumulator import Accumulator, Batch
+from hmb.client.accumulator import Accumulator
+from hmb.client.batch import Batch
 from hmb.client.partitioner import partition_of_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -179,12 +180,28 @@ def test_numbers_go_on_from_batch_to_batch() -> None:
     assert [(batch.base_sequence, batch.records_count) for batch in batches(broker)] == [(0, 3), (3, 2), (5, 1)]
 
 
-def test_after_a_batch_was_given_up_the_numbers_start_anew() -> None:
-    script = Script(produced(ErrorCode.MESSAGE_TOO_LARGE))
+def numbers(broker: ScriptedBroker) -> list[tuple[int, int, int]]:
+    return [(batch.producer_id, batch.producer_epoch, batch.base_sequence) for batch in batches(broker)]
+
+
+def test_a_batch_that_was_refused_leaves_its_number_to_the_next_one() -> None:
+    script = Script(produced(), produced(ErrorCode.MESSAGE_TOO_LARGE))
     with ScriptedBroker(script) as broker, Producer(broker.address) as producer:
-        assert isinstance(producer.send("t", b"x").exception(), KafkaError)
-        producer.send("t", b"y").result()
-    assert [(batch.producer_id, batch.base_sequence) for batch in batches(broker)] == [(101, 0), (102, 0)]
+        producer.send("t", b"1").result()
+        assert isinstance(producer.send("t", b"2").exception(), KafkaError)
+        producer.send("t", b"3").result()
+    assert numbers(broker) == [(101, 0, 0), (101, 0, 1), (101, 0, 1)]
+
+
+def test_after_a_batch_that_may_still_be_written_the_numbers_start_in_a_new_epoch() -> None:
+    script = Script(produced(), True, produced(ErrorCode.INVALID_RECORD))
+    with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
+        producer.send("t", b"1").result()
+        assert isinstance(producer.send("t", b"2").exception(), KafkaError)
+        producer.send("t", b"3").result()
+        producer.send("t", b"4").result()
+    assert numbers(broker) == [(101, 0, 0), (101, 0, 1), (101, 0, 1), (101, 1, 0), (101, 1, 1)]
+    assert script.producer_ids == 1
 
 
 @pytest.mark.parametrize(
@@ -197,7 +214,7 @@ def test_a_batch_leaves_its_queue_when_its_futures_are_set_so_that_flush_waits_f
     done = Accumulator.done
 
     def watched(accumulator: Accumulator, batch: Batch) -> None:
-        set_before.extend(future.done() for future in batch.futures)
+        set_before.append(batch.receipt.settled)
         done(accumulator, batch)
 
     monkeypatch.setattr(Accumulator, "done", watched)

@@ -1,0 +1,96 @@
+"""A producer's batch, the queue it stands in, and the lane its queue belongs to.
+
+Records of one partition go in the order of their sending, so each partition has a queue of batches. Only the front
+batch of a queue is sent, and it stays there until it is delivered or given up: there is one batch of a partition under
+way at a time, and a retry can never be overtaken. (Kafka's producer has up to five under way. Here batches are large
+instead, which costs a Python program less.)
+
+A lane is all that goes through one thread: the queues of the partitions of one leader. The thread of a lane alone sends
+from its queues and moves them on to another lane, so what it knows of the batch under way needs no lock.
+"""
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hmb.client.delivery import Outcome, Receipt
+from hmb.client.metadata import TopicPartition
+from hmb.records.builder import RecordsBuilder
+
+
+class Identity(NamedTuple):
+    """What the broker gave an idempotent producer."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(slots=True)
+class Sequence:
+    """How far the records of a partition are numbered."""
+
+    identity: Identity  # as the broker gave it
+    epoch: int  # this partition's may be further on
+    next: int = 0
+
+
+class Number(NamedTuple):
+    """Of a batch: what makes it the same batch when it comes twice."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """The queues that go through one thread."""
+
+    changed: threading.Condition  # on the accumulator's lock
+    queues: dict["PartitionQueue", None] = field(default_factory=dict)  # those that are not empty, in order
+
+
+@dataclass(slots=True, eq=False)
+class PartitionQueue:
+    """The batches of a partition on their way."""
+
+    partition: TopicPartition
+    lane: Lane
+    batches: deque["Batch"] = field(default_factory=deque)
+    open: "Batch | None" = None  # the last one, while it takes more records
+    max_size: int = 1 << 31  # of a batch, once the broker has refused a larger one
+    sequence: Sequence | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Records of one partition that go together."""
+
+    queue: PartitionQueue
+    opened: float  # time.monotonic()
+    receipt: Receipt
+    first: int = 0  # its first record's number in the receipt
+    records: RecordsBuilder = field(default_factory=RecordsBuilder)
+    data: bytes | None = None  # what is sent; the same bytes at every try
+    number: Number | None = None
+    tries: int = 0
+    unresolved: int = 0  # tries after which the broker may have written it, or may write it still
+    retry_at: float = 0.0  # time.monotonic(): not before
+
+    @property
+    def partition(self) -> TopicPartition:
+        return self.queue.partition
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes while it waits."""
+        return len(self.records.data) if self.data is None else len(self.data)
+
+    def deliver(self, base_offset: int, log_append_time: int) -> None:
+        """The broker has it: tell everyone who waits."""
+        self.receipt.settle(self.first, Outcome(self.records.count, base_offset, log_append_time))
+
+    def fail(self, error: Exception, guilty: dict[int, str] | None = None) -> None:
+        """The broker will not have it: tell everyone who waits."""
+        self.receipt.settle(self.first, Outcome(self.records.count, error=error, guilty=guilty or {}))

@@ -1,0 +1,101 @@
+"""What a producer has done so far, in numbers."""
+
+import threading
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerMetrics:
+    """Since the producer was made. Records that were sent: as often as they were tried; times in seconds."""
+
+    records_delivered: int
+    records_failed: int
+    batches_sent: int
+    record_bytes_sent: int  # before compression
+    batch_bytes_sent: int  # as they were sent
+    requests_sent: int
+    batches_retried: int
+    batches_split: int
+    records_sent: int
+    request_latency_avg: float
+    request_latency_max: float
+    buffer_bytes_used: int  # now
+    buffer_wait: float  # how long threads waited for memory, all together
+
+    @property
+    def records_per_batch(self) -> float:
+        return self.records_sent / self.batches_sent if self.batches_sent else 0.0
+
+    @property
+    def compression_ratio(self) -> float:
+        """Size on the wire to size of the records; 1.0: nothing was won."""
+        return self.batch_bytes_sent / self.record_bytes_sent if self.record_bytes_sent else 1.0
+
+
+class Counters:
+    """Counted by the producer's threads, once per batch or request."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards all below; taken last
+        self._delivered = self._failed = self._records = self._batches = self._raw_bytes = self._bytes = 0
+        self._requests = self._answers = self._retried = self._split = 0
+        self._latency = self._slowest = self._waited = 0.0
+
+    def encoded(self, records: int, raw_bytes: int, size: int) -> None:
+        """A batch is ready to be sent."""
+        with self._lock:
+            self._batches += 1
+            self._records += records
+            self._raw_bytes += raw_bytes
+            self._bytes += size
+
+    def posted(self) -> None:
+        """A request is on the wire."""
+        with self._lock:
+            self._requests += 1
+
+    def answered(self, seconds: float) -> None:
+        """A request was answered."""
+        with self._lock:
+            self._answers += 1
+            self._latency += seconds
+            self._slowest = max(self._slowest, seconds)
+
+    def delivered(self, records: int) -> None:
+        with self._lock:
+            self._delivered += records
+
+    def failed(self, records: int) -> None:
+        with self._lock:
+            self._failed += records
+
+    def retried(self) -> None:
+        with self._lock:
+            self._retried += 1
+
+    def split(self) -> None:
+        with self._lock:
+            self._split += 1
+
+    def waited(self, seconds: float) -> None:
+        """A thread had to wait for memory."""
+        with self._lock:
+            self._waited += seconds
+
+    def snapshot(self, buffer_bytes_used: int) -> ProducerMetrics:
+        with self._lock:
+            return ProducerMetrics(
+                records_delivered=self._delivered,
+                records_failed=self._failed,
+                batches_sent=self._batches,
+                record_bytes_sent=self._raw_bytes,
+                batch_bytes_sent=self._bytes,
+                requests_sent=self._requests,
+                batches_retried=self._retried,
+                batches_split=self._split,
+                records_sent=self._records,
+                request_latency_avg=self._latency / self._answers if self._answers else 0.0,
+                request_latency_max=self._slowest,
+                buffer_bytes_used=buffer_bytes_used,
+                buffer_wait=self._waited,
+            )

@@ -1,0 +1,35 @@
+"""What can be a record: checked before it is queued, in the thread of whoever sends it."""
+
+from typing import Any
+
+from hmb.records import Header
+from hmb.records.record import MAX_INT64, NO_TIMESTAMP
+
+RECORD_OVERHEAD = 20  # bytes a record costs in a batch beside its key and value, generously
+
+
+def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
+    """How much of a batch the record takes at most; TypeError or ValueError for what is no record."""
+    size = RECORD_OVERHEAD
+    if value is not None:
+        size += len(value) if isinstance(value, bytes) else _not_bytes("value", value)
+    if key is not None:
+        size += len(key) if isinstance(key, bytes) else _not_bytes("key", key)
+    for name, content in headers:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a header is a str, not {type(name).__name__}")
+        if content is not None and not isinstance(content, bytes):
+            _not_bytes(f"header {name!r}", content)
+        size += RECORD_OVERHEAD + len(name.encode()) + len(content or b"")
+    return size
+
+
+def check_timestamp(timestamp: int) -> None:
+    """ValueError for what is not in the range of a record's timestamp."""
+    if not NO_TIMESTAMP <= timestamp <= MAX_INT64:
+        raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
+
+
+def _not_bytes(name: str, item: object) -> int:
+    hint = "; a text has .encode()" if isinstance(item, str) else ""
+    raise TypeError(f"{name} is bytes or None, not {type(item).__name__}{hint}")

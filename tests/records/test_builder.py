@@ -1,0 +1,47 @@
+"""Records that are encoded one by one, or many at a time, are encoded as a batch of them is."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.records import Record, encode_batch
+from hmb.records.batch import wrap_records
+from hmb.records.builder import RecordsBuilder
+from hmb.records.compression import Codec
+
+TIMESTAMPS = st.integers(-1, 2**62)
+CONTENTS = st.none() | st.binary(max_size=200)
+HEADERS = st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), CONTENTS), max_size=3).map(tuple)
+RECORDS = st.lists(st.builds(Record, st.just(-1), TIMESTAMPS, CONTENTS, CONTENTS, HEADERS), min_size=1)
+
+
+def batch_of(builder: RecordsBuilder) -> bytes:
+    it = builder
+    return wrap_records(it.data, it.count, it.base_timestamp, it.max_timestamp, Codec.NONE)
+
+
+@given(RECORDS)
+def test_one_by_one(records: list[Record]) -> None:
+    builder = RecordsBuilder()
+    for record in records:
+        builder.append(record.timestamp, record.key, record.value, record.headers)
+    assert batch_of(builder) == encode_batch(records)
+
+
+@given(
+    st.lists(st.tuples(TIMESTAMPS, st.lists(st.binary(max_size=300), min_size=1, max_size=100)), min_size=1, max_size=4)
+)
+def test_many_at_a_time(pieces: list[tuple[int, list[bytes]]]) -> None:
+    builder = RecordsBuilder()
+    for timestamp, values in pieces:
+        builder.append_values(timestamp, values)
+    assert batch_of(builder) == encode_batch(
+        [Record(timestamp=timestamp, value=value) for timestamp, values in pieces for value in values]
+    )
+
+
+def test_offset_deltas_of_all_widths_and_lengths_that_look_like_a_placeholder() -> None:
+    values = [bytes(length % 70) for length in range(20_000)]  # some lengths are encoded as %
+    builder = RecordsBuilder()
+    for start in range(0, len(values), 333):
+        builder.append_values(7, values[start : start + 333])
+    assert batch_of(builder) == encode_batch([Record(timestamp=7, value=value) for value in values])
