@@ -50,11 +50,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hmb.broker import Broker
     from hmb.client import Admin, Consumer, Producer
+    from hmb.client.simple_consumer import SimpleConsumer
 
-__all__ = ["Admin", "Broker", "Consumer", "Producer"]
+__all__ = ["Admin", "Broker", "Consumer", "Producer", "SimpleConsumer"]
 __version__ = "0.1.0"
 
-_HOMES = {"Admin": "hmb.client", "Broker": "hmb.broker", "Consumer": "hmb.client", "Producer": "hmb.client"}
+_HOMES = {
+    "Admin": "hmb.client",
+    "Broker": "hmb.broker",
+    "Consumer": "hmb.client",
+    "Producer": "hmb.client",
+    "SimpleConsumer": "hmb.client.simple_consumer",
+}
 
 
 def __getattr__(name: str) -> object:

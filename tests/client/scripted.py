@@ -35,8 +35,10 @@ class ScriptedBroker:
     """Leads one partition of every topic; ApiVersions and Metadata are answered here, all else by `answer`."""
 
     def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None, port: int = 0) -> None:
+        """`versions`: the newest of a request, -1 for one that the broker does not have."""
         self._answer = answer
         self._versions = versions or {}
+        self.oldest_versions: dict[type[Request], int] = {}
         self._listener = socket.create_server(("127.0.0.1", port))
         self._clients: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
@@ -87,7 +89,9 @@ class ScriptedBroker:
                 raise HangUp
             keys = [
                 ApiVersionsResponse.ApiVersion(
-                    api_key=key, min_version=0, max_version=self._versions.get(known, known.versions[-1])
+                    api_key=key,
+                    min_version=self.oldest_versions.get(known, 0),
+                    max_version=self._versions.get(known, known.versions[-1]),
                 )
                 for key, known in REQUESTS.items()
                 if self._versions.get(known, 0) >= 0

@@ -1,0 +1,195 @@
+"""The low-level consumer of Kafka 0.7 and of the thesis: one broker, and the offset in every request.
+
+    consumer = hmb.SimpleConsumer("localhost:9092")
+    offset = 0
+    while True:
+        fetched = consumer.fetch("events", 0, offset)
+        for record in fetched:
+            ...
+        offset = fetched.next_offset
+
+It hides nothing of the protocol.  It keeps no positions, commits nothing, finds no leaders and tries nothing again: a
+partition has to be fetched from the broker that leads it, and whoever fetches decides what an error means.  All that
+`hmb.Consumer` does stands upon these three calls: one partition, several at once (one request, and so one round trip),
+and which offsets there are.
+
+Offsets before a time were what 0.7 had in place of an index of times: the offsets at which *segments* begin, the newest
+first, so that who wants the records of the last hour starts in the segment that was begun before that.  Brokers before
+4.0 still answer that (ListOffsets v0).  Newer ones name single records; there the list is that record and the start.
+
+Source: thesis, ch. 8.3; Kafka 0.7's design, "Low-level API"; kafka.consumer.SimpleConsumer.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+from hmb.client.connection import Connection
+from hmb.client.errors import answered_error
+from hmb.client.metadata import TopicPartition, parse_servers
+from hmb.client.offsets import EARLIEST, LATEST
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.records import iter_batches
+from hmb.records.consumer_record import ConsumerRecord, consumer_records
+
+NEWEST_FETCH = 12  # 13 names topics by their ids
+MAX_BYTES = 1024 * 1024
+SEGMENTS = 0  # the version of ListOffsets that knows them
+
+PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
+
+
+class PartitionFetch(NamedTuple):
+    """What to fetch: from which offset on, and at most how much."""
+
+    topic: str
+    partition: int
+    offset: int
+    max_bytes: int = MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedRecords:
+    """Records of a partition; iterates over them."""
+
+    records: list[ConsumerRecord]
+    next_offset: int  # where the next fetch goes on
+    high_watermark: int  # up to where the log can be read
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+class SimpleConsumer:
+    """A connection to one broker; belongs to one thread.  `timeout` is in seconds.
+
+    `host` may have the port in it: "localhost:9092".
+    """
+
+    def __init__(self, host: str, port: int | None = None, client_id: str = "hmb", timeout: float = 30.0) -> None:
+        if port is None:
+            ((host, port),) = parse_servers(host)
+        self._connection = Connection(host, port, client_id, timeout)
+
+    def fetch(
+        self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
+    ) -> FetchedRecords:
+        """The records from an offset on, as many as fit into `max_bytes` (from Kafka 0.10.1 on at least one batch).
+
+        Waits up to `max_wait` seconds where the log ends.  KafkaError: OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER;
+        MESSAGE_TOO_LARGE where not a single message fits.
+        """
+        (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
+        if isinstance(fetched, KafkaError):
+            raise fetched
+        return fetched
+
+    def multifetch(
+        self, partitions: Iterable[PartitionFetch], *, max_wait: float = 0.0
+    ) -> list[FetchedRecords | KafkaError]:
+        """The records of several partitions in one request, in the order given: for each what `fetch` gives or raises.
+
+        Waits up to `max_wait` seconds if none has any.
+        """
+        wanted = list(partitions)
+        by_partition = {TopicPartition(it.topic, it.partition): it for it in wanted}
+        if len(by_partition) < len(wanted):
+            raise ValueError("a partition can be fetched once in a request")
+        version = self._connection.version_of(FetchRequest, NEWEST_FETCH)
+        response: FetchResponse = self._connection.send(_request(wanted, max_wait), version)
+        if response.error_code:
+            raise answered_error("fetch", response.error_code)
+        found = {
+            (name := TopicPartition(topic.topic, data.partition_index)): _records(name, by_partition[name], data)
+            for topic in response.responses
+            for data in topic.partitions
+        }
+        nothing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker did not answer for this partition")
+        return [found.get(partition, nothing) for partition in by_partition]
+
+    def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
+        """Offsets at which one can begin to read, up to `max_offsets`, the newest first, all of before `time`.
+
+        `time` is in ms since 1970; LATEST (-1) starts the list with the end, EARLIEST (-2) gives the start alone.
+        """
+        if max_offsets < 1:
+            raise ValueError(f"max_offsets is 1 or more, not {max_offsets}")
+        if SEGMENTS in self._versions_of_list_offsets():
+            answer = self._list_offsets(topic, partition, time, max_offsets, SEGMENTS)
+            return answer.old_style_offsets[:max_offsets]
+        version = self._connection.version_of(ListOffsetsRequest)
+        start = self._list_offsets(topic, partition, EARLIEST, 1, version).offset
+        if time == EARLIEST:
+            return [start]
+        offset = self._list_offsets(topic, partition, time, 1, version).offset
+        if offset < 0:  # no record is that young: all are before it
+            offset = self._list_offsets(topic, partition, LATEST, 1, version).offset
+        return list(dict.fromkeys((offset, start)))[:max_offsets]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _versions_of_list_offsets(self) -> range:
+        return self._connection.versions.get(ListOffsetsRequest.api_key, range(0))
+
+    def _list_offsets(
+        self, topic: str, partition: int, time: int, max_offsets: int, version: int
+    ) -> ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse:
+        asked = ListOffsetsRequest.ListOffsetsTopic
+        wanted = asked.ListOffsetsPartition(partition_index=partition, timestamp=time, max_num_offsets=max_offsets)
+        request = ListOffsetsRequest(replica_id=-1, topics=[asked(name=topic, partitions=[wanted])])
+        response: ListOffsetsResponse = self._connection.send(request, version)
+        answer = response.topics[0].partitions[0]
+        if answer.error_code:
+            raise answered_error(TopicPartition(topic, partition), answer.error_code)
+        return answer
+
+
+def _request(wanted: list[PartitionFetch], max_wait: float) -> FetchRequest:
+    topics: dict[str, FetchRequest.FetchTopic] = {}
+    for name, partition, offset, max_bytes in wanted:
+        topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name))
+        topic.partitions.append(
+            FetchRequest.FetchTopic.FetchPartition(
+                partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes
+            )
+        )
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=int(max_wait * 1000),
+        min_bytes=1,
+        max_bytes=sum(each.max_bytes for each in wanted),
+        topics=list(topics.values()),
+    )
+
+
+def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionData) -> FetchedRecords | KafkaError:
+    if data.error_code:
+        return answered_error(partition, data.error_code)
+    answered = data.records if isinstance(data.records, memoryview) else memoryview(b"")
+    records: list[ConsumerRecord] = []
+    next_offset = wanted.offset
+    try:
+        for batch in iter_batches(answered):
+            if batch.last_offset >= wanted.offset:  # the first may lie before it: a batch is sent as a whole
+                batch.check()
+                next_offset = batch.last_offset + 1
+                records += () if batch.is_control else consumer_records(batch, *partition)
+    except KafkaError as error:
+        return KafkaError(error.code, f"{partition} from offset {next_offset}: {error.message}")
+    if answered and next_offset == wanted.offset:
+        what = f"{partition}: the message at offset {wanted.offset} has more than {wanted.max_bytes:,} bytes"
+        return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
+    records = [record for record in records if record.offset >= wanted.offset]
+    return FetchedRecords(records, next_offset, data.high_watermark)
