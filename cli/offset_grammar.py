@@ -170,3 +170,15 @@ def _moment(milliseconds: float) -> int:
     if milliseconds > MAX_INT64:
         raise ValueError("no record is that far in the future")
     return max(int(milliseconds), 0)
+
+
+def moment(text: str) -> int:
+    """The type of an option: a time as above, in ms since 1970."""
+    try:
+        if re.fullmatch(TIME, text, re.ASCII):
+            return _time(text, time.time_ns() // 1_000_000)
+        problem = "it is no time"
+    except ValueError as error:
+        problem = str(error)
+    hint = "write 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for so long ago"
+    raise click.BadParameter(f"{text!r}: {problem}; {hint}")
