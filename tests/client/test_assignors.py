@@ -109,6 +109,33 @@ def test_a_member_is_cooperative_only_if_all_its_assignors_are() -> None:
         check_assignors(["range", "stick"])
 
 
+JAVAS = [  # of Kafka 4.3.0: assignor, partitions of each topic, members (id:instance:topics), what each was given
+    ("range", "a5 b3 c3", "m9::abc m8::abc", "m8:a0,a1,a2,b0,b1,c0,c1 m9:a3,a4,b2,c2"),
+    ("roundrobin", "a5 b3 c3", "m9::abc m8::abc", "m8:a0,a2,a4,b1,c0,c2 m9:a1,a3,b0,b2,c1"),
+    ("range", "a3", "m9:: m8:i1:a m7::a m6::", "m6: m7:a2 m8:a0,a1 m9:"),
+    ("roundrobin", "a3", "m9:: m8:i1:a m7::a m6::", "m6: m7:a1 m8:a0,a2 m9:"),
+    ("range", "a1 b4 c4", "m9:i0:abc m8::abc", "m8:b2,b3,c2,c3 m9:a0,b0,b1,c0,c1"),
+    ("roundrobin", "a1 b4 c4", "m9:i0:abc m8::abc", "m8:b0,b2,c0,c2 m9:a0,b1,b3,c1,c3"),
+    ("range", "a1 b6 c5", "m9:i0:ac m8:i1:a m7::ac", "m7:c3,c4 m8: m9:a0,c0,c1,c2"),
+    ("roundrobin", "a1 b6 c5", "m9:i0:ac m8:i1:a m7::ac", "m7:c0,c2,c4 m8: m9:a0,c1,c3"),
+    ("range", "a5 b1", "m9::ab m8::ab m7::ab m6:i3:ab", "m6:a0,a1,b0 m7:a2 m8:a3 m9:a4"),
+    ("roundrobin", "a5 b1", "m9::ab m8::ab m7::ab m6:i3:ab", "m6:a0,a4 m7:a1,b0 m8:a2 m9:a3"),
+]
+
+
+@pytest.mark.parametrize(("name", "topics", "group", "expected"), JAVAS)
+def test_gives_what_javas_assignor_gives(name: str, topics: str, group: str, expected: str) -> None:
+    counts = {topic[0]: int(topic[1:]) for topic in topics.split()}
+    members = [
+        MemberToAssign(member_id, frozenset(wanted), instance_id or None)
+        for member_id, instance_id, wanted in (member.split(":") for member in group.split())
+    ]
+    given = dict(share.split(":") for share in expected.split())
+    assert ASSIGNORS[name].assign(members, counts) == {
+        member_id: partitions(share.replace(",", " ")) for member_id, share in given.items()
+    }
+
+
 COUNTS = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9), min_size=1)
 TOPICS = st.sets(st.sampled_from("abcd")).map("".join)
 
