@@ -1,128 +1,196 @@
-"""`hmb consume`: records become lines on standard output."""
+"""`hmb consume`: records become lines on standard output.
 
+What a poll gives is printed at once and as one piece, so that nobody who reads it waits for more, and a line costs
+little. A group's offsets are committed by this command and not by the consumer: only what has been printed counts as
+consumed, whatever ends the command.
+"""
+
+import signal
 import sys
+import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import delimiter, topic_argument
-from .common import bootstrap_option
+from .common import USAGE, CliError
+from .consume_options import Options, consume_options
+from .filters import record_filter
+from .option_groups import GroupedCommand
 from .patience import Patience
 from .streams import reader_has_left
 
 if TYPE_CHECKING:
-    from hmb.client import Consumer, ConsumerRecord
-    from hmb.client.consumer import Offset
+    from collections.abc import Iterable, Iterator
 
-Write = Callable[[list["ConsumerRecord"]], None]
+    from hmb.client import Consumer, ConsumerRecord, TopicPartition
+
+Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds that a connection may be lost
+COMMIT_INTERVAL = 5.0  # seconds
+GRACE = 5.0  # seconds to commit and to leave the group at the end
 
 
-def start(text: str) -> "Offset":
-    """Where to begin: a word, an offset, or so many before the end."""
-    if text in ("earliest", "beginning"):
-        return "earliest"
-    if text in ("latest", "end"):
-        return "latest"
-    from hmb.client.consumer import check_offset
-
-    try:
-        check_offset(offset := int(text))
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is none of: earliest, latest, an offset, -N (N before the end)") from None
-    return offset
-
-
-@click.command()
-@topic_argument
-@bootstrap_option
-@click.option("--from-beginning", is_flag=True, help="Start with the oldest record.")
-@click.option("-o", "--offset", type=start, help="Start at: earliest, latest, an offset, or -N (N before the end).")
-@click.option("-p", "--partition", "partitions", type=click.IntRange(0), multiple=True, help="Only this partition.")
-@click.option("-c", "--count", type=click.IntRange(1), help="Stop after so many records.")
-@click.option("-e", "--exit", "to_end", is_flag=True, help="Stop at the end of the log; starts at the oldest record.")
-@click.option(
-    "-K",
-    "--key-delimiter",
-    type=delimiter,
-    metavar="TEXT",
-    help=r"Print the key and TEXT (\t, \n, \0, \xHH too) before each value.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print all of a record as JSON, one a line.")
-def command(
-    topic: str,
-    servers: str,
-    from_beginning: bool,
-    offset: "Offset | None",
-    partitions: tuple[int, ...],
-    count: int | None,
-    to_end: bool,
-    key_delimiter: bytes | None,
-    as_json: bool,
-) -> None:
-    """Print the records of TOPIC, one a line.
+@click.command(cls=GroupedCommand)
+@consume_options
+def command(**given: Any) -> None:
+    """Print the records of TOPICS, one a line.
 
     Starts with the records that come from now on, unless an option says otherwise, and goes on until Ctrl-C.
     """
-    from hmb.client import Consumer
+    options = Options(**given)
+    options.check()
+    keywords = options.keywords()
+    write = writer(options)
+    reading = Reading(finite=keywords.get("until") is not None)
+    servers = keywords.pop("bootstrap_servers", options.servers)
+    patience = Patience(lambda: f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress)
+    with patience, _consumer(servers, options, keywords) as (consumer, commits):
+        _copy(consumer, write, options, reading, commits)
 
-    if from_beginning and offset is not None:
-        raise click.UsageError("--from-beginning and --offset exclude each other")
-    if key_delimiter is not None and as_json:
-        raise click.UsageError("--key-delimiter and --json exclude each other: JSON has the key in it")
-    if offset is None:
-        offset = "earliest" if from_beginning or to_end else "latest"
-    until: Literal["end"] | None = "end" if to_end else None
-    reading = Reading()
-    with Patience(lambda: f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress):
-        consumer = Consumer(
-            servers, topic, offset=offset, until=until, partitions=partitions or None, retry_for=RETRY_FOR
-        )
-        _copy(consumer, _writer(key_delimiter, as_json), count, to_end, reading)
-    consumer.close()  # after Ctrl-C the end of the process does that, and at once
+
+def writer(options: Options) -> Write:
+    """From records to what is printed."""
+    if options.as_json:
+        from .record_json import to_json
+
+        return lambda records: "".join([f"{to_json(record)}\n" for record in records]).encode()
+    null = b"NULL" if options.null else b""
+    if options.format is not None:
+        return options.format.writer(null)
+    if options.properties:
+        from .kafka_format import kafka_format
+
+        format_, null = kafka_format(options.properties)
+        return format_.writer(null)
+    end = b"\n" if options.record_delimiter is None else options.record_delimiter
+    between = options.key_delimiter
+    if between is None:
+        return lambda records: end.join([null if it.value is None else it.value for it in records]) + end
+    return lambda records: b"".join(
+        [
+            b"%b%b%b%b" % (null if it.key is None else it.key, between, null if it.value is None else it.value, end)
+            for it in records
+        ]
+    )
 
 
 @dataclass
 class Reading:
     """How far it is, and whether that is for the broker to change, and soon."""
 
-    records: int = 0
+    finite: bool
+    printed: int = 0
+    polled: int = 0
     awaited: bool = True
 
     def progress(self) -> int | None:
-        return self.records if self.awaited else None
+        return self.polled if self.awaited else None
 
 
-def _copy(consumer: "Consumer", write: Write, count: int | None, to_end: bool, reading: Reading) -> None:
-    while not consumer.at_end and reading.records != count:
-        reading.awaited = to_end
-        records = consumer.poll(POLL_TIMEOUT)
+class Commits:
+    """Commits what has been printed, and nothing that a poll gave and Ctrl-C or a closed pipe kept from the printer."""
+
+    def __init__(self) -> None:
+        self._printed: dict[TopicPartition, int] = {}  # next offsets
+        self._committed: dict[TopicPartition, int] = {}
+        self._at = time.monotonic()
+
+    def all_is_printed(self, consumer: "Consumer") -> None:
+        """Called between two polls; now and then it commits."""
+        settled = (it for it in consumer.assignment if consumer.lag(it) is not None)
+        self._printed = {partition: consumer.position(partition) for partition in settled}
+        if time.monotonic() - self._at >= COMMIT_INTERVAL:
+            self.commit(consumer, self._printed)
+
+    def commit(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
+        """Commit these, as far as there is news of them."""
+        offsets = {partition: self._printed[partition] for partition in partitions if partition in self._printed}
+        if offsets.items() - self._committed.items():
+            consumer.commit(offsets)
+        self._committed |= offsets
+        self._at = time.monotonic()
+
+
+@contextmanager
+def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iterator[tuple[Consumer, Commits | None]]":
+    """A consumer; one in a group commits what was printed and leaves, however it ends."""
+    from hmb.client import Consumer
+
+    topics = dict.fromkeys((*options.topics, *options.more_topics))
+    if "group" not in keywords:
+        consumer = _made(Consumer, servers, *topics, **keywords)
+        yield consumer, None
+        consumer.close()  # after Ctrl-C the end of the process does that, and at once
+        return
+    commits = Commits() if keywords.pop("auto_commit", True) else None
+    if commits is not None:
+        keywords["on_revoked"] = lambda partitions: commits.commit(member, partitions)
+    member: Consumer = _made(Consumer, servers, *topics, auto_commit=False, **keywords)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it commits and leaves
+    try:
+        yield member, commits
+    finally:
+        member.close(GRACE)  # which revokes what is assigned
+        signal.signal(signal.SIGTERM, before)
+
+
+def _made(kind: "type[Consumer]", *arguments: str, **keywords: Any) -> "Consumer":
+    try:
+        return kind(*arguments, retry_for=RETRY_FOR, **keywords)
+    except ValueError as error:  # what an option or a setting says cannot be
+        raise CliError(str(error), USAGE) from error
+
+
+def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading, commits: Commits | None) -> None:
+    keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
+    notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
+    idle = None if options.timeout_ms is None else options.timeout_ms / 1000
+    last = time.monotonic()
+    wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
+    while not consumer.at_end and (options.count is None or reading.printed < options.count):
+        left = None if options.count is None else options.count - reading.printed
+        reading.awaited = reading.finite
+        records = consumer.poll(wait, left)
         reading.awaited = False
-        if count is not None:
-            records = records[: count - reading.records]
-        reading.records += len(records)
+        reading.polled += len(records)
         if records:
-            write(records)
+            last = time.monotonic()
+            _print(write, records if keep is None else keep(records), reading)
         elif reader_has_left():
             raise BrokenPipeError
+        elif idle is not None and time.monotonic() - last >= idle:
+            return
+        if commits is not None:
+            commits.all_is_printed(consumer)
+        if notes is not None:
+            notes.tell(consumer)
 
 
-def _writer(key_delimiter: bytes | None, as_json: bool) -> Write:
-    """Writes many records at once, and sees them off: whoever reads them should not wait."""
-    from .record_json import to_json
-
-    def write(records: "list[ConsumerRecord]") -> None:
-        if as_json:
-            lines = [to_json(record).encode() for record in records]
-        elif key_delimiter is None:
-            lines = [record.value or b"" for record in records]
-        else:
-            lines = [(record.key or b"") + key_delimiter + (record.value or b"") for record in records]
-        sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
+def _print(write: Write, records: "list[ConsumerRecord]", reading: Reading) -> None:
+    """Print many records at once, and see them off: whoever reads them should not wait."""
+    if records:
+        sys.stdout.buffer.write(write(records))
         sys.stdout.buffer.flush()
+    reading.printed += len(records)
 
-    return write
+
+class EndNotes:
+    """Says on standard error, once each time, that a partition is read to its end; kcat has the same words."""
+
+    def __init__(self) -> None:
+        self._told: dict[TopicPartition, int] = {}
+
+    def tell(self, consumer: "Consumer") -> None:
+        for partition in consumer.assignment:
+            if consumer.lag(partition) != 0:
+                continue
+            position = consumer.position(partition)
+            if self._told.get(partition) != position:
+                self._told[partition] = position
+                topic, number = partition
+                click.echo(f"% Reached end of topic {topic} [{number}] at offset {position}", err=True)

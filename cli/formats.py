@@ -140,15 +140,19 @@ class Format:
 
 @dataclass(frozen=True)
 class Headers:
-    """`%h`: a format for each header, and what stands between two."""
+    """`%h`: a format for each header, what stands between two, and what stands for none."""
 
     format: Format
     separator: bytes = b""
+    none: bytes = b""
     directive = b"%b"
 
     def column(self, null: bytes) -> Column:
-        write, separator = self.format.writer(null), self.separator
-        return lambda records: [separator.join([write((header,)) for header in record.headers]) for record in records]
+        write, separator, none = self.format.writer(null), self.separator, self.none
+        return lambda records: [
+            separator.join([write((header,)) for header in record.headers]) if record.headers else none
+            for record in records
+        ]
 
 
 def parse_format(text: str) -> Format:

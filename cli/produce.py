@@ -1,213 +1,206 @@
-"""`hmb produce`: lines from standard input become records."""
+"""`hmb produce`: lines or files become records.
+
+Lines go off in the portions in which they come, each with one call of `Producer.send_many`; a portion remembers which
+lines it has, so that an error names the guilty one and what was acknowledged is counted exactly.
+"""
 
 import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import delimiter, topic_argument
-from .common import CliError, bootstrap_option
-from .lines import Lines
-from .patience import Patience
+from .common import USAGE, CliError
+from .option_groups import GroupedCommand
+from .patience import Patience, patience_with
+from .produce_input import Input, with_progress
+from .produce_options import Options, produce_options
+from .tally import Portion, Tally, of_place
 
 if TYPE_CHECKING:
-    from hmb.client import Producer, RecordMetadata
+    from hmb.client import Producer
+    from hmb.client.delivery import Deliveries, Delivery
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
-BATCH_SIZE = 128 * 1024
+    from .line_formats import Header
+
+BATCH_SIZE = 256 * 1024
 DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # seconds for what is on its way, when something has gone wrong
-PROGRESS_INTERVAL = 0.2  # seconds
+LARGE = 256 * 1024  # bytes; the size of a value that goes alone, for it may be one too many
+TICK = 0.1  # seconds of records that go together when their rate is limited
 
 
-class Line(NamedTuple):
-    """One record to send, and the number of its line."""
-
-    number: int
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes | None]]
-    timestamp: int | None
-    partition: int | None = None
-
-
-class Tally:
-    """Which lines have arrived, and which have not; `on_error` is called at the first that will not."""
-
-    def __init__(self, on_error: Callable[[], None]) -> None:
-        self._on_error = on_error
-        self._settled = threading.Condition()  # guards all below
-        self._missing: dict[int, None] = {}  # lines that have not arrived (yet), in order
-        self.delivered = 0
-        self.error: BaseException | None = None
-
-    def begin(self, number: int) -> None:
-        with self._settled:
-            self._missing[number] = None
-
-    def settle(self, number: int, future: "Future[RecordMetadata]") -> None:
-        """What became of a line; the producer's thread calls this."""
-        error = future.exception()
-        with self._settled:
-            if error is None:
-                self.delivered += 1
-                del self._missing[number]
-                if len(self._missing) <= 1:
-                    self._settled.notify_all()
-                return
-            first, self.error = self.error is None, self.error or _of_line(number, error)
-            self._settled.notify_all()
-        if first:
-            self._on_error()
-
-    def wait(self, besides: int = 0) -> None:
-        """Until all lines have arrived, besides this one, or one will not."""
-        with self._settled:
-            self._settled.wait_for(lambda: self.error is not None or not self._missing.keys() - {besides})
-
-    @property
-    def oldest(self) -> int | None:
-        """The first line that has not arrived."""
-        with self._settled:
-            return next(iter(self._missing), None)
-
-    @property
-    def missing(self) -> str:
-        with self._settled:
-            return f"; {len(self._missing)} not, from line {next(iter(self._missing))} on" if self._missing else ""
-
-
-def _of_line(number: int, error: BaseException) -> BaseException:
-    """What is wrong with a record, with its line; a broker that is not there is no line's fault."""
-    from hmb.protocol.errors import KafkaError
-
-    if isinstance(error, KafkaError):
-        return KafkaError(error.code, f"standard input, line {number}: {error.message}")
-    return error
-
-
-@click.command()
-@topic_argument
-@bootstrap_option
-@click.option(
-    "-K",
-    "--key-delimiter",
-    type=delimiter,
-    metavar="TEXT",
-    help=r"Each line is key, TEXT (\t, \n, \0, \xHH too), value; without TEXT: no key.",
-)
-@click.option("-p", "--partition", type=click.IntRange(0), help="Send all to this partition.  [default: by key]")
-@click.option("-z", "--codec", type=click.Choice(CODECS), default="none", show_default=True, help="Compress with this.")
-@click.option("--acks", type=click.Choice(list(ACKS)), default="all", show_default=True, help="Who must have a record.")
-@click.option("--json", "as_json", is_flag=True, help="Lines are JSON, as `hmb consume --json` prints them.")
-def command(
-    topic: str,
-    servers: str,
-    key_delimiter: bytes | None,
-    partition: int | None,
-    codec: str,
-    acks: str,
-    as_json: bool,
-) -> None:
-    """Send lines from standard input to TOPIC.
+@click.command(cls=GroupedCommand)
+@produce_options
+def command(**given: Any) -> None:
+    """Send lines from standard input to TOPIC, or FILES, each of which is a value (-l: which have lines).
 
     A line is a record's value, without its newline. With --json a line has key, value, headers, timestamp and
     partition; all but the value may be missing. Ends at the first record that cannot be delivered.
     """
-    from hmb.client import Producer
-
-    if key_delimiter is not None and as_json:
-        raise click.UsageError("--key-delimiter and --json exclude each other: JSON has the key in it")
-    lines = Lines(sys.stdin.buffer)
-    tally = Tally(lines.stop)
-    records = _json_records(lines) if as_json else _plain_records(lines, key_delimiter)
+    options = Options(**given)
+    topic, files = options.topic_and_files()
+    source = Input(files, options.in_lines(), options.record_delimiter or b"\n", options.parse(), options.as_json)
+    keywords = options.keywords()
+    servers = keywords.pop("bootstrap_servers", options.servers)
+    tally = Tally(source.stop)
+    producer = _producer(servers, keywords)
     started = time.monotonic()
-    producer = Producer(
-        servers, ACKS[acks], codec, batch_size=BATCH_SIZE, delivery_timeout=DELIVERY_TIMEOUT, max_block=DELIVERY_TIMEOUT
-    )
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: with a tally
     try:
         with Patience(partial(_awaited, servers, tally, producer), lambda: tally.oldest):
-            _send(producer, topic, partition, _with_progress(records, tally), tally)
+            _send_all(producer, topic, options, source, tally)
+        if not tally.delivered and not tally.error:
+            _reach(servers)
     finally:
         with suppress(TimeoutError):
             producer.close(GRACE)
-        lines.close()
         signal.signal(signal.SIGTERM, before)
-        seconds = time.monotonic() - started
-        click.echo(f"{tally.delivered} records sent to {topic} in {seconds:.1f} s{tally.missing}", err=True)
+        if not options.quiet or tally.missing:
+            count, seconds = tally.delivered, time.monotonic() - started
+            what = f"{count} record{'s' * (count != 1)} sent to {topic} in {seconds:.1f} s"
+            click.echo(what + tally.missing, err=True)
     if tally.error:
         raise tally.error
 
 
-def _send(producer: "Producer", topic: str, partition: int | None, lines: Iterator[Line], tally: Tally) -> None:
+def _producer(servers: str, keywords: dict[str, Any]) -> "Producer":
+    from hmb.client import Producer
+
+    defaults = {"batch_size": BATCH_SIZE, "delivery_timeout": DELIVERY_TIMEOUT, "max_block": DELIVERY_TIMEOUT}
+    try:
+        return Producer(servers, **(defaults | keywords))
+    except ValueError as error:  # what an option or a setting says cannot be
+        raise CliError(str(error), USAGE) from error
+
+
+def _reach(servers: str) -> None:
+    """Nothing was sent, so nobody has met the broker yet: say if it is not there."""
+    from hmb.client import Cluster
+
+    cluster = Cluster(servers, timeout=DELIVERY_TIMEOUT)
+    with patience_with(servers):
+        cluster.topics()
+    cluster.close()
+
+
+def _awaited(servers: str, tally: Tally, producer: "Producer") -> str:
+    trouble = f" ({producer.trouble})" if producer.trouble else ""
+    oldest = (tally.oldest or "").removeprefix("standard input, ")
+    return f"{servers} to take {oldest}{trouble}, {DELIVERY_TIMEOUT:g} s at most"
+
+
+def _send_all(producer: "Producer", topic: str, options: Options, source: Input, tally: Tally) -> None:
     """Send all, and see it delivered; ends at once when a delivery fails.
 
     A line that cannot be sent is the last one, and those before it are delivered.
     """
     from hmb.protocol.errors import KafkaError
 
+    partition = None if options.partition == -1 else options.partition
+    portions = _cut(with_progress(source, tally), partition, options.count)
+    if options.rate is not None:
+        portions = _paced(portions, options.rate, tally)
     try:
-        for line in lines:
+        for portion, number in portions:
             if tally.error:
                 return
-            chosen = line.partition if partition is None else partition
-            tally.begin(line.number)
-            future = producer.send(topic, line.value, line.key, chosen, line.headers, line.timestamp)
-            future.add_done_callback(partial(tally.settle, line.number))
-    except CliError:
+            tally.begin(portion)
+            try:
+                _send(producer, topic, portion, number, options.headers, tally)
+            except KafkaError as error:
+                tally.settle(portion, range(len(portion)))
+                raise of_place(portion.where(0), error) from error
+    except (CliError, KafkaError):
         tally.wait()
         raise
-    except KafkaError as error:
-        tally.wait(besides=line.number)
-        raise _of_line(line.number, error) from error
     tally.wait()
 
 
-def _awaited(servers: str, tally: Tally, producer: "Producer") -> str:
-    trouble = f" ({producer.trouble})" if producer.trouble else ""
-    return f"{servers} to take line {tally.oldest}{trouble}, {DELIVERY_TIMEOUT:g} s at most"
+def _cut(portions: Iterator[Portion], partition: int | None, count: int | None) -> Iterator[tuple[Portion, int | None]]:
+    """Portions that can go in one call: of one partition, no more than `count` in all, and what is large alone."""
+    left = count
+    for portion in portions:
+        some = portion if left is None else portion[:left]
+        if len(some):
+            if max(map(len, filter(None, some.values)), default=0) > LARGE:
+                pieces = [some[row : row + 1] for row in range(len(some))]
+            else:
+                pieces = [some]
+            for piece in pieces:
+                yield from ([(piece, partition)] if partition is not None else _by_partition(piece))
+        if left is not None:
+            left -= len(some)
+            if not left:
+                return
 
 
-def _plain_records(lines: Lines, delimiter: bytes | None) -> Iterator[Line]:
-    for number, value in enumerate(lines, 1):
-        if not delimiter:
-            yield Line(number, None, value, [], None)
-            continue
-        key, found, rest = value.partition(delimiter)
-        yield Line(number, key, rest, [], None) if found else Line(number, None, value, [], None)
-
-
-def _json_records(lines: Lines) -> Iterator[Line]:
-    from .record_json import from_json
-
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield Line(number, *from_json(line))
-            except ValueError as error:
-                raise CliError(f"standard input, line {number}: {error}") from error
-
-
-def _with_progress(lines: Iterator[Line], tally: Tally) -> Iterator[Line]:
-    """Shows how far it is, where both ends are worth it: input from a file or a pipe, standard error on a terminal."""
-    if not sys.stderr.isatty() or sys.stdin.isatty():
-        yield from lines
+def _by_partition(portion: Portion) -> Iterator[tuple[Portion, int | None]]:
+    """As the records themselves say, which JSON can."""
+    records, lines = portion.records, portion.lines
+    if records is None or lines is None or all(record.partition is None for record in records):
+        yield portion, None
         return
-    from rich.console import Console
+    by_partition: dict[int | None, list[int]] = {}
+    for row, record in enumerate(records):
+        by_partition.setdefault(record.partition, []).append(row)
+    for partition, rows in by_partition.items():
+        some = [records[row] for row in rows]
+        yield Portion(portion.source, [lines[row] for row in rows], [it.value for it in some], some), partition
 
-    with Console(stderr=True).status("sending ...") as status:
-        shown = time.monotonic()
-        for sent, line in enumerate(lines):
-            yield line
-            if time.monotonic() - shown > PROGRESS_INTERVAL:
-                shown = time.monotonic()
-                status.update(f"{sent + 1} records sent, {tally.delivered} acknowledged")
+
+def _paced(
+    portions: Iterator[tuple[Portion, int | None]], rate: float, tally: Tally
+) -> Iterator[tuple[Portion, int | None]]:
+    """So many records a second: a tick's worth of them together, and a pause behind them."""
+    width = max(1, int(rate * TICK))
+    due = time.monotonic()
+    for portion, number in portions:
+        for first in range(0, len(portion), width):
+            piece = portion[first : first + width]
+            now = time.monotonic()
+            if due > now:
+                tally.pause(due - now)
+            due = max(due, now) + len(piece) / rate
+            yield piece, number
+
+
+def _send(
+    producer: "Producer", topic: str, portion: Portion, number: int | None, headers: "tuple[Header, ...]", tally: Tally
+) -> None:
+    records = portion.records
+    if len(portion) == 1:
+        (value,) = portion.values
+        key, timestamp = (records[0].key, records[0].timestamp) if records else (None, None)
+        own = records[0].headers if records else ()
+        producer.send(topic, value, key, number, (*headers, *own), timestamp, partial(_settle_one, tally, portion))
+        return
+    keys = timestamps = all_headers = None
+    if records is not None:
+        keys = [record.key for record in records]
+        if any(record.headers for record in records):
+            all_headers = [(*headers, *record.headers) for record in records]
+        if any(record.timestamp is not None for record in records):
+            now = time.time_ns() // 1_000_000
+            timestamps = [now if record.timestamp is None else record.timestamp for record in records]
+    if headers and all_headers is None:
+        all_headers = [headers] * len(portion)
+    sent = producer.send_many(topic, portion.values, keys, number, all_headers, timestamps)
+    sent.add_done_callback(partial(_settle_many, tally, portion))
+
+
+def _settle_one(tally: Tally, portion: Portion, delivery: "Delivery") -> None:
+    error = delivery.exception()
+    tally.settle(portion, () if error is None else (0,), 0, error)
+
+
+def _settle_many(tally: Tally, portion: Portion, deliveries: "Deliveries") -> None:
+    failures = deliveries.failures()
+    if not failures:
+        tally.settle(portion)
+        return
+    lost = [row for failure in failures for row in failure.rows]
+    tally.settle(portion, lost, failures[0].guilty, failures[0].error)

@@ -19,8 +19,8 @@ NOBODY = "127.0.0.1:1"
         (["topics", "create", "t", "-b", "nowhere.invalid"], "", 4, "hmb: nowhere.invalid is not the name of a known"),
         (["consume", "t", "-b", "127.0.0.1:abc"], "", 2, "'127.0.0.1:abc' is not an address: write host:port"),
         (["consume"], "", 2, "Missing argument 'TOPIC'"),
-        (["consume", "t", "-o", "middle"], "", 2, "'middle' is none of: earliest, latest"),
-        (["consume", "t", "-o", str(2**63)], "", 2, "is none of: earliest, latest"),
+        (["consume", "t", "-o", "middle"], "", 2, "'middle': it starts with neither start, end, stored"),
+        (["consume", "t", "-o", str(2**63)], "", 2, "does not fit into an offset"),
         (["consume", "t", "-K", r"\q"], "", 2, r"'\q' is none of: \t, \n, \r, \0, \xHH, \\"),
         (["produce", "t", "-K", r"\x1"], "", 2, r"'\x' is none of: \t"),
         (["consume", "t", "-o", "1", "--from-beginning"], "", 2, "exclude each other"),
@@ -79,7 +79,7 @@ def test_a_field_that_means_nothing_is_named_with_its_line(
 ) -> None:
     lines = '{"value": "x"}\n' + json.dumps({"value": "x"} | line)
     result = run("produce", "fields", "--json", "-b", servers, stdin=lines, exit_code=1)
-    assert result.stderr.startswith("1 records sent to fields in ")
+    assert result.stderr.startswith("1 record sent to fields in ")
     assert f"hmb: standard input, line 2: {message}" in result.stderr
 
 
@@ -137,7 +137,7 @@ def test_a_record_that_is_too_large_is_refused_with_its_line_and_the_limit(run: 
     lines = b"small\n" + b"x" * 10_000_000 + b"\nnever read\n"
     result = run("produce", "large", "-p", "0", "-b", servers, stdin=lines, exit_code=1)
     tally, error = result.stderr.splitlines()
-    assert tally.startswith("1 records sent to large in ")
+    assert tally.startswith("1 record sent to large in ")
     assert tally.endswith(" s; 1 not, from line 2 on")
     assert error.startswith(
         "hmb: standard input, line 2: a batch of this record alone has 10,000,081 bytes, which is more than max"

@@ -263,7 +263,7 @@ def test_produce_that_is_terminated_says_how_far_it_came(run: Hmb, servers: str,
     assert process.stderr is not None
     stderr = process.stderr.read()  # before its input ends
     assert process.wait(30) == 130
-    assert stderr.startswith(b"1 records sent to %s in " % topic.encode())
+    assert stderr.startswith(b"1 record sent to %s in " % topic.encode())
 
 
 def test_a_long_wait_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
