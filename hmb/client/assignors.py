@@ -169,10 +169,12 @@ ASSIGNORS = {
 
 
 def check_assignors(names: Iterable[str]) -> None:
-    """ValueError for a name that is none."""
-    unknown = [name for name in names if name not in ASSIGNORS]
-    if unknown:
-        raise ValueError(f"there is no assignor {unknown[0]!r}, only {', '.join(ASSIGNORS)}")
+    """ValueError for a name that is none, and for no name."""
+    wanted = list(names)
+    unknown = [name for name in wanted if name not in ASSIGNORS]
+    if unknown or not wanted:
+        what = f"there is no assignor {unknown[0]!r}" if unknown else "name an assignor"
+        raise ValueError(f"{what}; there are {', '.join(ASSIGNORS)}")
 
 
 def are_cooperative(names: Iterable[str]) -> bool:

@@ -77,9 +77,9 @@ class CommittedOffsets:
             while self._sent and self._coordinator.connection().is_answered:
                 self._settle_one()
 
-    def commit(self, offsets: Offsets) -> None:
+    def commit(self, offsets: Offsets, timeout: float | None = None) -> None:
         if offsets:
-            self._until_done(lambda: self._commit(offsets))
+            self._until_done(lambda left: self._commit(offsets, left), timeout)
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         try:
@@ -93,7 +93,7 @@ class CommittedOffsets:
 
     def committed(self, partitions: Iterable[TopicPartition]) -> Committed:
         wanted = list(partitions)
-        return self._until_done(lambda: self._fetch(wanted)) if wanted else {}
+        return self._until_done(lambda left: self._fetch(wanted)) if wanted else {}
 
     def say(self, request: Request, timeout: float) -> None:
         """The member's last word, over the same connection."""
@@ -107,13 +107,13 @@ class CommittedOffsets:
                 self._settle_one()
         self._coordinator.forget()
 
-    def _until_done(self, attempt: Callable[[], T]) -> T:
-        """Try again while time may help, for `request_timeout`."""
-        deadline = time.monotonic() + self._settings.request_timeout
+    def _until_done(self, attempt: Callable[[float], T], timeout: float | None = None) -> T:
+        """Try again while time may help, for `timeout` or `request_timeout`; an attempt is told what is left of it."""
+        deadline = time.monotonic() + (self._settings.request_timeout if timeout is None else timeout)
         backoff = Backoff(self._settings.retry_backoff)
         while True:
             try:
-                return attempt()
+                return attempt(max(0.0, deadline - time.monotonic()))
             except (ConnectionFailed, KafkaError) as error:
                 self._connection_lost(error)
                 now = time.monotonic()
@@ -134,11 +134,11 @@ class CommittedOffsets:
 
     # -- OffsetCommit
 
-    def _commit(self, offsets: Offsets) -> None:
+    def _commit(self, offsets: Offsets, timeout: float) -> None:
         identity = self._post(offsets)
         while self._sent:
             self._settle_one()
-        self._check(self._coordinator.connection().receive(), identity)
+        self._check(self._coordinator.connection().receive(timeout), identity)
 
     def _post(self, offsets: Offsets) -> GroupMetadata:
         connection, identity = self._coordinator.connection(), self._identity()

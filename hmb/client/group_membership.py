@@ -80,8 +80,8 @@ class GroupMembership:
             self._thread = threading.Thread(target=self._run, name=name, daemon=True)
             self._thread.start()
 
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        self._offsets.commit(offsets)
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float | None = None) -> None:
+        self._offsets.commit(offsets, timeout)
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], callback: CommitCallback | None = None

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from hmb.client.assignors import check_assignors
 from hmb.client.metadata import TopicPartition
 
 
@@ -43,13 +44,16 @@ class GroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
+PROTOCOLS = ("classic", "consumer")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
     """A member's settings, named as Kafka names them; times in seconds."""
 
     group_id: str
     group_instance_id: str | None = None  # a static member: may be away for session_timeout with nobody else noticing
-    group_protocol: str = "classic"  # or "consumer", which is KIP-848
+    group_protocol: str = "classic"  # one of PROTOCOLS: "consumer" is KIP-848
     assignors: tuple[str, ...] = ("range", "cooperative-sticky")  # classic: in order of preference
     remote_assignor: str | None = None  # consumer: "uniform" or "range"; None: as the broker prefers
     session_timeout: float = 45.0
@@ -59,6 +63,17 @@ class GroupSettings:
     retry_backoff: float = 0.1
     metadata_max_age: float = 300.0  # how often the leader looks whether the topics have changed
     require_stable: bool = False  # wait for offsets that a transaction has not ended with yet (read_committed)
+
+    def __post_init__(self) -> None:
+        """ValueError for what cannot work with any broker."""
+        if not self.group_id:
+            raise ValueError("a group needs a name")
+        if self.group_protocol not in PROTOCOLS:
+            raise ValueError(f"a group protocol is one of {', '.join(PROTOCOLS)}, not {self.group_protocol!r}")
+        check_assignors(self.assignors)
+        if not 0 < self.heartbeat_interval < self.session_timeout:
+            what = f"a heartbeat every {self.heartbeat_interval:g} s, and a session of {self.session_timeout:g} s"
+            raise ValueError(f"{what}: there must be several heartbeats in a session")
 
 
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
@@ -90,8 +105,8 @@ class GroupOffsets(Protocol):
     def poll(self, timeout: float) -> None:
         """Call the callbacks of those `commit_async` that were answered; waits for nothing."""
 
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Commit, and wait until it is done; tries again where time may help, for `request_timeout` at most.
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float | None = None) -> None:
+        """Commit, and wait until it is done; tries again where time may help, for `timeout` or `request_timeout`.
 
         KafkaError says what refused it; ConnectionFailed if the coordinator cannot be reached.
         """

@@ -105,8 +105,10 @@ def test_a_topic_that_does_not_exist_and_a_group_of_nobody() -> None:
 def test_a_member_is_cooperative_only_if_all_its_assignors_are() -> None:
     assert are_cooperative(["cooperative-sticky"])
     assert not are_cooperative(["range", "cooperative-sticky"])
-    with pytest.raises(ValueError, match="there is no assignor 'stick', only range, roundrobin, sticky"):
+    with pytest.raises(ValueError, match="there is no assignor 'stick'; there are range, roundrobin, sticky"):
         check_assignors(["range", "stick"])
+    with pytest.raises(ValueError, match="name an assignor"):
+        check_assignors([])
 
 
 JAVAS = [  # of Kafka 4.3.0: assignor, partitions of each topic, members (id:instance:topics), what each was given
