@@ -53,6 +53,8 @@ def _explain(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, KafkaError):
         if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"{error.message}; `hmb topics list` and `hmb topics describe` show what there is", NOT_FOUND
+        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return f"{error.message}; `hmb groups list` shows what there is", NOT_FOUND
         code = {ErrorCode.CORRUPT_MESSAGE: DAMAGE, ErrorCode.REQUEST_TIMED_OUT: UNREACHABLE}.get(error.code, ERROR)
         return f"{error.message} ({error.code.name})", code
     if isinstance(error, ConnectionError):

@@ -1,145 +1,168 @@
-"""`hmb topics`: create, list, describe, alter, delete."""
+"""`hmb topics`: create, list, describe, alter, trim, delete."""
 
 import click
 
+from .administration import Target, admin_options, raise_failures
 from .arguments import topic_argument, topic_name
-from .common import NOT_FOUND, CliError, bootstrap_option, json_option, name_value, print_json
-from .patience import patience_with
-
-TIMEOUT_MS = 30_000
+from .common import name_value, print_json
+from .completion import complete_config_names, complete_configs, complete_topics
+from .tables import plural, print_table
+from .topic_trim import trim
 
 
 @click.group()
 def command() -> None:
-    """Create, list, describe, alter and delete topics."""
+    """Create, list, describe, alter, trim and delete topics."""
+
+
+command.add_command(trim)
+
+
+def assignment(text: str) -> dict[int, list[int]]:
+    """The type of an option: brokers of partition 0, of partition 1 and so on, as 0:1,1:2,2:0"""
+    try:
+        return {number: [int(broker) for broker in part.split(":")] for number, part in enumerate(text.split(","))}
+    except ValueError:
+        what = f"{text!r}: write the brokers of each partition, the leader first, as 0:1,1:2 for two partitions"
+        raise click.BadParameter(what) from None
 
 
 @command.command()
 @topic_argument
-@bootstrap_option
 @click.option("--partitions", type=click.IntRange(1), help="How many.  [default: the broker's num.partitions]")
 @click.option("--replication-factor", type=click.IntRange(1), help="How many brokers hold each.")
-@click.option("--config", type=name_value, multiple=True, metavar="NAME=VALUE", help="A topic setting, as in Kafka.")
+@click.option("--replica-assignment", type=assignment, metavar="0:1,1:2", help="Which ones, partition by partition.")
+@click.option(
+    "--config",
+    "configs",
+    type=name_value,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A topic setting, as in Kafka.",
+    shell_complete=complete_configs,
+)
 @click.option("--if-not-exists", is_flag=True, help="A topic that is there already is fine.")
-@json_option
+@admin_options
 def create(
     topic: str,
-    servers: str,
     partitions: int | None,
     replication_factor: int | None,
-    config: tuple[tuple[str, str], ...],
+    replica_assignment: dict[int, list[int]] | None,
+    configs: tuple[tuple[str, str], ...],
     if_not_exists: bool,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Create TOPIC."""
-    from hmb.client import Cluster
-    from hmb.client.metadata import topic_error
+    from hmb.client.admin import NewTopic
     from hmb.protocol.errors import ErrorCode, KafkaError
-    from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
-    new = CreateTopicsRequest.CreatableTopic(
-        name=topic,
-        num_partitions=-1 if partitions is None else partitions,
-        replication_factor=-1 if replication_factor is None else replication_factor,
-        configs=[CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=n, value=v) for n, v in config],
-    )
-    request = CreateTopicsRequest(topics=[new], timeout_ms=TIMEOUT_MS)
-    with patience_with(servers):
-        response: CreateTopicsResponse = Cluster(servers).send_to_controller(request)
-    for result in response.topics:
-        existed = result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
-        if result.error_code and not (existed and if_not_exists):
-            error = topic_error(topic, result.error_code, result.error_message)
-            raise KafkaError(error.code, f"{error.message}; --if-not-exists takes that as done") if existed else error
-        if as_json:
-            print_json({"topic": topic, "created": not existed})
-        else:
-            click.echo(f"topic {topic} exists already" if existed else f"created topic {topic}")
+    if replica_assignment and (partitions or replication_factor):
+        raise click.UsageError("--replica-assignment says how many partitions and replicas there are; leave out both")
+    new = NewTopic(topic, partitions or -1, replication_factor or -1, dict(configs), replica_assignment or {})
+    with target.admin() as admin:
+        result = admin.create_topics([new])[topic]
+    existed = isinstance(result, KafkaError) and result.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    if isinstance(result, KafkaError) and not (existed and if_not_exists):
+        hint = "; --if-not-exists takes that as done" if existed else ""
+        raise KafkaError(result.code, result.message + hint)
+    if as_json:
+        print_json({"topic": topic, "created": not existed})
+    else:
+        click.echo(f"topic {topic} exists already" if existed else f"created topic {topic}")
 
 
 @command.command("list")
-@bootstrap_option
-@json_option
-def list_(servers: str, as_json: bool) -> None:
-    """List all topics."""
-    from hmb.client import Cluster
-
-    with patience_with(servers):
-        topics = Cluster(servers).topics()
-    if as_json:
-        print_json([{"topic": topic.name, "partitions": len(topic.leaders)} for topic in topics])
-        return
-    for topic in topics:
-        click.echo(topic.name)
-
-
-@command.command()
-@topic_argument
-@bootstrap_option
-@json_option
-def describe(topic: str, servers: str, as_json: bool) -> None:
-    """Show the partitions of TOPIC, their leaders and which offsets they hold, and the settings that it has itself."""
-    from hmb.client import Cluster, TopicPartition
-    from hmb.client.offsets import EARLIEST, LATEST, list_offsets
-
-    from .topic_settings import topic_settings
-
-    cluster = Cluster(servers)
-    with patience_with(servers):
-        leaders = cluster.topic(topic).leaders
-        led = [TopicPartition(topic, number) for number, leader in leaders.items() if leader]
-        first, end = list_offsets(cluster, led, EARLIEST), list_offsets(cluster, led, LATEST)
-        settings = topic_settings(cluster, topic)
-    partitions = [
+@click.option("-p", "--partitions", "detailed", is_flag=True, help="With partitions and replicas, as a table.")
+@click.option("-i", "--internal", is_flag=True, help="With Kafka's own topics, too.")
+@admin_options
+def list_(detailed: bool, internal: bool, target: Target, as_json: bool) -> None:
+    """List all topics, one a line."""
+    with target.admin() as admin:
+        topics = [topic for topic in admin.describe_topics().values() if not isinstance(topic, Exception)]
+    rows = [
         {
-            "partition": number,
-            "leader": f"{leader.host}:{leader.port}" if leader else None,
-            "log_start_offset": first.get(TopicPartition(topic, number)),
-            "log_end_offset": end.get(TopicPartition(topic, number)),
+            "topic": topic.name,
+            "partitions": len(topic.partitions),
+            "replicas": max((len(partition.replicas) for partition in topic.partitions), default=0),
+            "internal": topic.is_internal,
         }
-        for number, leader in leaders.items()
+        for topic in sorted(topics)
+        if internal or not topic.is_internal
     ]
     if as_json:
-        print_json({"topic": topic, "configs": settings, "partitions": partitions})
-        return
-    click.echo(f"topic {topic}, {len(partitions)} partition{'s' * (len(partitions) != 1)}")
-    for name, value in settings.items():
-        click.echo(f"{name}={value}")
-    table = [tuple(partitions[0]), *(tuple(row.values()) for row in partitions)]
-    cells = [["-" if cell is None else str(cell) for cell in row] for row in table]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_json(rows)
+    elif detailed:
+        shown = ("topic", "partitions", "replicas")
+        print_table(shown, [[row[name] for name in shown] for row in rows])
+    else:
+        for row in rows:
+            click.echo(row["topic"])
+
+
+@command.command()
+@click.argument("topics", nargs=-1, required=True, type=topic_name, shell_complete=complete_topics)
+@admin_options
+def describe(topics: tuple[str, ...], target: Target, as_json: bool) -> None:
+    """Show the partitions of TOPICS, their leaders and which offsets they hold, and the settings of their own."""
+    from .topic_description import describe_topic
+
+    with target.admin() as admin:
+        described = [describe_topic(admin, topic) for topic in topics]
+    for topic in described:
+        if as_json:
+            print_json(topic)
+            continue
+        click.echo(f"topic {topic['topic']}, {plural(len(topic['partitions']), 'partition')}")
+        for name, value in topic["configs"].items():
+            click.echo(f"{name}={value}")
+        print_table(tuple(topic["partitions"][0]), [[_cell(it) for it in row.values()] for row in topic["partitions"]])
+
+
+def _cell(value: object) -> object:
+    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 @command.command()
 @topic_argument
-@bootstrap_option
 @click.option("--partitions", type=click.IntRange(1), help="So many in all; a topic only grows.")
-@click.option("--config", type=name_value, multiple=True, metavar="NAME=VALUE", help="Set this.")
-@click.option("--delete-config", multiple=True, metavar="NAME", help="Go back to the broker's setting.")
-@json_option
+@click.option(
+    "--config",
+    "configs",
+    type=name_value,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set this.",
+    shell_complete=complete_configs,
+)
+@click.option(
+    "--delete-config",
+    multiple=True,
+    metavar="NAME",
+    help="Go back to the broker's setting.",
+    shell_complete=complete_config_names,
+)
+@admin_options
 def alter(
     topic: str,
-    servers: str,
     partitions: int | None,
-    config: tuple[tuple[str, str], ...],
+    configs: tuple[tuple[str, str], ...],
     delete_config: tuple[str, ...],
+    target: Target,
     as_json: bool,
 ) -> None:
     """Give TOPIC more partitions, or other settings; what is not named stays as it is."""
-    from hmb.client import Cluster
+    from hmb.client.admin import ConfigResource, ResourceType, raised
 
-    from .topic_settings import add_partitions, alter_settings
-
-    if partitions is None and not config and not delete_config:
+    if partitions is None and not configs and not delete_config:
         raise click.UsageError("say what: --partitions, --config, --delete-config")
-    cluster = Cluster(servers)
-    with patience_with(servers):
-        if config or delete_config:
-            alter_settings(cluster, topic, {**dict.fromkeys(delete_config), **dict(config)})
+    if both := dict(configs).keys() & set(delete_config):
+        raise click.UsageError(f"--config and --delete-config exclude each other for {', '.join(sorted(both))}")
+    with target.admin() as admin:
+        if configs or delete_config:
+            admin.alter_configs(ConfigResource(ResourceType.TOPIC, topic), set=dict(configs), delete=delete_config)
         if partitions is not None:
-            add_partitions(cluster, topic, partitions)
+            raised(admin.create_partitions({topic: partitions})[topic])
     if as_json:
         print_json({"topic": topic, "altered": True})
     else:
@@ -147,33 +170,19 @@ def alter(
 
 
 @command.command()
-@click.argument("topics", nargs=-1, required=True, type=topic_name)
-@bootstrap_option
-@json_option
-def delete(topics: tuple[str, ...], servers: str, as_json: bool) -> None:
+@click.argument("topics", nargs=-1, required=True, type=topic_name, shell_complete=complete_topics)
+@click.option("--if-exists", is_flag=True, help="A topic that is not there is fine.")
+@admin_options
+def delete(topics: tuple[str, ...], if_exists: bool, target: Target, as_json: bool) -> None:
     """Delete TOPICS, with all their records."""
-    from hmb.client import Cluster
-    from hmb.client.metadata import topic_error
-    from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+    from hmb.protocol.errors import ErrorCode
 
-    cluster = Cluster(servers)
-    request = DeleteTopicsRequest(timeout_ms=TIMEOUT_MS)
-    with patience_with(servers):
-        version = cluster.version_of(DeleteTopicsRequest)
-        if version >= 6:
-            request.topics = [DeleteTopicsRequest.DeleteTopicState(name=topic) for topic in topics]
-        else:
-            request.topic_names = list(topics)
-        response: DeleteTopicsResponse = cluster.send_to_controller(request, version)
-    failed = []
-    for result in response.responses:
-        if result.error_code:
-            failed.append(topic_error(result.name or "", result.error_code, result.error_message))
-        elif as_json:
-            print_json({"topic": result.name, "deleted": True})
-        else:
-            click.echo(f"deleted topic {result.name}")
-    if len(failed) == 1:
-        raise failed[0]
-    if failed:
-        raise CliError("; ".join(error.message for error in failed), NOT_FOUND)
+    with target.admin() as admin:
+        results = admin.delete_topics(topics)
+    for topic, error in results.items():
+        if error is None and as_json:
+            print_json({"topic": topic, "deleted": True})
+        elif error is None:
+            click.echo(f"deleted topic {topic}")
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    raise_failures(error for error in results.values() if error and not (if_exists and error.code is missing))

@@ -1,0 +1,109 @@
+"""What the commands share that look at a cluster and change it: how they reach it, and how they name partitions.
+
+`@admin_options` gives a command `-b`, `-X`, `--command-config` (Kafka's tools have it by that name) and `--json`, and
+hands it the first three as one `Target`, from which it gets an `hmb.Admin`.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from .arguments import topic_name
+from .common import bootstrap_option, json_option, name_value
+from .patience import patience_with
+
+if TYPE_CHECKING:
+    from hmb.client import Admin, TopicPartition
+    from hmb.protocol.errors import KafkaError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A cluster to work on."""
+
+    servers: str
+    keywords: Mapping[str, Any]
+
+    @contextmanager
+    def admin(self) -> "Iterator[Admin]":
+        """For a request or a few; says what it waits for when that takes long."""
+        with patience_with(self.servers), self.unwatched_admin() as admin:
+            yield admin
+
+    def unwatched_admin(self) -> "Admin":
+        """For who stays longer."""
+        from hmb.client import Admin
+
+        return Admin(self.servers, **self.keywords)
+
+
+def admin_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a command that takes `target: Target` and `as_json: bool`."""
+
+    @bootstrap_option
+    @click.option(
+        "--command-config", "config", type=click.Path(), metavar="FILE", help="A client.properties file as Kafka has."
+    )
+    @click.option(
+        "-X", "settings", type=name_value, multiple=True, metavar="NAME=VALUE", help="A setting of the client."
+    )
+    @json_option
+    @functools.wraps(command)
+    def run(
+        *arguments: Any, servers: str, config: str | None, settings: tuple[tuple[str, str], ...], **options: Any
+    ) -> None:
+        from .client_config import COMMON, client_keywords
+
+        keywords = client_keywords(COMMON, config, settings)
+        named = keywords.pop("bootstrap_servers", servers)
+        if click.get_current_context().get_parameter_source("servers") is ParameterSource.DEFAULT:
+            servers = named
+        command(*arguments, target=Target(servers, keywords), **options)
+
+    return run
+
+
+def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
+    """The type of an option: a topic, or TOPIC:0,1,2; None for all its partitions."""
+    name, colon, numbers = text.partition(":")
+    topic_name(name)
+    if not colon:
+        return name, None
+    try:
+        return name, tuple(dict.fromkeys(_number(part) for part in numbers.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"{text!r}: write TOPIC or TOPIC:0,1,2") from None
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError
+    return int(text)
+
+
+def chosen_partitions(admin: "Admin", wanted: Iterable[tuple[str, tuple[int, ...] | None]]) -> "list[TopicPartition]":
+    """All of these partitions, in order; KafkaError for a topic or a partition that is not there."""
+    from hmb.client.metadata import TopicPartition, no_such_partition
+
+    chosen = []
+    for name, numbers in wanted:
+        topic = admin.cluster.topic(name)
+        for number in topic.leaders if numbers is None else numbers:
+            if number not in topic.leaders:
+                raise no_such_partition(topic, number)
+            chosen.append(TopicPartition(name, number))
+    return list(dict.fromkeys(chosen))
+
+
+def raise_failures(failures: "Iterable[KafkaError]") -> None:
+    """End a command that did what it could for several things: all that went wrong in one line."""
+    from hmb.protocol.errors import KafkaError
+
+    failed = list(failures)
+    if failed:
+        raise KafkaError(failed[0].code, "; ".join(error.message for error in failed))
