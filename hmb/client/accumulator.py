@@ -124,25 +124,36 @@ class Accumulator:
                 parts.append(Part(batch.receipt, first, range(number + done, number + end)))
             done, taken = end, ends[end - 1]
 
-    def wait_for_batches(self, lane: Lane) -> list[Batch]:
-        """The lane's front batches that are due, sealed; waits for some. None left and closed: an empty list."""
+    @property
+    def finished(self) -> bool:
+        """Whether it is closed and all has been delivered or given up."""
+        return self._closed and not self._batches
+
+    def topics(self) -> list[str]:
+        """All topics to which something was ever sent."""
+        with self._lock:
+            return list(self._queues)
+
+    def wait_for_batches(self, lane: Lane, timeout: float | None = None) -> list[Batch]:
+        """The lane's front batches that are due, sealed; waits for some, until `finished` or the timeout."""
+        deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             while True:
                 now = time.monotonic()
                 due: list[Batch] = []
-                pause: float | None = None
+                wake = deadline
                 for queue in lane.queues:
-                    wait = self._wait(queue, now)
-                    if wait > 0:
-                        pause = wait if pause is None else min(pause, wait)
+                    due_at = self._due_at(queue)
+                    if due_at > now:
+                        wake = due_at if wake is None else min(wake, due_at)
                         continue
                     batch = queue.batches[0]
                     if queue.open is batch:
                         queue.open = None
                     due.append(batch)
-                if due or (self._closed and not self._batches):
+                if due or self.finished or (deadline is not None and deadline <= now):
                     return due
-                lane.changed.wait(pause)
+                lane.changed.wait(None if wake is None else wake - now)
 
     def encoded(self, batch: Batch, data: bytes) -> None:
         """A batch has got the form in which it is sent; perhaps it takes less memory now."""
@@ -162,9 +173,10 @@ class Accumulator:
             if not queue.batches:
                 queue.lane.queues.pop(queue)
             self._used -= batch.size
+            batch.data, batch.records.data = b"", bytearray()
             self._batches -= 1
             self._room.notify_all()
-            if self._closed and not self._batches:
+            if self.finished:
                 self._wake_all()
 
     def split(self, batch: Batch, halves: Sequence[Batch]) -> None:
@@ -255,10 +267,10 @@ class Accumulator:
         drawn = random.sample(range(partitions), min(2, partitions))
         return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
 
-    def _wait(self, queue: PartitionQueue, now: float) -> float:
-        """How long the front batch has to wait still."""
+    def _due_at(self, queue: PartitionQueue) -> float:
+        """When the front batch may go."""
         batch = queue.batches[0]
-        return (batch.opened + self._linger if queue.open is batch else batch.retry_at) - now
+        return batch.opened + self._linger if queue.open is batch else batch.retry_at
 
     def _hurry(self, batch: Batch) -> None:
         with self._lock:

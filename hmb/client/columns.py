@@ -52,6 +52,8 @@ class Columns(NamedTuple):
             timestamp = self.timestamps[index] if self.timestamps is not None else now
             check_timestamp(timestamp)
             chosen = partitioner(key, partitions) if partition is None else partition
+            if chosen is not None and not 0 <= chosen < partitions:
+                raise ValueError(f"value {index}: the topic has no partition {chosen}, only {partitions} from 0 on")
             rows.append(Row(chosen, checked_size(key, value, headers), timestamp, key, value, headers))
         return rows
 

@@ -128,7 +128,7 @@ def _call(callback: Callable[[], object]) -> None:
     """A callback's mistake must not keep others from hearing of their records."""
     try:
         callback()
-    except Exception:
+    except BaseException:  # sys.exit() too: this is not the program's thread
         log.exception("a delivery's callback failed")
 
 

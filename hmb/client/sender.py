@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hmb.client.accumulator import Accumulator
@@ -53,6 +54,7 @@ class Settings:
     request_timeout: float
     delivery_timeout: float
     retry_backoff: float
+    metadata_max_age: float
 
 
 class Desk:
@@ -79,15 +81,15 @@ class Desk:
 
     def retry_or_give_up(self, batch: Batch, error: ConnectionFailed | KafkaError, *, again: bool = False) -> None:
         """Put a batch off if time may help (`again`: it will), and there is time left."""
-        now = time.monotonic()
+        now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         self.cluster.forget(batch.partition.topic)  # a new leader may be why
         if isinstance(error, KafkaError) and not error.code.retriable and not again:
             self.give_up(batch, error)
-        elif now >= batch.opened + self.settings.delivery_timeout:
+        elif now >= deadline:
             self.give_up(batch, self._late(batch, error))
         else:
-            pause = min(self.settings.retry_backoff * 2**batch.tries, LONGEST_PAUSE)
-            batch.retry_at = now + pause * random.uniform(1 - JITTER, 1 + JITTER)
+            pause = min(self.settings.retry_backoff * 2 ** min(batch.tries, 10), LONGEST_PAUSE)
+            batch.retry_at = min(now + pause * random.uniform(1 - JITTER, 1 + JITTER), deadline)
             batch.tries += 1
             self.counters.retried()
             self.accumulator.move(batch.queue, self.accumulator.unrouted)
@@ -109,8 +111,9 @@ class Router(threading.Thread):
         self._senders: dict[Node, Sender] = {}
 
     def run(self) -> None:
-        accumulator = self._desk.accumulator
-        while batches := accumulator.wait_for_batches(accumulator.unrouted):
+        accumulator, max_age = self._desk.accumulator, self._desk.settings.metadata_max_age
+        while not accumulator.finished:
+            batches = accumulator.wait_for_batches(accumulator.unrouted, max_age)
             for batch in batches:
                 try:
                     self._route(batch)
@@ -119,8 +122,16 @@ class Router(threading.Thread):
                 except Exception as error:  # whatever it is, nobody may wait for ever
                     log.exception("the producer's thread failed")
                     self._desk.give_up(batch, error)
+            if not batches:
+                self._keep_up()
         for sender in self._senders.values():
             sender.join()
+
+    def _keep_up(self) -> None:
+        """Topics may have got more partitions since they were asked about."""
+        for topic in self._desk.accumulator.topics():
+            with suppress(ConnectionFailed, KafkaError):  # whoever sends there will hear of it
+                self._desk.cluster.topic(topic)
 
     def interrupt(self) -> None:
         """End what is waited for; from any thread."""

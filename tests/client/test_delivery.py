@@ -1,0 +1,133 @@
+"""Receipts: one per batch, from which each record's delivery knows what became of it."""
+
+import logging
+import sys
+import threading
+
+import pytest
+
+from hmb.client.delivery import Deliveries, Delivery, Outcome, Part, Range, Receipt, RecordMetadata
+from hmb.client.metadata import TopicPartition
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+REFUSED = KafkaError(ErrorCode.INVALID_RECORD, "t-0: no")
+
+
+def test_a_record_of_a_batch_has_its_own_offset_and_timestamp() -> None:
+    receipt = Receipt(P0)
+    deliveries = [Delivery(receipt, index, 1000 + index) for index in range(3)]
+    assert not deliveries[0].done()
+    receipt.settle(0, Outcome(3, base_offset=40))
+    assert all(delivery.done() for delivery in deliveries)
+    assert [it.result() for it in deliveries] == [RecordMetadata("t", 0, 40 + n, 1000 + n) for n in range(3)]
+
+
+def test_log_append_time_comes_from_the_broker() -> None:
+    receipt = Receipt(P0)
+    receipt.settle(0, Outcome(1, base_offset=4, log_append_time=99))
+    assert Delivery(receipt, 0, 5).result() == RecordMetadata("t", 0, 4, 99)
+
+
+def test_waiting_has_an_end() -> None:
+    delivery = Delivery(Receipt(P0), 0, 0)
+    with pytest.raises(TimeoutError, match="a record for t-0 is on its way for more than 0 s"):
+        delivery.result(0)
+
+
+def test_who_waits_is_told() -> None:
+    receipt = Receipt(P0)
+    hurried = threading.Event()
+    receipt.hurry = hurried.set
+    results: list[RecordMetadata] = []
+    waiting = threading.Thread(target=lambda: results.append(Delivery(receipt, 0, 1).result(10)))
+    waiting.start()
+    assert hurried.wait(10)
+    receipt.settle(0, Outcome(1, base_offset=7))
+    waiting.join(10)
+    assert results == [RecordMetadata("t", 0, 7, 1)]
+
+
+def test_the_first_outcome_counts() -> None:
+    receipt = Receipt(P0)
+    receipt.settle(0, Outcome(1, base_offset=7))
+    receipt.settle(0, Outcome(1, error=REFUSED))
+    assert Delivery(receipt, 0, 1).exception() is None
+
+
+def test_callbacks_get_the_delivery_and_may_ask_for_the_result() -> None:
+    receipt = Receipt(P0)
+    deliveries = [Delivery(receipt, index, 0) for index in range(2)]
+    offsets: list[int] = []
+    deliveries[0].add_done_callback(lambda it: offsets.append(it.result().offset))
+    deliveries[0].add_done_callback(lambda it: offsets.append(deliveries[1].result().offset))
+    receipt.settle(0, Outcome(2, base_offset=5))
+    deliveries[1].add_done_callback(lambda it: offsets.append(it.result().offset))  # at once
+    assert offsets == [5, 6, 6]
+
+
+@pytest.mark.parametrize("mistake", [lambda it: 1 / 0, lambda it: sys.exit(1)])
+def test_a_callback_that_raises_is_logged_and_the_others_are_called(
+    mistake: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    receipt = Receipt(P0)
+    called: list[Delivery] = []
+    first, second = Delivery(receipt, 0, 0), Delivery(receipt, 1, 0)
+    first.add_done_callback(mistake)  # type: ignore[arg-type]
+    second.add_done_callback(called.append)
+    with caplog.at_level(logging.ERROR):
+        receipt.settle(0, Outcome(2, base_offset=5))
+    assert called == [second]
+    assert receipt.finished
+    assert "a delivery's callback failed" in caplog.text
+
+
+def test_a_refused_batch_names_the_guilty_record_to_all_of_it() -> None:
+    receipt = Receipt(P0)
+    receipt.settle(0, Outcome(3, error=REFUSED, guilty={1: "it has no key"}))
+    errors = [str(Delivery(receipt, index, 0).exception()) for index in range(3)]
+    together = "INVALID_RECORD (87): t-0: refused together with record 2 of the 3 in its batch: it has no key"
+    assert errors == [together, "INVALID_RECORD (87): t-0: it has no key", together]
+
+
+def test_a_batch_that_was_split_has_an_outcome_for_each_part() -> None:
+    receipt = Receipt(P0)
+    receipt.split()
+    deliveries = [Delivery(receipt, index, 0) for index in range(4)]
+    receipt.settle(2, Outcome(2, error=REFUSED, guilty={1: "bad"}))
+    assert not deliveries[2].done()
+    receipt.settle(0, Outcome(2, base_offset=10))
+    assert [it.result().offset for it in deliveries[:2]] == [10, 11]
+    assert str(deliveries[3].exception()) == "INVALID_RECORD (87): t-0: bad"
+
+
+def test_many_records_have_ranges() -> None:
+    first, second = Receipt(P0), Receipt(P1)
+    deliveries = Deliveries([Part(first, 3, range(2)), Part(second, 0, range(2, 5))])
+    done: list[Deliveries] = []
+    deliveries.add_done_callback(done.append)
+    first.split()
+    first.settle(0, Outcome(4, base_offset=10))
+    first.settle(4, Outcome(4, base_offset=20))
+    assert not deliveries.done()
+    assert done == []
+    second.settle(0, Outcome(3))
+    assert deliveries.done()
+    assert done == [deliveries]
+    assert deliveries.result() == [Range("t", 0, 13, 1), Range("t", 0, 20, 1), Range("t", 1, -1, 3)]
+
+
+def test_an_error_of_many_names_the_value() -> None:
+    first, second = Receipt(P0), Receipt(P1)
+    deliveries = Deliveries([Part(first, 3, [0, 2, 4]), Part(second, 0, [1, 3])])
+    first.settle(0, Outcome(8, base_offset=0))
+    second.settle(0, Outcome(2, error=REFUSED, guilty={1: "it has no key"}))
+    with pytest.raises(KafkaError, match="value 3: t-1: it has no key"):
+        deliveries.result()
+
+
+def test_nothing_at_all_is_done() -> None:
+    deliveries = Deliveries([])
+    done: list[Deliveries] = []
+    deliveries.add_done_callback(done.append)
+    assert (deliveries.done(), deliveries.result(), done) == (True, [], [deliveries])
