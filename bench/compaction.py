@@ -107,8 +107,8 @@ def append(segments: list[Segment], offset: int, records: list[Record], codec: C
 def clean(broker: peers.Peer, original: Original, warm_up: Original) -> Run:
     """Put the logs into the broker's data directory, start it, and measure the round of the first one."""
     with broker:
-        topics.create(broker.port, TOPIC, {LAG: FOREVER})
-        topics.create(broker.port, WARM_UP)
+        topics.create(broker.bootstrap, TOPIC, {LAG: FOREVER})
+        topics.create(broker.bootstrap, WARM_UP)
         broker.stop()
         put(original, broker.data_dir / f"{TOPIC}-0")
         put(warm_up, broker.data_dir / f"{WARM_UP}-0")
@@ -116,7 +116,7 @@ def clean(broker: peers.Peer, original: Original, warm_up: Original) -> Run:
         broker.start()
         await_clean(broker, WARM_UP, warm_up.end)
         started, cpu = time.perf_counter(), peers.cpu_seconds(broker.pid)
-        topics.alter(broker.port, TOPIC, LAG, "0")
+        topics.alter(broker.bootstrap, TOPIC, LAG, "0")
         await_clean(broker, TOPIC, original.end)
         run = Run(time.perf_counter() - started, peers.cpu_seconds(broker.pid) - cpu, left(broker, original))
         broker.stop()

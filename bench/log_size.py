@@ -2,10 +2,10 @@
 
     python -m hmb.bench.log_size                # a log of 10 MB and one of 10 GB (sparse: it takes little disk)
 
-Each log has ten segments of batches of 64 KB, of which only the headers were written: a broker looks at nothing else
-to look up, to read and to append.  The reads go to offsets by chance, the same in each of several rounds, so that they
-are in the page cache; the fastest round counts.  Goal: the large log is no slower, but for some ten more steps of a
-binary search, and for headers and indexes that leave the processor's caches.
+Each log has ten segments, or one for each GB, of batches of 64 KB, of which only the headers were written: a broker
+looks at nothing else to look up, to read and to append.  The reads go to offsets by chance, the same in each of several
+rounds, so that they are in the page cache; the fastest round counts.  Goal: the large log is no slower, but for some
+ten more steps of a binary search, and for headers and indexes that leave the processor's caches.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.records import Record, TimestampType, encode_batch
 from hmb.storage.config import LogConfig
@@ -42,8 +43,9 @@ def batch_at(offset: int) -> bytes:
 def make(directory: Path, size: int) -> Log:
     """A log of `size` bytes."""
     base_offset = 0
-    for _ in range(SEGMENTS):
-        base_offset = _fill(Segment(directory, base_offset, CONFIG), size // SEGMENTS // BATCH_BYTES)
+    segments = max(SEGMENTS, size // CONFIG.segment_bytes)
+    for _ in range(segments):
+        base_offset = _fill(Segment(directory, base_offset, CONFIG), size // segments // BATCH_BYTES)
     return Log(directory, CONFIG, clean=True, recovery_point=base_offset)
 
 
@@ -73,7 +75,15 @@ def fastest(call: Callable[[], object]) -> float:
     return best / CALLS * 1e6
 
 
-def measure(size: int) -> str:
+class Costs(NamedTuple):
+    """us a call."""
+
+    read: float
+    read_at_end: float
+    append: float
+
+
+def measure(size: int) -> Costs:
     with tempfile.TemporaryDirectory(prefix="hmb-log-size-") as temporary:
         directory = Path(temporary) / "events-0"
         directory.mkdir()
@@ -82,15 +92,18 @@ def measure(size: int) -> str:
         batch = memoryview(batch_at(0))
         read = fastest(lambda: log.read(next(offsets), 100_000))
         tail = fastest(lambda: log.read(log.log_end_offset - 1, 100_000))
-        append = fastest(lambda: log.append(batch))
-        return f"{size / 1e6:>8.0f} MB: read {read:5.1f} us, read at the end {tail:5.1f} us, append {append:5.1f} us"
+        return Costs(read, tail, fastest(lambda: log.append(batch)))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Append to and read from a small and a large log.")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10**7, 10**10], help="bytes")
     for size in parser.parse_args(arguments).sizes:
-        print(measure(size), flush=True)
+        read, tail, append = measure(size)
+        print(
+            f"{size / 1e6:>8.0f} MB: read {read:5.1f} us, at the end {tail:5.1f} us, append {append:5.1f} us",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -61,6 +61,20 @@ def kafka_082_jars() -> Path:
     return _jars(KAFKA_082_VARIABLE, FETCHED / "k082" / "libs")
 
 
+def use_kafka(folder: Path) -> None:
+    """Take Kafka's jars from here: a folder with k43/libs and k082/libs, or the libs of one Kafka.
+
+    PeerUnavailable if there are none.
+    """
+    for variable, libs, version in ((KAFKA_43_VARIABLE, "k43/libs", "4"), (KAFKA_082_VARIABLE, "k082/libs", "0.8.2")):
+        for place in (folder / libs, folder / "libs", folder):
+            if any(place.glob(f"kafka-clients-{version}*.jar")):
+                os.environ[variable] = str(place)
+                break
+    if not any(folder.rglob("kafka-clients-*.jar")):
+        raise PeerUnavailable(f"no Kafka in {folder}: it should hold kafka-clients-4.3.0.jar, or folders k43 and k082")
+
+
 def _jars(variable: str, default: Path) -> Path:
     folder = Path(os.environ.get(variable) or default)
     if not any(folder.glob("kafka*.jar")):

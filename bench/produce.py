@@ -1,192 +1,141 @@
-"""How fast a producer gets its records acked: Kafka's own ProducerPerformance against HMB and Kafka 4.3.0, in turns.
+"""How fast a producer gets its records acked: a performance producer against one broker, or two in turns.
 
-    python -m hmb.bench.produce                             # the thesis' ten cells, three pairs of runs each
-    python -m hmb.bench.produce --cells 1 2 --repeat 5      # some of them, more often
-    python -m hmb.bench.produce --scale 0.1 --json          # a quick look, for a program
+    hmb bench produce                                # HMB and Kafka 4.3.0, the thesis' ten cells, three turns each
+    hmb bench produce --cells 1 2 --repeat 5         # some of them, more often
+    hmb bench produce --client hmb -b HOST:PORT      # HMB's producer, a broker that runs
+    hmb bench produce --record-size 500 --batch-size 65536 --num-records 100000
+    hmb bench produce --scale 0.1 --json             # a quick look, for a program
 
-The cells are the thesis' two benchmarks (chapter 10): messages of 100 B in batches of five sizes, and messages of five
-sizes in batches of 12800 B; acks=1, one partition, linger 0, no idempotence, buffer.memory 67108864.  The client is the
-same in every run, the Java producer of Kafka 4.3.0 in a JVM of its own.
+The cells are the thesis' (cells.py); acks=1, one partition, linger 0, no idempotence, buffer.memory 67108864.  The
+client is the same in every run: Kafka 4.3.0's ProducerPerformance in a JVM of its own, unless another is named.
 
-Records/s on one machine say little: it may be busy, hot or throttled.  So both brokers run all the while and take
-turns, the one that goes first changes with every repetition, each run has a fresh topic, and what counts is the ratio
-of the two runs of a pair: its median over the repetitions.  A rate is the median of its own broker's runs.  A run
-counts only if the broker's log then ends where the producer's acks say.
+Records/s on one machine say little: it may be busy, hot or throttled.  So the brokers run all the while and take
+turns (turns.py), each run has a fresh topic, and what counts is the ratio of the runs of a turn.  A run counts only if
+the broker's log then ends where the producer says.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from statistics import median
 
 from . import peers, topics
+from .cells import CELLS, WARM_UP, Cell
+from .producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProducer
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .targets import Target, add_target_options, targets
+from .turns import Spread, in_turns
 
-
-@dataclass(frozen=True)
-class Cell:
-    """Message and batch size in bytes, and how many records take both brokers some 5 to 8 s."""
-
-    message: int
-    batch: int
-    records: int
-
-    def __str__(self) -> str:
-        return f"{self.message} B, batch {self.batch}"
-
-
-BATCH_SIZE_BENCHMARK = (
-    Cell(100, 195, 50_000),
-    Cell(100, 1_387, 450_000),
-    Cell(100, 8_192, 1_100_000),
-    Cell(100, 16_384, 1_500_000),
-    Cell(100, 56_769, 2_000_000),
-)
-MESSAGE_SIZE_BENCHMARK = (
-    Cell(10, 12_800, 3_000_000),
-    Cell(100, 12_800, 1_300_000),
-    Cell(1_000, 12_800, 350_000),
-    Cell(10_000, 12_800, 30_000),
-    Cell(100_000, 12_800, 7_000),
-)
-CELLS = BATCH_SIZE_BENCHMARK + MESSAGE_SIZE_BENCHMARK
-WARM_UP = Cell(100, 16_384, 400_000)
-RUN_SECONDS = 300
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Records/s of two runs one after the other."""
-
-    hmb: float
-    kafka: float
-
-    @property
-    def ratio(self) -> float:
-        return self.hmb / self.kafka
+CLIENTS: dict[str, type[PerfProducer]] = {
+    "4.3.0": Kafka43Producer,
+    "0.8.2.2": Kafka082Producer,
+    "hmb": HmbProducer,
+}
 
 
 @dataclass(frozen=True)
 class Result:
-    """The pairs of a cell."""
+    """A cell's rates by broker, turn by turn."""
 
     cell: Cell
-    pairs: list[Pair]
+    rates: dict[str, Spread]
 
     @property
-    def hmb(self) -> float:
-        return median(pair.hmb for pair in self.pairs)
-
-    @property
-    def kafka(self) -> float:
-        return median(pair.kafka for pair in self.pairs)
-
-    @property
-    def ratio(self) -> float:
-        return median(pair.ratio for pair in self.pairs)
-
-    def megabytes(self, rate: float) -> float:
-        return rate * self.cell.message / 1e6
-
-    def as_dict(self) -> dict[str, object]:
-        pairs = [{"hmb": pair.hmb, "kafka": pair.kafka} for pair in self.pairs]
-        sizes = {"message_bytes": self.cell.message, "batch_bytes": self.cell.batch, "records": self.cell.records}
-        return {**sizes, "hmb": self.hmb, "kafka": self.kafka, "ratio": self.ratio, "pairs": pairs}
+    def ratio(self) -> Spread | None:
+        """The first broker's rates over the second's; None where there is one only."""
+        first, *others = self.rates.values()
+        return first.over(others[0]) if others else None
 
 
-def produce(broker: peers.Peer, cell: Cell, topic: str) -> float:
-    """Records/s of one run of ProducerPerformance on a topic of its own, which is deleted afterwards."""
-    topics.create(broker.port, topic)
-    sent = ["--topic", topic, "--num-records", str(cell.records), "--record-size", str(cell.message)]
-    settings = {
-        "bootstrap.servers": broker.bootstrap,
-        "acks": "1",
-        "batch.size": cell.batch,
-        "linger.ms": 0,
-        "enable.idempotence": "false",
-        "buffer.memory": 67_108_864,
-        "max.request.size": 2_097_152,
-    }
-    properties = [f"{name}={value}" for name, value in settings.items()]
-    arguments = [*sent, "--throughput", "-1", "--command-property", *properties]
-    main_class = "org.apache.kafka.tools.ProducerPerformance"
-    command = peers.java(peers.kafka_43_jars(), main_class, *arguments, options=["-Xmx512M", "-XX:+UseG1GC"])
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
-    rate = final_rate(done.stdout)
-    end = topics.end_offset(broker.port, topic)
-    if rate is None or end != cell.records:
-        said = f"{done.stdout}{done.stderr}"[-2000:]
-        raise peers.PeerFailed(f"{broker.name}: a log of {end} records, not {cell.records}\n{said}")
-    topics.delete(broker.port, topic)
-    return rate
+def produce(target: Target, producer: PerfProducer, cell: Cell, topic: str) -> dict[str, float]:
+    """The figures of one run on a topic of its own, which is deleted afterwards."""
+    topics.create(target.bootstrap, topic)
+    before = target.cpu_seconds()
+    done = producer.run(target.bootstrap, topic, cell)
+    costs = target.costs(before)
+    end = topics.end_offset(target.bootstrap, topic)
+    if done.records != cell.records or end != cell.records:
+        raise peers.PeerFailed(f"{producer.name} -> {target.name}: a log of {end} records, not {cell.records}")
+    topics.delete(target.bootstrap, topic)
+    rate = done.figures["records_per_second"]
+    rates = {"payload_mb_per_second": cell.payload_rate(rate), "wire_mb_per_second": cell.wire_rate(rate)}
+    return {**done.figures, **rates, **costs}
 
 
-def final_rate(output: str) -> float | None:
-    """The records/s of ProducerPerformance's last line, the only one with percentiles; None without it."""
-    match = re.search(r"([\d.]+) records/sec .* 50th", output)
-    return None if match is None else float(match.group(1))
-
-
-def measure(hmb: peers.Peer, kafka: peers.Peer, cells: Sequence[Cell], repeat: int) -> Iterator[Result]:
-    """Each cell's pairs, after a warm-up of both brokers (Kafka's JIT compiler needs one)."""
-    for broker in (hmb, kafka):
-        produce(broker, WARM_UP, "warm-up")
+def measure(
+    brokers: Sequence[Target], producer: PerfProducer, cells: Sequence[Cell], repeat: int, samples: Samples
+) -> Iterator[Result]:
+    """Each cell's result, after a warm-up of all brokers (Kafka's JIT compiler needs one)."""
+    progress = Progress(len(brokers) * (1 + repeat * len(cells)))
+    for broker in brokers:
+        progress.step(f"warm-up of {broker.name}")
+        produce(broker, producer, WARM_UP, "hmb-bench-warm-up")
     for number, cell in enumerate(cells):
-        pairs: list[Pair] = []
-        for turn in range(repeat):
-            order = (hmb, kafka) if turn % 2 == 0 else (kafka, hmb)
-            rates = {broker: produce(broker, cell, f"cell-{number}-{turn}") for broker in order}
-            pairs.append(Pair(rates[hmb], rates[kafka]))
-        yield Result(cell, pairs)
+        rates: dict[str, list[float]] = {}
+        for turn, broker in in_turns(brokers, repeat):
+            progress.step(f"{cell}, turn {turn + 1}, {broker.name}")
+            figures = produce(broker, producer, cell, f"hmb-bench-{number}-{turn}")
+            rates.setdefault(broker.name, []).append(figures["records_per_second"])
+            sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records, "acks": 1}
+            samples.add(Sample("produce", broker.name, producer.name, turn, sizes, figures))
+        by_name = {broker.name: Spread(tuple(rates[broker.name])) for broker in brokers}  # a turn's order is another
+        yield Result(cell, by_name)
+    progress.end()
 
 
-HEADING = f"{'acks=1, one partition':<24}{'HMB rec/s':>11}{'MB/s':>8}{'Kafka rec/s':>15}{'MB/s':>8}{'ratio':>9}"
+def heading(brokers: Sequence[Target]) -> str:
+    columns = "".join(f"{broker.name + ' rec/s':>24}{'MB/s':>8}" for broker in brokers)
+    return f"{'acks=1, one partition':<24}{columns}{'   ratio' if len(brokers) > 1 else ''}"
 
 
 def line(result: Result) -> str:
-    ratios = [pair.ratio for pair in result.pairs]
-    hmb = f"{result.hmb:>11,.0f}{result.megabytes(result.hmb):>8.1f}"
-    kafka = f"{result.kafka:>15,.0f}{result.megabytes(result.kafka):>8.1f}"
-    return f"{result.cell!s:<24}{hmb}{kafka}{result.ratio:>9.2f}   {min(ratios):.2f} .. {max(ratios):.2f}"
+    rates = [rate.median for rate in result.rates.values()]
+    columns = "".join(f"{rate:>24,.0f}{result.cell.payload_rate(rate):>8.1f}" for rate in rates)
+    return f"{result.cell!s:<24}{columns}   {result.ratio or ''!s}"
 
 
-def run(cells: Sequence[Cell], repeat: int, *, as_json: bool) -> None:
-    results: list[Result] = []
-    with peers.Hmb() as hmb, peers.Kafka43() as kafka:
-        if not as_json:
-            print(HEADING)
-        for result in measure(hmb, kafka, cells, repeat):
-            results.append(result)
-            if not as_json:
-                print(line(result), flush=True)
-    if as_json:
-        print(json.dumps([result.as_dict() for result in results], indent=2))
-    else:
-        ratios = [result.ratio for result in results]
-        print(f"ratio: {median(ratios):.2f} in the median, {min(ratios):.2f} at least")
+def chosen_cells(options: argparse.Namespace) -> list[Cell]:
+    cells = [CELLS[number - 1] for number in options.cells]
+    if any((options.record_size, options.batch_size, options.num_records)):
+        message, batch = options.record_size or 100, options.batch_size or 16_384
+        cells = [Cell(message, batch, options.num_records or 1_000_000, (0, 0, 0, 0))]
+    return [cell.scaled(options.scale) for cell in cells]
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A performance producer against one broker, or two in turns.")
+    add_target_options(parser)
+    parser.add_argument("--client", choices=list(CLIENTS), default="4.3.0", help="Kafka's producer, or HMB's")
+    numbers = range(1, len(CELLS) + 1)
+    parser.add_argument("--cells", type=int, nargs="+", choices=numbers, default=list(numbers), help="default: all ten")
+    parser.add_argument("--record-size", type=at_least_one, help="bytes, instead of the cells")
+    parser.add_argument("--batch-size", type=at_least_one, help="bytes, instead of the cells")
+    parser.add_argument("--num-records", type=at_least_one, help="instead of the cells'")
+    add_suite_options(parser)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
+    return parser.parse_args()
+
+
+def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
+    brokers = targets(options, stack)
+    yield heading(brokers)
+    ratios = []
+    for result in measure(brokers, CLIENTS[options.client](), chosen_cells(options), options.repeat, samples):
+        yield line(result)
+        if result.ratio:
+            ratios.append(result.ratio.median)
+    if ratios:
+        yield f"ratio: {median(ratios):.2f} in the median, {min(ratios):.2f} at least"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="ProducerPerformance against HMB and Kafka 4.3.0, in turns.")
-    numbers = range(1, len(CELLS) + 1)
-    parser.add_argument("--cells", type=int, nargs="+", choices=numbers, default=list(numbers), help="default: all ten")
-    parser.add_argument("--repeat", type=int, default=3, help="pairs of runs a cell")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    chosen = [CELLS[number - 1] for number in options.cells]
-    cells = [replace(cell, records=max(1, int(cell.records * options.scale))) for cell in chosen]
-    try:
-        run(cells, options.repeat, as_json=options.json)
-    except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    return 0
+    return run("produce", parse(), table)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long a log takes to be recovered after a kill: every batch checked, the indexes made anew.
 
-    python -m hmb.bench.recovery                                # 1 GB in batches of 1, 16 and 100 KB
-    python -m hmb.bench.recovery --size 100000000 --batch 200   # bytes
+    hmb bench recovery                                # 1 GB in batches of 1, 16 and 100 KB
+    hmb bench recovery --size 100000000 --batch 200   # bytes
 
 The log is one segment with no recovery point, so that all of it is checked.  Its batches are an idempotent producer's,
 as most clients are, so that the producers' state is made again too; their timestamps grow, so that both indexes are.
@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from struct import Struct
 
@@ -24,6 +26,11 @@ from hmb.records.batch import CRC_START
 from hmb.records.crc import crc32c
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
+
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .turns import in_turns
 
 CONFIG = LogConfig(segment_bytes=2**31 - 1, max_message_bytes=2**30)
 RECORD_BYTES = 100
@@ -50,7 +57,7 @@ def fill(directory: Path, size: int, batch_size: int) -> int:
     return batches
 
 
-def measure(size: int, batch_size: int) -> str:
+def measure(size: int, batch_size: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="hmb-recovery-") as temporary:
         directory = Path(temporary) / "events-0"
         directory.mkdir()
@@ -59,20 +66,30 @@ def measure(size: int, batch_size: int) -> str:
         log = Log(directory, CONFIG, clean=False)
         seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
         rate = log.size / seconds / 1e6
-        return (
-            f"{log.size / 1e9:6.2f} GB in {batches:>8} batches of {log.size // batches:>7} B: "
-            f"{seconds:6.2f} s, CPU {cpu:5.2f} s, {rate:6.0f} MB/s, {seconds / batches * 1e6:5.1f} us per batch"
-        )
+        return {"seconds": seconds, "cpu_seconds": cpu, "mb_per_second": rate, "us_a_batch": seconds / batches * 1e6}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
+    progress = Progress(options.repeat * len(options.batch))
+    for turn, batch_size in in_turns(options.batch, options.repeat):
+        progress.step(f"batches of {batch_size:,} B")
+        figures = measure(options.size, batch_size)
+        parameters = {"bytes": options.size, "batch_bytes": batch_size}
+        samples.add(Sample("recovery", "HMB", "", turn, parameters, figures))
+        costs = f"CPU {figures['cpu_seconds']:5.2f} s, {figures['mb_per_second']:6.0f} MB/s"
+        each = f"{figures['us_a_batch']:5.1f} us a batch"
+        what = f"{options.size / 1e9:6.2f} GB in batches of {batch_size:>7,} B"
+        yield f"{what}: {figures['seconds']:6.2f} s, {costs}, {each}"
+    progress.end()
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description="Recover a log after a kill.")
-    parser.add_argument("--size", type=int, default=10**9, help="bytes (default: 1 GB)")
-    parser.add_argument("--batch", type=int, nargs="*", default=[1_000, 16_384, 100_000], help="bytes per batch")
-    options = parser.parse_args(arguments)
-    for batch_size in options.batch:
-        print(measure(options.size, batch_size), flush=True)
+    parser.add_argument("--size", type=at_least_one, default=10**9, help="bytes; default: 1 GB")
+    parser.add_argument("--batch", type=at_least_one, nargs="*", default=[1_000, 16_384, 100_000], help="bytes a batch")
+    add_suite_options(parser)
+    return run("recovery", parser.parse_args(), table)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

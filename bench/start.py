@@ -1,7 +1,7 @@
 """From a broker's start to its first acked record, and the memory it then holds: HMB beside Kafka 4.3.0.
 
-    python -m hmb.bench.start
-    python -m hmb.bench.start --repeat 9 --json
+    hmb bench start
+    hmb bench start --repeat 9 --json
 
 The clock starts with the process.  From then on a client tries to connect, every few ms, and sends one record to a
 topic that does not exist yet, so that its creation is in the time.  What comes before a process can start is not:
@@ -12,16 +12,21 @@ Kafka's `kafka-storage format`, some 2 s, is done in advance.  Resident memory i
 from __future__ import annotations
 
 import argparse
-import json
 import socket
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from statistics import median
 
 from hmb.client import Producer
 
 from . import peers
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, run
+from .turns import in_turns
 
 TOPIC = "first"
 
@@ -60,39 +65,39 @@ def await_port(broker: peers.Peer) -> None:
             time.sleep(0.002)
 
 
-def measure(repeat: int) -> dict[str, list[Start]]:
-    """The starts of each broker, in turns."""
-    starts: dict[str, list[Start]] = {}
-    for _ in range(repeat):
-        for kind in (peers.Hmb, peers.Kafka43):
-            starts.setdefault(kind.name, []).append(start(kind()))
-    return starts
-
-
-def print_table(starts: dict[str, list[Start]]) -> None:
-    print(f"{'median':<14}{'first ack':>10}{'from .. to':>18}{'resident':>12}")
-    for name, of_broker in starts.items():
-        seconds = sorted(each.seconds for each in of_broker)
-        megabytes = median(each.resident_bytes for each in of_broker) / 1e6
+def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
+    kinds = [kind for kind in (peers.Hmb, peers.Kafka43) if _is_here(kind)]
+    progress = Progress(len(kinds) * options.repeat)
+    starts: dict[type[peers.Peer], list[Start]] = {}
+    for turn, kind in in_turns(kinds, options.repeat):
+        progress.step(f"turn {turn + 1}, {kind.name}")
+        started = start(kind())
+        starts.setdefault(kind, []).append(started)
+        figures = {"first_ack_seconds": started.seconds, "broker_resident_bytes": float(started.resident_bytes)}
+        samples.add(Sample("start", kind.name, "HMB", turn, {}, figures))
+    progress.end()
+    yield f"{'median':<14}{'first ack':>10}{'from .. to':>18}{'resident':>12}"
+    for kind in kinds:
+        seconds = sorted(each.seconds for each in starts[kind])
+        megabytes = median(each.resident_bytes for each in starts[kind]) / 1e6
         spread = f"{seconds[0]:.2f} .. {seconds[-1]:.2f} s"
-        print(f"{name:<14}{median(seconds):>8.2f} s{spread:>18}{megabytes:>9.0f} MB")
+        yield f"{kind.name:<14}{median(seconds):>8.2f} s{spread:>18}{megabytes:>9.0f} MB"
+
+
+def _is_here(kind: type[peers.Peer]) -> bool:
+    if kind is peers.Kafka43:
+        try:
+            peers.kafka_43_jars()
+        except peers.PeerUnavailable as missing:
+            print(f"without {kind.name}: {missing}", file=sys.stderr)
+            return False
+    return True
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="From start to first acked record: HMB beside Kafka 4.3.0.")
-    parser.add_argument("--repeat", type=int, default=5, help="starts of each broker")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    try:
-        starts = measure(options.repeat)
-    except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    if options.json:
-        print(json.dumps({name: [asdict(each) for each in of_broker] for name, of_broker in starts.items()}, indent=2))
-    else:
-        print_table(starts)
-    return 0
+    add_suite_options(parser)
+    return run("start", parser.parse_args(), table)
 
 
 if __name__ == "__main__":

@@ -1,31 +1,67 @@
-"""What the benchmark makes of ProducerPerformance's output, and of pairs of runs."""
+"""What the benchmarks make of a performance producer's last line, and of the runs of a turn."""
 
 from __future__ import annotations
 
-import pytest
+import os
 
-from hmb.bench.produce import CELLS, Pair, Result, final_rate
+import hmb
+from hmb.bench.cells import CELLS, Cell
+from hmb.bench.produce import Result, line, produce
+from hmb.bench.producers import HmbProducer, last_line
+from hmb.bench.targets import Target
+from hmb.bench.turns import Spread
 
 INTERIM = "99000 records sent, 19800.0 records/sec (1.89 MB/sec), 9.1 ms avg latency, 330.0 ms max latency.\n"
 FINAL = (
     "150000 records sent, 20118.0 records/sec (1.92 MB/sec), 8.70 ms avg latency, 330.00 ms max latency, "
     "2 ms 50th, 41 ms 95th, 120 ms 99th, 260 ms 99.9th.\n"
 )
+OLD = (  # of Kafka 0.8.2.2
+    "100000 records sent, 66800.267201 records/sec (6.37 MB/sec), 571.53 ms avg latency, 751.00 ms max latency, "
+    "596 ms 50th, 731 ms 95th, 739 ms 99th, 742 ms 99.9th.\n"
+)
 
 
-def test_the_rate_is_the_last_lines() -> None:
-    assert final_rate(INTERIM + FINAL) == 20118.0
+def test_the_figures_are_the_last_lines() -> None:
+    run = last_line(INTERIM + FINAL)
+    assert run is not None and run.records == 150_000
+    assert run.figures == {
+        "records_per_second": 20118.0,
+        "avg_ms": 8.7,
+        "max_ms": 330.0,
+        "p50_ms": 2.0,
+        "p95_ms": 41.0,
+        "p99_ms": 120.0,
+        "p999_ms": 260.0,
+    }
 
 
-def test_a_run_that_did_not_finish_has_no_rate() -> None:
-    assert final_rate(INTERIM) is None
+def test_the_line_of_2015_says_the_same() -> None:
+    run = last_line(OLD)
+    assert run is not None and (run.records, run.figures["p99_ms"]) == (100_000, 739.0)
 
 
-def test_the_ratio_is_the_median_of_pairs_and_not_of_medians() -> None:
-    result = Result(CELLS[0], [Pair(100.0, 50.0), Pair(60.0, 60.0), Pair(300.0, 100.0)])
-    assert (result.hmb, result.kafka, result.ratio) == (100.0, 60.0, 2.0)
+def test_a_run_that_did_not_finish_has_no_figures() -> None:
+    assert last_line(INTERIM) is None
 
 
-@pytest.mark.parametrize("records_per_second", [0.0, 10_000.0])
-def test_megabytes_are_of_the_message_alone(records_per_second: float) -> None:
-    assert Result(CELLS[0], []).megabytes(records_per_second) == records_per_second * 100 / 1e6
+def test_the_ratio_is_of_the_runs_of_a_turn_and_not_of_medians() -> None:
+    result = Result(CELLS[0], {"HMB": Spread((100.0, 60.0, 300.0)), "Kafka": Spread((50.0, 60.0, 100.0))})
+    assert result.ratio == Spread((2.0, 1.0, 3.0))
+    assert "2.00 (1.00 .. 3.00)" in line(result)
+
+
+def test_one_broker_alone_has_no_ratio() -> None:
+    assert Result(CELLS[0], {"HMB": Spread((1.0,))}).ratio is None
+
+
+def test_rates_are_of_the_message_and_of_what_the_thesis_counts_with_it() -> None:
+    assert (CELLS[0].payload_rate(10_000.0), CELLS[0].wire_rate(10_000.0)) == (1.0, 1.28)
+
+
+def test_hmbs_producer_sends_what_it_says() -> None:
+    with hmb.Broker() as broker:
+        target = Target("embedded", broker.bootstrap_servers, os.getpid())
+        figures = produce(target, HmbProducer(), Cell(100, 5_000, 3_000, (0, 0, 0, 0)), "t")
+    assert figures["records_per_second"] > 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["max_ms"]
+    assert figures["client_cpu_seconds"] > 0 < figures["broker_resident_bytes"]

@@ -1,0 +1,92 @@
+"""How fast a consumer reads: a performance consumer from one broker, or from two in turns.
+
+    hmb bench consume                                # HMB and Kafka 4.3.0, Kafka's ConsumerPerformance
+    hmb bench consume --client hmb -b HOST:PORT      # HMB's consumer; --client arrow: with Arrow batches
+    hmb bench consume --num-records 500000 --record-size 1000
+
+A topic of one partition is filled first, by HMB's producer in batches of --batch-size; then each run reads all of it
+from its beginning, from the page cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+from . import peers, topics
+from .cells import Cell
+from .consumers import HmbConsumer, Kafka43Consumer, PerfConsumer
+from .producers import HmbProducer
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .targets import Target, add_target_options, targets
+from .turns import Spread, in_turns
+
+CLIENTS: dict[str, Callable[[], PerfConsumer]] = {
+    "4.3.0": Kafka43Consumer,
+    "hmb": HmbConsumer,
+    "arrow": lambda: HmbConsumer("arrow"),
+}
+TOPIC = "hmb-bench-consume"
+
+
+def fill(target: Target, cell: Cell) -> None:
+    """Put the cell's records into a fresh topic."""
+    topics.create(target.bootstrap, TOPIC)
+    HmbProducer().run(target.bootstrap, TOPIC, cell)
+    if (end := topics.end_offset(target.bootstrap, TOPIC)) != cell.records:
+        raise peers.PeerFailed(f"{target.name}: a log of {end} records, not {cell.records}")
+
+
+def consume(target: Target, consumer: PerfConsumer, records: int) -> dict[str, float]:
+    before = target.cpu_seconds()
+    figures = consumer.run(target.bootstrap, TOPIC, records)
+    return {**figures, **target.costs(before)}
+
+
+def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
+    brokers, consumer = targets(options, stack), CLIENTS[options.client]()
+    cell = Cell(options.record_size, options.batch_size, options.num_records, (0, 0, 0, 0))
+    progress = Progress(len(brokers) * (options.repeat + 2))
+    for broker in brokers:
+        progress.step(f"filling {broker.name}")
+        fill(broker, cell)
+        stack.callback(topics.delete, broker.bootstrap, TOPIC)
+        progress.step(f"warm-up of {broker.name}")
+        consume(broker, consumer, cell.records)
+    rates: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    for turn, broker in in_turns(brokers, options.repeat):
+        progress.step(f"turn {turn + 1}, {broker.name}")
+        figures = consume(broker, consumer, cell.records)
+        rates[broker.name].append(figures["records_per_second"])
+        sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records}
+        samples.add(Sample("consume", broker.name, consumer.name, turn, sizes, figures))
+    progress.end()
+    spreads = [Spread(tuple(each)) for each in rates.values()]
+    yield f"{cell.records:,} records of {cell.message} B in batches of {cell.batch:,} B, read by {consumer.name}"
+    for broker, rate in zip(brokers, spreads, strict=True):
+        ratio = "" if broker is brokers[0] else f"   {brokers[0].name} over it: {spreads[0].over(rate)}"
+        megabytes = cell.payload_rate(rate.median)
+        yield f"{broker.name:<24}{rate.median:>12,.0f} records/s {megabytes:>8.1f} MB/s{ratio}"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A performance consumer from one broker, or from two in turns.")
+    add_target_options(parser)
+    parser.add_argument("--client", choices=list(CLIENTS), default="4.3.0", help="Kafka's consumer, or HMB's")
+    parser.add_argument("--record-size", type=at_least_one, default=100, help="bytes")
+    parser.add_argument("--batch-size", type=at_least_one, default=16_384, help="bytes, of the producer that fills")
+    parser.add_argument("--num-records", type=at_least_one, default=3_000_000)
+    add_suite_options(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    return run("consume", parse(), table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

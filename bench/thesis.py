@@ -1,0 +1,161 @@
+"""The thesis' two benchmarks again: ten cells, four scenarios, two generations of Kafka, in turns.
+
+    hmb bench thesis                               # all of it, some 40 minutes
+    hmb bench thesis --cells 1 4 7 --repeat 1      # some cells
+    hmb bench thesis --scale 0.1                   # a quick look
+    hmb bench thesis --generations 4.3.0           # without Kafka 0.8.2.2
+
+The scenarios have the thesis' numbers: 1 is Kafka's producer to Kafka's broker, 2 Kafka's producer to HMB, 3 HMB's
+producer to Kafka, 4 HMB's to HMB; 1 to 3 once with Kafka 4.3.0 and once with 0.8.2.2, the thesis' own generation.
+The brokers all run the while, each run has a topic of its own, and in each turn of a cell the seven runs follow one
+another, so that what else the machine does hits all alike.  A run counts only if the broker's log then ends where the
+producer says.
+
+A ratio is that of two runs of one turn; the median and the spread of the turns are reported.  Every run is kept
+(samples.py).  Without Java, scenario 4 alone runs, and what is missing is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from . import peers
+from .cells import CELLS, WARM_UP, Cell
+from .produce import produce
+from .producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProducer
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, run
+from .targets import Target
+from .turns import Spread, in_turns
+
+GENERATIONS: dict[str, tuple[type[peers.Peer], type[PerfProducer]]] = {
+    "4.3.0": (peers.Kafka43, Kafka43Producer),
+    "0.8.2.2": (peers.Kafka082, Kafka082Producer),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Which producer sends to which broker."""
+
+    number: int  # the thesis'
+    generation: str  # of Kafka; none in scenario 4
+    target: Target
+    producer: PerfProducer
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.producer.name} -> {self.target.name}"
+
+
+def scenarios(generations: Sequence[str], stack: ExitStack) -> list[Scenario]:
+    """The scenarios that this machine can run, their brokers started; says what is missing for the others."""
+    hmb, hmb_producer = Target.of(stack.enter_context(peers.Hmb())), HmbProducer()
+    found: list[Scenario] = []
+    for generation in generations:
+        broker_type, producer_type = GENERATIONS[generation]
+        try:
+            kafka, producer = Target.of(stack.enter_context(broker_type())), producer_type()
+        except peers.PeerUnavailable as missing:
+            print(f"without Kafka {generation}: {missing}", file=sys.stderr)
+            continue
+        pairs = ((kafka, producer), (hmb, producer), (kafka, hmb_producer))
+        found += [Scenario(number, generation, *pair) for number, pair in enumerate(pairs, 1)]
+    return [*found, Scenario(4, "", hmb, hmb_producer)]
+
+
+def measure(contestants: Sequence[Scenario], cells: Sequence[Cell], repeat: int, samples: Samples) -> Iterator[Result]:
+    """Each cell's result, when it is there; a warm-up first, since Java's compiler needs one."""
+    progress = Progress(len(contestants) * (len(cells) * repeat + 1))
+    for number, scenario in enumerate(contestants):
+        progress.step(f"warm-up, {scenario}")
+        produce(scenario.target, scenario.producer, WARM_UP, f"warm-up-{number}")
+    for number, cell in enumerate(cells):
+        figures: dict[Scenario, list[dict[str, float]]] = {}
+        for turn, scenario in in_turns(contestants, repeat):
+            progress.step(f"{cell}, turn {turn + 1}, {scenario}")
+            topic = f"cell-{number}-{turn}-{scenario.number}-{scenario.generation}"
+            measured = produce(scenario.target, scenario.producer, cell, topic)
+            figures.setdefault(scenario, []).append(measured)
+            samples.add(_sample(scenario, cell, turn, measured))
+        yield Result(cell, figures)
+    progress.end()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell's runs by scenario, turn by turn."""
+
+    cell: Cell
+    figures: dict[Scenario, list[dict[str, float]]]
+
+    def spread(self, scenario: Scenario, figure: str = "records_per_second") -> Spread:
+        return Spread(tuple(each[figure] for each in self.figures[scenario]))
+
+    def over_first(self, scenario: Scenario) -> Spread | None:
+        """A scenario's rate over scenario 1's of the same generation, turn by turn; of the newer one for scenario 4."""
+        first = next(
+            (each for each in self.figures if each.number == 1 and scenario.generation in (each.generation, "")), None
+        )
+        return None if first is None or first == scenario else self.spread(scenario).over(self.spread(first))
+
+
+def _sample(scenario: Scenario, cell: Cell, turn: int, figures: dict[str, float]) -> Sample:
+    sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records}
+    parameters: dict[str, float | str] = {
+        "scenario": scenario.number,
+        "generation": scenario.generation,
+        **sizes,
+        "acks": 1,
+    }
+    return Sample("thesis", scenario.target.name, scenario.producer.name, turn, parameters, figures)
+
+
+HEADING = (
+    f"  {'producer -> broker, acks=1':<32}{'records/s':>12}{'MB/s':>9}{'on wire':>9}{'p50 ms':>8}{'p99 ms':>8}"
+    f"   {'over scenario 1':<22}in the thesis"
+)
+
+
+def lines(result: Result) -> Iterator[str]:
+    """A cell's part of the table."""
+    cell = result.cell
+    yield str(cell)
+    for scenario in result.figures:
+        rate, ratio = result.spread(scenario).median, result.over_first(scenario)
+        p50, p99 = (result.spread(scenario, each).median for each in ("p50_ms", "p99_ms"))
+        rates = f"{rate:>12,.0f}{cell.payload_rate(rate):>9.1f}{cell.wire_rate(rate):>9.1f}{p50:>8.0f}{p99:>8.0f}"
+        then = cell.thesis[scenario.number - 1] / cell.thesis[0]
+        yield f"  {scenario!s:<32}{rates}   " + (f"{ratio!s:<22}{then:.2f}" if ratio else "")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hmb bench thesis", description="The thesis' two benchmarks, in turns.")
+    numbers = range(1, len(CELLS) + 1)
+    parser.add_argument("--cells", type=int, nargs="+", choices=numbers, default=list(numbers), help="default: all ten")
+    parser.add_argument(
+        "--generations", nargs="+", choices=list(GENERATIONS), default=list(GENERATIONS), help="of Kafka"
+    )
+    add_suite_options(parser)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
+    return parser.parse_args()
+
+
+def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
+    cells = [CELLS[number - 1].scaled(options.scale) for number in options.cells]
+    contestants = scenarios(options.generations, stack)
+    yield HEADING
+    for result in measure(contestants, cells, options.repeat, samples):
+        yield from lines(result)
+
+
+def main() -> int:
+    return run("thesis", parse(), table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
