@@ -57,6 +57,7 @@ CONSUMERS = (
     Contestant("hmb Arrow", "consume", 3_000_000),
     Contestant("hmb consume", "consume", 1_000_000),
     Contestant("confluent-kafka consume", "consume", 2_000_000),
+    Contestant("confluent-kafka consume at once", "consume", 3_000_000),
     Contestant("confluent-kafka poll", "consume", 1_000_000),
     Contestant("aiokafka", "consume", 1_000_000),
     Contestant("kafka-python", "consume", 500_000),
@@ -78,6 +79,7 @@ GOALS = (
     Goal("produce", "hmb send", "aiokafka", 2),
     Goal("produce", "hmb send_many", "confluent-kafka", 1),
     Goal("consume", "hmb records", "confluent-kafka consume", 1),
+    Goal("consume", "hmb records", "confluent-kafka consume at once", 1),
     Goal("consume", "hmb records", "confluent-kafka poll", 1),
     Goal("consume", "hmb records", "aiokafka", 1),
     Goal("consume", "hmb Arrow", None, 1_500_000),
@@ -139,7 +141,7 @@ class Outcome:
 
     def __str__(self) -> str:
         spread = f"({self.rates.least:,.0f} .. {self.rates.most:,.0f})"
-        return f"{self.contestant.name:<26}{self.rates.median:>12,.0f}/s {spread:<26}{self.cpu.median:>8.2f} us/record"
+        return f"{self.contestant.name:<32}{self.rates.median:>12,.0f}/s {spread:<26}{self.cpu.median:>8.2f} us/record"
 
 
 def measure(

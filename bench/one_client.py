@@ -6,7 +6,7 @@
 What is the same for all: acks, linger, the size of a batch, no compression, no idempotence, one partition, no group,
 and a buffer of 32 MB where there is such a setting (aiokafka and kafka-python have none).  What is each library's own:
 how many requests are in flight (many in librdkafka, 5 or 1 in the others), and how much is fetched at once.  librdkafka
-is told to keep a million records in hand and to fetch again at once, for by itself it waits a second now and then.
+waits a second before it fetches again when it has enough in hand (fetch.queue.backoff.ms); "at once" is without that.
 
 The clock of a producer starts when a first record is acknowledged, and stops when all are; that of a consumer starts
 with the first records that come, which do not count.  So no library pays for its start.  Consumers look at each value,
@@ -207,7 +207,7 @@ def hmb_arrow(task: Task) -> Iterator[tuple[int, int]]:
             yield batch.num_rows, batch.column("value").nbytes
 
 
-def confluent_consumer(task: Task) -> Any:
+def confluent_consumer(task: Task, **more: int) -> Any:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     consumer = Consumer(
@@ -215,18 +215,21 @@ def confluent_consumer(task: Task) -> Any:
             "bootstrap.servers": task.bootstrap,
             "group.id": "assigned-by-hand",  # librdkafka wants one, and assign() does not use it
             "enable.auto.commit": False,
-            "queued.min.messages": 1_000_000,
-            "fetch.queue.backoff.ms": 0,
+            **more,
         }
     )
     consumer.assign([TopicPartition(task.topic, 0, OFFSET_BEGINNING)])
     return consumer
 
 
-def confluent_consume(task: Task) -> Iterator[tuple[int, int]]:
-    consumer = confluent_consumer(task)
+def confluent_consume(task: Task, **more: int) -> Iterator[tuple[int, int]]:
+    consumer = confluent_consumer(task, **more)
     while messages := consumer.consume(AT_ONCE, PATIENCE):
         yield len(messages), sum([len(message.value()) for message in messages])
+
+
+def confluent_consume_at_once(task: Task) -> Iterator[tuple[int, int]]:
+    return confluent_consume(task, **{"queued.min.messages": 1_000_000, "fetch.queue.backoff.ms": 0})
 
 
 def confluent_poll(task: Task) -> Iterator[tuple[int, int]]:
@@ -290,6 +293,7 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
     "hmb Arrow": hmb_arrow,
     "hmb consume": hmb_consume,
     "confluent-kafka consume": confluent_consume,
+    "confluent-kafka consume at once": confluent_consume_at_once,
     "confluent-kafka poll": confluent_poll,
     "aiokafka": aiokafka_getmany,
     "kafka-python": kafka_python_poll,
