@@ -57,8 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-POLL_RECORDS = 10_000  # without a group: more at once are not faster, and take memory
-GROUP_POLL_RECORDS = 500  # as Kafka's max.poll.records: what one has time for until the next poll
+POLL_RECORDS = 500  # as in Kafka; more at once are slower, for they outgrow the processor's caches
 LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata say
 
 
@@ -79,7 +78,7 @@ class Consumer:
         min_bytes: int = 1,
         max_bytes: int = 16 * 1024 * 1024,
         max_partition_bytes: int = 1024 * 1024,
-        max_poll_records: int | None = None,
+        max_poll_records: int = POLL_RECORDS,
         request_timeout: float = 30.0,
         retry_for: float = 30.0,
         metadata_max_age: float = 300.0,
@@ -112,7 +111,7 @@ class Consumer:
         self._is_closed = self._was_at_end = False
         self._offset, self._until, self._numbers = offset, until, partitions
         self._level, self._max_age = ISOLATION_LEVELS[isolation_level], metadata_max_age
-        self._limit = max_poll_records or (POLL_RECORDS if group is None else GROUP_POLL_RECORDS)
+        self._limit = max_poll_records
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, metadata_max_age=metadata_max_age)
         reset = offset if group is not None and not isinstance(offset, int) else None
         fetching = FetchSettings(max_wait_ms, min_bytes, max_bytes, self._level, reset, request_timeout, retry_for)
@@ -200,7 +199,7 @@ class Consumer:
     def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
         """The next records; an empty list at the end, or when none came in about `timeout` seconds (see `at_end`).
 
-        At most `max_records`, or the consumer's `max_poll_records` (if not given: 10,000, in a group 500).
+        At most `max_records`, or the consumer's `max_poll_records`.
         """
         with self._in_use:
             return self._reader.hand.take(max_records or self._limit) if self._bring(timeout) else []
@@ -211,7 +210,7 @@ class Consumer:
             with self._in_use:
                 is_there = self._bring(LONGEST_WAIT)
             if is_there:
-                yield from self._reader.hand.one_by_one(GROUP_POLL_RECORDS)
+                yield from self._reader.hand.one_by_one(self._limit)
         self.close()
 
     def poll_arrow(self, timeout: float = 0.0) -> "pyarrow.RecordBatch | None":

@@ -72,14 +72,28 @@ class Decoding:
                 return [], None
             records = consumer_records(batch, *position.partition)
         except KafkaError as error:
-            where = f"{position.partition}, batch that ends at offset {batch.last_offset}"
-            return [], KafkaError(error.code, f"{where}: {error.message}")
+            return [], damage(position, batch, error)
         first, end = position.consumed, position.end
         if records and (records[0].offset < first or (end is not None and records[-1].offset >= end)):
             records = [record for record in records if record.offset >= first and (end is None or record.offset < end)]
         if self.key_deserializer is None and self.value_deserializer is None:
             return records, None
         return self._deserialized(records)
+
+    def checked(self, fetched: Fetched) -> tuple[list[Batch], int, KafkaError | None]:
+        """The batches with records for the user, the offset behind them, and what is wrong with the next."""
+        batches: list[Batch] = []
+        after = fetched.position.consumed
+        for batch in fetched.batches:
+            try:
+                if self.check_crcs:
+                    batch.check()
+                if not fetched.leaves_out(batch):
+                    batches.append(batch)
+            except KafkaError as error:
+                return batches, after, damage(fetched.position, batch, error)
+            after = batch.last_offset + 1
+        return batches, after, None
 
     def _deserialized(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], Exception | None]:
         """Null stays None: it is the absence of something to deserialize."""
@@ -98,11 +112,18 @@ class Decoding:
         return results, None
 
 
+def damage(position: Position, batch: Batch, error: KafkaError) -> KafkaError:
+    """The error with the place where it is."""
+    return KafkaError(
+        error.code, f"{position.partition}, batch that ends at offset {batch.last_offset}: {error.message}"
+    )
+
+
 class InHand:
     """Hands out records in the order in which they came, and moves the positions on."""
 
     def __init__(self, decoding: Decoding) -> None:
-        self._decoding = decoding
+        self.decoding = decoding
         self._fetched: deque[Fetched] = deque()
         self._records: list[ConsumerRecord] = []  # of the batch in work
         self._next = 0  # among these
@@ -128,9 +149,17 @@ class InHand:
             self._position.consumed = (
                 self._after if self._next == len(self._records) else self._records[self._next].offset
             )
-            taken = taken + part if taken else part
+            taken += part
         self.handed_out += len(taken)
         return taken
+
+    def take_decoded(self) -> list[ConsumerRecord]:
+        """The rest of the batch in work, of which some records have been handed out."""
+        return self.take(len(self._records) - self._next)
+
+    def take_fetched(self) -> Fetched | None:
+        """What is in hand of the next partition, undecoded: to move its position on is up to the taker."""
+        return self._fetched.popleft() if self._fetched else None
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
         """The same, with the position moved on for each record as it is handed out."""
@@ -159,7 +188,7 @@ class InHand:
 
     def _decode(self, fetched: Fetched) -> None:
         batch, position = fetched.batches.popleft(), fetched.position
-        records, error = self._decoding.records(fetched, batch)
+        records, error = self.decoding.records(fetched, batch)
         after = batch.last_offset + 1
         if error is not None:
             position.error = error

@@ -69,7 +69,10 @@ def _quickly(data: bytes, batch: RecordBatch, topic: str, partition: int, add: C
         else:
             end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
         if (step := data[position]) >= 0x80:
-            step, position = _time_step(data, position)
+            position += 1
+            step += (data[position] << 7) - 0x80
+            if step >= 0x4000:
+                step, position = _time_step(data, position - 1)
         position += 1
         if (delta := data[position]) >= 0x80:
             position += 1
