@@ -36,7 +36,8 @@ def test_another_broker_may_have_the_topic(tmp_path: Path) -> None:
     with hmb.Broker() as broker:
         with collect("start", tmp_path, broker.bootstrap_servers) as kept:
             kept.add(RUNS[0])
-        assert [record.key for record in hmb.Consumer(broker.bootstrap_servers, samples.TOPIC, until="end")] == [b"thesis"]
+        records = list(hmb.Consumer(broker.bootstrap_servers, samples.TOPIC, until="end"))
+    assert [record.key for record in records] == [b"thesis"]
     assert not (tmp_path / "topic").exists()
 
 
