@@ -29,8 +29,10 @@ from hmb.broker.server import Server
 from hmb.broker.topics import Topics
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import OFFSETS_TOPIC, Journal
+from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.transaction_markers import MarkerWriter
+from hmb.coordinator.transactions import TransactionCoordinator
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
 
@@ -69,6 +71,7 @@ class Broker:
         self._is_stopped = False
         self._logs: LogManager | None = None
         self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
         self._server: Server | None = None
         self._housekeepers: list[Housekeeper] = []
 
@@ -116,21 +119,27 @@ class Broker:
         configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
-        groups = self._groups = _coordinator(topics, configs)
+        producer_ids = ProducerIds(directory / "producer-ids", self._logs.highest_producer_id())
+        groups = self._groups = _groups(topics, configs)
+        transactions = self._transactions = _transactions(topics, configs, producer_ids, groups)
         context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
             topics=topics,
-            producer_ids=ProducerIds(directory / "producer-ids", self._logs.highest_producer_id()),
+            producer_ids=producer_ids,
             fetch_sessions=FetchSessions(self._config.fetch_session_slots, self._config.fetch_session_eviction),
             groups=groups,
+            transactions=transactions,
             stop=self._stop,
         )
         groups.start()
-        self._start_housekeeping(self._logs, groups, configs)
+        transactions.start()
+        self._start_housekeeping(self._logs, groups, transactions, configs)
         server.start(context)
 
-    def _start_housekeeping(self, logs: LogManager, groups: GroupCoordinator, configs: DynamicConfig) -> None:
+    def _start_housekeeping(
+        self, logs: LogManager, groups: GroupCoordinator, transactions: TransactionCoordinator, configs: DynamicConfig
+    ) -> None:
         config = self._config
         cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
         configs.listen(lambda config: cleaner.reconfigure(max_memory=config.cleaner_memory, rate=config.cleaner_rate))
@@ -140,6 +149,11 @@ class Broker:
             (
                 lambda: config.offsets_check_interval / 1000,
                 lambda: groups.expire_offsets(config.offsets_retention * MINUTE_MS),
+            ),
+            (lambda: config.transactions_check_interval / 1000, transactions.abort_late),
+            (
+                lambda: config.transactional_ids_check_interval / 1000,
+                lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
         # Compaction takes its time, so it has a thread of its own.
@@ -164,6 +178,8 @@ class Broker:
         deadline = time.monotonic() + STOP_TIMEOUT
         if self._groups is not None:
             self._groups.stop(deadline)
+        if self._transactions is not None:
+            self._transactions.stop(deadline)
         if self._server is not None:
             self._server.stop(deadline)
         for housekeeper in self._housekeepers:
@@ -183,7 +199,7 @@ class Broker:
         self.stop()
 
 
-def _coordinator(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
+def _groups(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
     config = configs.current
     journal = Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all)
     settings = GroupSettings(
@@ -193,6 +209,17 @@ def _coordinator(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
         max_size=config.group_max_size,
     )
     return GroupCoordinator(journal, settings, GroupTopics(topics), partial(consumer_group_settings, configs))
+
+
+def _transactions(
+    topics: Topics, configs: DynamicConfig, producer_ids: ProducerIds, groups: GroupCoordinator
+) -> TransactionCoordinator:
+    def sync() -> bool:
+        return configs.current.flush_acks_all
+
+    journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync)
+    markers = MarkerWriter(topics.log_of, groups, sync)
+    return TransactionCoordinator(journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout)
 
 
 def _allow_many_files() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from hmb.broker.config import BrokerConfig
 from hmb.broker.dynamic_config import DynamicConfig
@@ -13,6 +14,7 @@ from hmb.broker.listeners import Listener
 from hmb.broker.topics import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.transactions import TransactionCoordinator
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.watchers import Watchers
 
@@ -39,7 +41,13 @@ class BrokerContext:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
+    transactions: TransactionCoordinator
     stop: Stop
+
+    def on_topic_deleted(self, name: str, id: UUID) -> None:
+        """A topic takes along what the coordinators keep of it, or in it."""
+        self.groups.on_topic_deleted(name, id)
+        self.transactions.on_topic_deleted(name)
 
     @property
     def config(self) -> BrokerConfig:

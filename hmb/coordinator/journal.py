@@ -138,6 +138,10 @@ class Journal:
         value = java_hash(id)
         return 0 if value == -(2**31) else abs(value) % self._count  # whose absolute value is no 32-bit number
 
+    def leader_epoch(self, id: str) -> int:
+        """Of the partition: which coordinator of the id this is.  Raises as `check_coordinates` does."""
+        return self._partition(id).log.leader_epoch
+
     def check_coordinates(self, id: str) -> None:
         """Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         self._partition(id)

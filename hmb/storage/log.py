@@ -36,7 +36,7 @@ from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.loader import LoadedLog, load
 from hmb.storage.log_reading import LogSlice
-from hmb.storage.producer_state import EXPIRATION_MS, LastBatch, delete_old_snapshots, snapshot_path
+from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Parts, Segment
@@ -341,6 +341,11 @@ class Log:
         """By producer id."""
         with self._lock:
             return self._producers.last_batches()
+
+    def active_producers(self) -> list[ActiveProducer]:
+        """Those that are remembered."""
+        with self._lock:
+            return self._producers.active()
 
     # -- disk
 

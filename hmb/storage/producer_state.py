@@ -33,7 +33,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +71,12 @@ class Producer:
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class ActiveProducer(NamedTuple):
+    producer_id: int
+    producer: Producer
+    first_offset: int  # of its open transaction, -1 where there is none
 
 
 class LastBatch(NamedTuple):
@@ -203,6 +209,10 @@ class ProducerState:
     def first_unstable_offset(self) -> int | None:
         """Where the oldest open transaction begins; None where none is open."""
         return next(iter(self._open.values()), None)
+
+    def active(self) -> list[ActiveProducer]:
+        """All that are known."""
+        return [ActiveProducer(i, replace(p), self._open.get(i, NO_OFFSET)) for i, p in self._producers.items()]
 
     def last_batches(self) -> dict[int, LastBatch]:
         """By producer id; compaction keeps these batches, if need be without their records."""

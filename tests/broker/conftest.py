@@ -24,8 +24,10 @@ from hmb.broker.topics import Topics
 from hmb.coordinator.classic_rebalance import GroupSettings
 from hmb.coordinator.consumer_group import ConsumerGroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import OFFSETS_TOPIC, Journal
+from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.transaction_markers import MarkerWriter
+from hmb.coordinator.transactions import TransactionCoordinator
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.schema import Request, Response
@@ -58,6 +60,7 @@ class Asker:
         """As the broker does when it stops."""
         if not self.closed:
             self.broker.groups.stop(time.monotonic() + 5)
+            self.broker.transactions.stop(time.monotonic() + 5)
             self.logs.close()
         self.closed = True
 
@@ -80,21 +83,31 @@ def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
         config = configs.current
         topics = Topics(logs, config)
         configs.listen(lambda config: topics.set_default(config.log))
+        producer_ids = ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id())
+        groups = GroupCoordinator(
+            Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: False),
+            GroupSettings(initial_delay=0),
+            GroupTopics(topics),
+            lambda group_id: ConsumerGroupSettings(assignment_interval=0),
+        )
+        transactions = TransactionCoordinator(
+            Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: False),
+            producer_ids,
+            MarkerWriter(topics.log_of, groups, lambda: False),
+            lambda: configs.current.transaction_max_timeout,
+        )
         context = BrokerContext(
             configs=configs,
             cluster_id=logs.cluster_id,
             topics=topics,
-            producer_ids=ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id()),
+            producer_ids=producer_ids,
             fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
-            groups=GroupCoordinator(
-                Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: False),
-                GroupSettings(initial_delay=0),
-                GroupTopics(topics),
-                lambda group_id: ConsumerGroupSettings(assignment_interval=0),
-            ),
+            groups=groups,
+            transactions=transactions,
             stop=Stop(),
         )
-        context.groups.start()
+        groups.start()
+        transactions.start()
         opened.append(Asker(context, Dispatcher(context, LISTENER, client_host="192.0.2.1"), logs))
         return opened[-1]
 

@@ -64,7 +64,6 @@ def test_03_what_is_advertised_is_what_has_a_handler(ask: Asker) -> None:
     advertised = {each.api_key: (each.min_version, each.max_version) for each in ask(ApiVersionsRequest(), 0).api_keys}
     assert advertised == {cls.api_key: (cls.versions[0], cls.versions[-1]) for cls in HANDLERS}
     assert set(REQUESTS) == set(advertised)
-    assert ApiKey.END_TXN not in advertised
     assert advertised[ApiKey.OFFSET_FETCH][1] < 10 or advertised[ApiKey.METADATA][1] >= 10, "ids nobody can know"
 
 

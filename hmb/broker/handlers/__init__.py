@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hmb.broker.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     alter_partition_reassignments,
     api_versions,
@@ -26,8 +28,11 @@ from hmb.broker.handlers import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -38,6 +43,7 @@ from hmb.broker.handlers import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -45,7 +51,11 @@ from hmb.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
+    write_txn_markers,
 )
+from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest
 from hmb.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
@@ -60,8 +70,11 @@ from hmb.protocol.messages.describe_cluster import DescribeClusterRequest
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from hmb.protocol.messages.describe_producers import DescribeProducersRequest
 from hmb.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from hmb.protocol.messages.elect_leaders import ElectLeadersRequest
+from hmb.protocol.messages.end_txn import EndTxnRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -72,6 +85,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from hmb.protocol.messages.list_transactions import ListTransactionsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest
@@ -79,6 +93,8 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from hmb.protocol.schema import Request
 
 HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
@@ -101,6 +117,11 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     DeleteRecordsRequest: delete_records.handle,
     InitProducerIdRequest: init_producer_id.handle,
     OffsetForLeaderEpochRequest: offset_for_leader_epoch.handle,
+    AddPartitionsToTxnRequest: add_partitions_to_txn.handle,
+    AddOffsetsToTxnRequest: add_offsets_to_txn.handle,
+    EndTxnRequest: end_txn.handle,
+    WriteTxnMarkersRequest: write_txn_markers.handle,
+    TxnOffsetCommitRequest: txn_offset_commit.handle,
     DescribeConfigsRequest: describe_configs.handle,
     AlterConfigsRequest: alter_configs.handle,
     DescribeLogDirsRequest: describe_log_dirs.handle,
@@ -112,6 +133,9 @@ HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
     ListPartitionReassignmentsRequest: list_partition_reassignments.handle,
     OffsetDeleteRequest: offset_delete.handle,
     DescribeClusterRequest: describe_cluster.handle,
+    DescribeProducersRequest: describe_producers.handle,
+    DescribeTransactionsRequest: describe_transactions.handle,
+    ListTransactionsRequest: list_transactions.handle,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat.handle,
     ConsumerGroupDescribeRequest: consumer_group_describe.handle,
     DescribeTopicPartitionsRequest: describe_topic_partitions.handle,

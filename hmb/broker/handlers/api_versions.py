@@ -5,7 +5,9 @@ Behaviour: answers from the table of handlers, so nothing is advertised that is 
     that we do not know gets error 35 (UNSUPPORTED_VERSION) in a version 0 body together with the list, whatever the
     client sent; it tries again.
 Version notes: 3 brought the client's name and version, which we log; 4 lets a feature's least version be 0.
-Left out: features; a single broker has none to agree on with others.
+    Of the features that brokers of a cluster agree on, clients need to know one: `transaction.version` 2 says that
+    producers get a new epoch with every transaction (KIP-890).
+Left out: the other features; a single broker has none to agree on with others.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ import re
 
 from hmb.broker import handlers
 from hmb.broker.context import RequestContext
+from hmb.coordinator.transaction import VERSION_2
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 LOGGER = logging.getLogger(__name__)
+Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsResponse.FinalizedFeatureKey
+TRANSACTIONS = "transaction.version"
 FIRST_VERSION_OF_NAMES = 3
+FIRST_VERSION_OF_LEAST_0 = 4
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511
 
 
@@ -28,7 +34,14 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     named = (request.client_software_name, request.client_software_version)
     if context.version >= FIRST_VERSION_OF_NAMES and not all(map(SOFTWARE_NAME.fullmatch, named)):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return _response(ErrorCode.NONE)
+    response = _response(ErrorCode.NONE)
+    if context.version >= FIRST_VERSION_OF_LEAST_0:
+        response.supported_features = [Supported(name=TRANSACTIONS, min_version=0, max_version=VERSION_2)]
+    response.finalized_features = [
+        Finalized(name=TRANSACTIONS, min_version_level=VERSION_2, max_version_level=VERSION_2)
+    ]
+    response.finalized_features_epoch = 0  # they never change
+    return response
 
 
 def for_unknown_version() -> ApiVersionsResponse:

@@ -39,7 +39,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
             answer.name, answer.topic_id = topic.name, topic.id
-            context.broker.topics.delete(topic, context.broker.groups.on_topic_deleted)
+            context.broker.topics.delete(topic, context.broker.on_topic_deleted)
     return response
 
 

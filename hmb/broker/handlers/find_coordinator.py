@@ -1,12 +1,11 @@
-"""FindCoordinator: which broker looks after a consumer group.
+"""FindCoordinator: which broker looks after a consumer group, or a transactional id.
 
 Versions: 0-6, flexible from 3.
-Behaviour: this broker, the only one, is the coordinator of every group.  Who asks for one will use it, so the topic
-    that it needs, `__consumer_offsets`, is made where there is none.
+Behaviour: this broker, the only one, is the coordinator of all of them.  Who asks for one will use it, so the topic
+    that it needs, `__consumer_offsets` or `__transaction_state`, is made where there is none.
 Version notes: librdkafka takes version 0 as a sign that a broker reads lz4, and compresses with it only then; 4 asks
     for several keys.
-Left out: transactional ids and share groups, refused with INVALID_REQUEST until there are transactions and share
-    groups.
+Left out: share groups, refused with INVALID_REQUEST until there are any.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 Coordinator = FindCoordinatorResponse.Coordinator
-GROUP = 0
+GROUP, TRANSACTION = 0, 1
 FIRST_VERSION_OF_LISTS = 4
 NO_NODE = -1
 
@@ -35,9 +34,12 @@ def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoor
 def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
     answer = Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE)
     with answering(answer):
-        if key_type != GROUP:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"this broker coordinates groups, not key type {key_type}")
-        context.broker.groups.make_topic()
+        if key_type == GROUP:
+            context.broker.groups.make_topic()
+        elif key_type == TRANSACTION:
+            context.broker.transactions.make_topic()
+        else:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no coordinator of key type {key_type}")
         answer.node_id = context.broker.config.broker_id
         answer.host, answer.port = context.listener.advertised_host, context.listener.advertised_port
     return answer

@@ -1,28 +1,44 @@
-"""InitProducerId: an id for an idempotent producer.
+"""InitProducerId: an id for an idempotent or a transactional producer.
 
 Versions: 0-5, flexible from 2.
 Behaviour: gives out an id that was never given before, with epoch 0.  A producer that asks again with its id and
     epoch (after an error that it cannot resolve) gets a new id as well, which frees it from its old sequence numbers.
-Version notes: 3 brought the producer's own id and epoch.
-Left out: transactional ids, refused with INVALID_REQUEST until there are transactions.
+    A producer with a transactional id gets the id that belongs to it, with a greater epoch, and its predecessors are
+    shut out; where one of these has left a transaction open that is aborted, and CONCURRENT_TRANSACTIONS says to ask
+    again.  A timeout above `transaction.max.timeout.ms` is INVALID_TRANSACTION_TIMEOUT.
+Version notes: 3 brought the producer's own id and epoch (KIP-360).  Below 4 a producer that is shut out is told
+    INVALID_PRODUCER_EPOCH.
+Left out: two-phase commit across systems (KIP-939), which is version 6 and not yet stable in Kafka 4.3.
 """
 
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.transactional import told
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NO_PRODUCER, NO_EPOCH = -1, -1
+FIRST_VERSION_OF_FENCED = 4
 
 
 def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
     response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
-    with answering(response):
-        if request.transactional_id is not None:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "this broker has no transactions yet")
+    try:
         if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_EPOCH):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch go together")
-        response.producer_id, response.producer_epoch = context.broker.producer_ids.allocate(), 0
+        response.producer_id, response.producer_epoch = _allocate(request, context)
+    except KafkaError as error:
+        response.error_code = told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
     return response
+
+
+def _allocate(request: InitProducerIdRequest, context: RequestContext) -> ProducerIdAndEpoch:
+    if request.transactional_id is None:
+        return ProducerIdAndEpoch(context.broker.producer_ids.allocate(), 0)
+    known = None
+    if request.producer_id != NO_PRODUCER:
+        known = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    transactions = context.broker.transactions
+    return transactions.init_producer(request.transactional_id, request.transaction_timeout_ms, known)

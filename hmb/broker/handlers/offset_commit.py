@@ -47,7 +47,7 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
             index = partition.partition_index
             if topic is None or index not in topic.partitions:
                 bad.append(PartitionAnswer(partition_index=index, error_code=error))
-            elif _length(partition.committed_metadata) > longest:
+            elif metadata_length(partition.committed_metadata) > longest:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 good.append(PartitionAnswer(partition_index=index, error_code=code))
             else:
@@ -86,7 +86,7 @@ def _committed(
     )
 
 
-def _length(metadata: str | None) -> int:
+def metadata_length(metadata: str | None) -> int:
     """As Kafka counts it, in UTF-16 units."""
     if not metadata or metadata.isascii():
         return len(metadata or "")

@@ -7,12 +7,13 @@ Behaviour: a partition for which nothing was committed has offset -1 and no erro
 Version notes: 0 was ZooKeeper's, where an offset that is not there is UNKNOWN_TOPIC_OR_PARTITION.  An error of the
     group is one of each partition in 0 and 1, from 2 on it stands for itself; null topics from 2 on.  5 adds leader
     epochs, 8 several groups, 9 the member that asks (KIP-848), 10 names topics by id.
-Left out: `require_stable` (7): there are no transactions yet that it could wait for.  Quotas.
+    With `require_stable` (7) a partition of which a transaction holds offsets is UNSTABLE_OFFSET_COMMIT until it ends.
+Left out: quotas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from uuid import UUID
 
 from hmb.broker.context import RequestContext
@@ -29,6 +30,7 @@ PartitionAnswer = Answer.OffsetFetchResponsePartitions
 OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, OffsetAndMetadata]
+Held = Set[TopicPartition]  # by transactions
 FIRST_VERSION_OF_GROUP_ERRORS = 2
 FIRST_VERSION_OF_GROUPS = 8
 FIRST_VERSION_OF_IDS = 10
@@ -37,11 +39,11 @@ NO_OFFSET = -1
 
 def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.version >= FIRST_VERSION_OF_GROUPS:
-        return OffsetFetchResponse(groups=[_group(group, context) for group in request.groups])
+        return OffsetFetchResponse(groups=[_group(group, request.require_stable, context) for group in request.groups])
     wanted = None
     if request.topics is not None:
         wanted = [Wanted(name=each.name, partition_indexes=each.partition_indexes) for each in request.topics]
-    answer = _group(Group(group_id=request.group_id, topics=wanted), context)
+    answer = _group(Group(group_id=request.group_id, topics=wanted), request.require_stable, context)
     if answer.error_code and context.version < FIRST_VERSION_OF_GROUP_ERRORS:
         answer.topics = [_failed(each, answer.error_code) for each in wanted or ()]
     return OffsetFetchResponse(
@@ -53,22 +55,24 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
     )
 
 
-def _group(group: Group, context: RequestContext) -> GroupAnswer:
+def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
     answer = GroupAnswer(group_id=group.group_id)
     groups = context.broker.groups
+    # Before what is committed: a transaction that ends in between has then been seen here or there.
+    held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
             groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
         if group.topics is None:
             found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
-            answer.topics = _all(found, context)
+            answer.topics = _all(found, held, context)
         else:
             named = [(each, _name(each, context)) for each in group.topics]
             wanted = [
                 TopicPartition(name, i) for each, name in named if name is not None for i in each.partition_indexes
             ]
             committed = groups.fetch_offsets(group.group_id, wanted, group.member_id, group.member_epoch)
-            answer.topics = [_topic(each, name, committed, context) for each, name in named]
+            answer.topics = [_topic(each, name, committed, held, context) for each, name in named]
     except KafkaError as error:
         answer.error_code = error.code
     return answer
@@ -84,13 +88,16 @@ def _name(wanted: Wanted, context: RequestContext) -> str | None:
         return None
 
 
-def _topic(wanted: Wanted, name: str | None, committed: Committed, context: RequestContext) -> Answer:
+def _topic(wanted: Wanted, name: str | None, committed: Committed, held: Held, context: RequestContext) -> Answer:
     if name is None:
         return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
     answer, topic_id = Answer(name=wanted.name, topic_id=wanted.topic_id), _topic_id(name, context)
     for index in wanted.partition_indexes:
-        found = committed.get(TopicPartition(name, index))
-        if found is not None and _is_of(found, topic_id):
+        partition = TopicPartition(name, index)
+        found = committed.get(partition)
+        if partition in held:
+            answer.partitions.append(_nothing(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
+        elif found is not None and _is_of(found, topic_id):
             answer.partitions.append(_partition(index, found))
         else:
             code = ErrorCode.NONE if context.version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -98,13 +105,15 @@ def _topic(wanted: Wanted, name: str | None, committed: Committed, context: Requ
     return answer
 
 
-def _all(committed: Committed, context: RequestContext) -> list[Answer]:
+def _all(committed: Committed, held: Held, context: RequestContext) -> list[Answer]:
     topics: dict[str, Answer] = {}
     for (name, index), found in committed.items():
         topic_id = _topic_id(name, context)
         if _is_of(found, topic_id):
             answer = topics.setdefault(name, Answer(name=name, topic_id=topic_id))
-            answer.partitions.append(_partition(index, found))
+            is_held = TopicPartition(name, index) in held
+            unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            answer.partitions.append(_nothing(index, unstable) if is_held else _partition(index, found))
     return list(topics.values())
 
 

@@ -10,17 +10,23 @@ Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and late
     partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.  Record batches below 3 get
     INVALID_RECORD, where a Kafka broker lets them pass: no client sends them, and they would get around what is
     checked from 3 on.
-Left out: transactional batches, refused with INVALID_TXN_STATE.
+    Batches of a transaction: `broker/transactional.py`; from 11 on what takes no part in it is TRANSACTION_ABORTABLE,
+    before it is INVALID_TXN_STATE; from 12 on the partition becomes part of it with its first batch.
+Left out: nothing.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import CloseConnection, answering
+from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.records import RecordBatch, iter_batches, parse_batch
 from hmb.records.compression import Codec
+from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import AppendResult, Log
 from hmb.storage.validation import InvalidRecords
 
@@ -37,6 +43,7 @@ TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, Error
 
 def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     response = ProduceResponse()
+    transaction = None if request.transactional_id is None else TransactionalProduce(request, context)
     appended: list[tuple[Log, PartitionResponse]] = []
     for topic in request.topic_data:
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
@@ -51,7 +58,11 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
                 records = _checked(partition.records, request, context.version)
                 if target.is_internal and context.header.client_id != ADMIN_CLIENT:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
-                result = _append(log, records, answer)
+                if transaction is None:
+                    result = _append(log, records, answer)
+                else:
+                    place = TopicPartition(target.name, partition.index)
+                    result = transaction.append(records, place, partial(_append, log, records, answer))
                 answer.base_offset = result.base_offset
                 answer.log_append_time_ms = result.log_append_time
                 answer.log_start_offset = result.log_start_offset
@@ -97,8 +108,6 @@ def _checked(records: memoryview | None, request: ProduceRequest, version: int) 
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional and request.transactional_id is None:
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without its id")
-    if batch.is_transactional:
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
     return records
 
 

@@ -1,0 +1,88 @@
+"""AddPartitionsToTxn: these partitions take part in a transaction.
+
+Versions: 0-5, flexible from 3.
+Behaviour: all partitions are added or none is: where one is unknown, the others are OPERATION_NOT_ATTEMPTED.  The first
+    ones start the transaction.  With `verify_only` nothing is added, and what takes no part is TRANSACTION_ABORTABLE.
+Version notes: 0 to 3 are clients', for one transaction; 4 and 5 speak of several, and are what a partition's broker
+    asks the coordinator for a producer of transaction version 2.  Below 2 a producer that is shut out is told
+    INVALID_PRODUCER_EPOCH.
+Left out: who may send versions 4 and 5: there are no ACLs yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hmb.broker.context import RequestContext
+from hmb.broker.transactional import told
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.transaction import VERSION_2
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from hmb.storage.checkpoints import TopicPartition
+
+Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+Topic = Transaction.AddPartitionsToTxnTopic
+Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
+TopicResult = Result.AddPartitionsToTxnTopicResult
+PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
+Outcome = Callable[[TopicPartition], ErrorCode]
+FIRST_VERSION_OF_BROKERS = 4
+FIRST_VERSION_OF_FENCED = 2
+
+
+def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPartitionsToTxnResponse:
+    if context.version >= FIRST_VERSION_OF_BROKERS:
+        results = [
+            Result(transactional_id=t.transactional_id, topic_results=_add(t, context)) for t in request.transactions
+        ]
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    one = Transaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_add(one, context))
+
+
+def _add(wanted: Transaction, context: RequestContext) -> list[TopicResult]:
+    partitions = {TopicPartition(topic.name, number) for topic in wanted.topics for number in topic.partitions}
+    unknown = {partition for partition in partitions if not context.broker.topics.has(partition)}
+    if unknown:
+        return _results(
+            wanted.topics,
+            lambda partition: (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
+            ),
+        )
+    transactions, id = context.broker.transactions, wanted.transactional_id
+    producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
+    try:
+        if wanted.verify_only:
+            known = transactions.verify(id, producer)
+            return _results(
+                wanted.topics,
+                lambda partition: ErrorCode.NONE if partition in known else ErrorCode.TRANSACTION_ABORTABLE,
+            )
+        version = VERSION_2 if context.version >= FIRST_VERSION_OF_BROKERS else 0
+        transactions.add_partitions(id, producer, partitions, version)
+    except KafkaError as error:
+        code = told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        return _results(wanted.topics, lambda partition: code)
+    return _results(wanted.topics, lambda partition: ErrorCode.NONE)
+
+
+def _results(topics: Sequence[Topic], outcome: Outcome) -> list[TopicResult]:
+    return [
+        TopicResult(
+            name=topic.name,
+            results_by_partition=[
+                PartitionResult(
+                    partition_index=number, partition_error_code=outcome(TopicPartition(topic.name, number))
+                )
+                for number in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

@@ -1,0 +1,41 @@
+"""DescribeProducers: the producers that partitions know, and where their open transactions begin.
+
+Versions: 0, flexible.
+Behaviour: each partition has its own error code; a producer is known for `producer.id.expiration.ms` after its last
+    batch.
+Version notes: none.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from hmb.storage.checkpoints import TopicPartition
+
+TopicResponse = DescribeProducersResponse.TopicResponse
+PartitionResponse = TopicResponse.PartitionResponse
+ProducerState = PartitionResponse.ProducerState
+
+
+def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
+    response = DescribeProducersResponse()
+    for topic in request.topics:
+        answers = [PartitionResponse(partition_index=number) for number in topic.partition_indexes]
+        response.topics.append(TopicResponse(name=topic.name, partitions=answers))
+        for answer in answers:
+            with answering(answer):
+                log = context.broker.topics.log_of(TopicPartition(topic.name, answer.partition_index))
+                answer.active_producers = [
+                    ProducerState(
+                        producer_id=producer_id,
+                        producer_epoch=producer.epoch,
+                        last_sequence=producer.last_sequence,
+                        last_timestamp=producer.timestamp,
+                        coordinator_epoch=producer.coordinator_epoch,
+                        current_txn_start_offset=first_offset,
+                    )
+                    for producer_id, producer, first_offset in log.active_producers()
+                ]
+    return response

@@ -1,0 +1,107 @@
+"""TxnOffsetCommit: commit offsets if the transaction commits.
+
+Versions: 0-5, flexible from 3.
+Behaviour: the offsets are written down at once, and count when the transaction has committed; until then a fetch that
+    wants stable ones has to wait (OffsetFetch, `require_stable`).  The producer says which member has read what it
+    writes, and of which generation, so that a member that has lost its partitions cannot commit for them (KIP-447).
+Version notes: below 2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE: clients of that time fail on it.
+    3 adds member and generation.  Up to 4 the group must have been announced by AddOffsetsToTxn; 5 announces it.  What
+    was not is INVALID_TXN_STATE, from 4 on TRANSACTION_ABORTABLE.
+Left out: quotas.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.handlers.offset_commit import metadata_length
+from hmb.broker.later import Later
+from hmb.broker.transactional import told_to_writer
+from hmb.coordinator.group import Commit
+from hmb.coordinator.journal import Pending
+from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.transaction import VERSION_2
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log import now_ms
+
+Answer = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+FIRST_VERSION_OF_LOADING = 2
+FIRST_VERSION_OF_ABORTABLE = 4
+FIRST_VERSION_OF_ADDING = 5
+# A group or generation that is not there any more is the same to a producer.
+ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
+
+
+def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse | Later:
+    response, offsets, taken = TxnOffsetCommitResponse(), Offsets(), list[PartitionAnswer]()
+    now, longest = now_ms(), context.broker.config.offset_metadata_max
+    for wanted in request.topics:
+        topic, answer = context.broker.topics.get(wanted.name), Answer(name=wanted.name)
+        response.topics.append(answer)
+        for each in wanted.partitions:
+            result = PartitionAnswer(partition_index=each.partition_index)
+            answer.partitions.append(result)
+            if topic is None or each.partition_index not in topic.partitions:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                continue
+            taken.append(result)
+            if metadata_length(each.committed_metadata) > longest:
+                result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                continue
+            offsets[TopicPartition(wanted.name, each.partition_index)] = OffsetAndMetadata(
+                *(each.committed_offset, each.committed_leader_epoch, each.committed_metadata or "", now),
+                topic_id=topic.id,
+            )
+    return _commit(request, offsets, taken, response, context) if taken else response
+
+
+def _commit(
+    request: TxnOffsetCommitRequest,
+    offsets: Offsets,
+    taken: list[PartitionAnswer],
+    response: TxnOffsetCommitResponse,
+    context: RequestContext,
+) -> TxnOffsetCommitResponse | Later:
+    def fail(error: KafkaError) -> TxnOffsetCommitResponse:
+        for answer in taken:
+            answer.error_code = _code(error, context.version)
+        return response
+
+    def finish() -> TxnOffsetCommitResponse:
+        try:
+            context.broker.groups.finish(commit)
+        except KafkaError as error:
+            return fail(error)
+        return response
+
+    try:
+        commit = _begin(request, offsets, context)
+    except KafkaError as error:
+        return fail(error)
+    return Later(finish)
+
+
+def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> Pending:
+    """Have the offsets put into the journal's queue while the transaction cannot be decided."""
+    groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    partition = groups.partition_for(request.group_id)
+    member = request.member_id, request.generation_id, request.group_instance_id
+    if context.version >= FIRST_VERSION_OF_ADDING:
+        transactions.add_partitions(id, producer, {partition}, VERSION_2)
+    with transactions.writing(id, producer, partition):
+        return groups.begin_commit(request.group_id, Commit(*member, context.version, offsets, producer))
+
+
+def _code(error: KafkaError, version: int) -> ErrorCode:
+    if error.code in ILLEGAL:
+        return ErrorCode.ILLEGAL_GENERATION
+    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < FIRST_VERSION_OF_LOADING:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return told_to_writer(error, knows_abortable=version >= FIRST_VERSION_OF_ABORTABLE).code

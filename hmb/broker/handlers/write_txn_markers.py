@@ -1,0 +1,42 @@
+"""WriteTxnMarkers: end transactions in these partitions.
+
+Versions: 1-2, flexible in both.
+Behaviour: each partition has its own error code and is answered when its marker is on disk (`log.flush.acks.all`).
+    Nobody asks the coordinator: it is meant for transactions that none knows any more, `kafka-transactions.sh abort`.
+    A coordinator of one broker writes its markers itself.
+Version notes: 2 says by the rules of which transaction version.
+Left out: who may send it: there are no ACLs yet.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import answering
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from hmb.records import ControlType, EndTransactionMarker
+from hmb.storage.checkpoints import TopicPartition
+
+Wanted = WriteTxnMarkersRequest.WritableTxnMarker
+Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
+TopicResult = Result.WritableTxnMarkerTopicResult
+PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
+
+
+def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(markers=[_write(wanted, context) for wanted in request.markers])
+
+
+def _write(wanted: Wanted, context: RequestContext) -> Result:
+    kind = ControlType.COMMIT if wanted.transaction_result else ControlType.ABORT
+    marker = EndTransactionMarker(kind, wanted.coordinator_epoch)
+    producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
+    result = Result(producer_id=wanted.producer_id)
+    for topic in wanted.topics:
+        answers = [PartitionResult(partition_index=number) for number in topic.partition_indexes]
+        result.topics.append(TopicResult(name=topic.name, partitions=answers))
+        for answer in answers:
+            with answering(answer):
+                partition = TopicPartition(topic.name, answer.partition_index)
+                context.broker.transactions.write_marker(marker, producer, partition)
+    return result

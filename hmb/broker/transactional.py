@@ -1,0 +1,121 @@
+"""Requests of producers in a transaction: how they write, and in which words they are refused.
+
+KIP-890: a partition takes records of a transaction only while the coordinator knows that it is part of it.  A producer
+of transaction version 1 has said so before (AddPartitionsToTxn), and the partition *verifies* that.  For one of version
+2 (Produce 12 and later) the partition *adds* itself, which saves the producer a round trip.  Kafka asks the coordinator
+over the network, once a transaction; here it is in the same process, and is asked for every batch: see
+`TransactionCoordinator.writing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hmb.broker.context import RequestContext
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.transaction import VERSION_2
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.records import RecordBatch, iter_batches
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log import AppendResult
+
+FIRST_PRODUCE_OF_ABORTABLE = 11
+FIRST_PRODUCE_OF_ADDING = 12
+FIRST_PRODUCE_OF_IDS = 13
+# What a producer does not expect of a partition, and would give up on: NOT_ENOUGH_REPLICAS makes it try again.
+COORDINATORS = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+
+
+def told(error: KafkaError, *, knows_fenced: bool) -> ErrorCode:
+    """PRODUCER_FENCED is newer than transactions are: before, it is INVALID_PRODUCER_EPOCH."""
+    if error.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error.code
+
+
+def told_to_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
+    """The same for whoever writes, records or offsets; TRANSACTION_ABORTABLE is newer still."""
+    code = told(error, knows_fenced=False)
+    if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+        code = ErrorCode.INVALID_TXN_STATE
+    return KafkaError(code, error.message)
+
+
+class TransactionalProduce:
+    """A Produce with a transactional id."""
+
+    def __init__(self, request: ProduceRequest, context: RequestContext) -> None:
+        """Adds the partitions that are to get records to the transaction, where the version does that."""
+        assert request.transactional_id is not None
+        self._id = request.transactional_id
+        self._transactions = context.broker.transactions
+        self._version = context.version
+        self._failure: KafkaError | None = None
+        if self._version >= FIRST_PRODUCE_OF_ADDING:
+            self._add(_partitions(request, context))
+
+    def _add(self, partitions: dict[TopicPartition, ProducerIdAndEpoch]) -> None:
+        producers = set(partitions.values())
+        try:
+            if len(producers) > 1:
+                raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "batches of more than one producer")
+            for producer in producers:
+                self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
+        except KafkaError as error:
+            self._failure = error
+
+    def append(
+        self, records: memoryview, partition: TopicPartition, append: Callable[[], AppendResult]
+    ) -> AppendResult:
+        """Append one batch, in the transaction if it says so.  Raises KafkaError, in words that the producer knows."""
+        producer, appended = _producer_of(records), False
+        if producer is None:
+            return append()
+        try:
+            if self._failure is not None:
+                raise self._failure
+            with self._transactions.writing(self._id, producer, partition):
+                appended = True
+                return append()
+        except KafkaError as error:
+            raise error if appended else self._told(error) from error
+
+    def _told(self, error: KafkaError) -> KafkaError:
+        adds = self._version >= FIRST_PRODUCE_OF_ADDING
+        if error.code in COORDINATORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
+            why = f"cannot see whether the partition is part of the transaction: {error.message}"
+            return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
+        return told_to_writer(error, knows_abortable=self._version >= FIRST_PRODUCE_OF_ABORTABLE)
+
+
+def _partitions(request: ProduceRequest, context: RequestContext) -> dict[TopicPartition, ProducerIdAndEpoch]:
+    """Those that are there and for which there is a batch of a transaction, with its producer."""
+    found = {}
+    for each in request.topic_data:
+        try:
+            topic = context.broker.topics.find(
+                each.name if context.version < FIRST_PRODUCE_OF_IDS else None, each.topic_id
+            )
+        except KafkaError:  # which the partition's own answer will tell
+            continue
+        for data in each.partition_data:
+            producer = _producer_of(data.records)
+            if producer is not None and data.index in topic.partitions and not topic.is_internal:
+                found[TopicPartition(topic.name, data.index)] = producer
+    return found
+
+
+def _producer_of(records: memoryview | None) -> ProducerIdAndEpoch | None:
+    """Of a batch of a transaction; None for any other, also for one that is damaged."""
+    try:
+        batch = next(iter_batches(records or memoryview(b"")), None)
+    except KafkaError:
+        return None
+    if not isinstance(batch, RecordBatch) or not batch.is_transactional:
+        return None
+    return ProducerIdAndEpoch(batch.producer_id, batch.producer_epoch)
