@@ -10,49 +10,14 @@ from hmb.client.accumulator import Accumulator
 from hmb.client.batch import Batch
 from hmb.client.partitioner import partition_of_key
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
-from hmb.protocol.schema import Request, Response
-from hmb.records import RecordBatch, parse_batch, read_records
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.schema import Response
+from hmb.records import parse_batch, read_records
 
-from .scripted import HangUp, ScriptedBroker
-
-TopicResponse = ProduceResponse.TopicProduceResponse
-
-
-def produced(error: ErrorCode = ErrorCode.NONE, offset: int = 0) -> ProduceResponse:
-    partition = TopicResponse.PartitionProduceResponse(index=0, error_code=error, base_offset=offset)
-    return ProduceResponse(responses=[TopicResponse(name="t", partition_responses=[partition])])
-
-
-class Script:
-    """Answers a Produce with the next of `answers`; True stands for "hang up"."""
-
-    def __init__(self, *answers: ProduceResponse | bool) -> None:
-        self.answers = list(answers)
-        self.producer_ids = 0
-
-    def __call__(self, request: Request, version: int) -> Response | None:
-        if isinstance(request, InitProducerIdRequest):
-            self.producer_ids += 1
-            return InitProducerIdResponse(producer_id=100 + self.producer_ids)
-        answer = self.answers.pop(0) if self.answers else produced()
-        if isinstance(answer, bool):
-            raise HangUp
-        return answer
-
-
-def batches(broker: ScriptedBroker) -> list[RecordBatch]:
-    """The batches that came, in order."""
-    found = []
-    for request, _ in broker.requests:
-        if isinstance(request, ProduceRequest):
-            records = request.topic_data[0].partition_data[0].records
-            assert isinstance(records, memoryview)
-            batch = parse_batch(records)
-            assert isinstance(batch, RecordBatch)
-            found.append(batch)
-    return found
+from .producing import Leaders, Script, batches, numbers, produced
+from .scripted import ScriptedBroker
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -162,7 +127,7 @@ def test_what_the_producer_cannot_be_told(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("trouble", [True, produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)])
-def test_a_retry_sends_the_same_bytes(trouble: ProduceResponse | bool) -> None:
+def test_a_retry_sends_the_same_bytes(trouble: Response | bool) -> None:
     script = Script(trouble, trouble, produced(offset=5))
     with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
         assert producer.send("t", b"x").result().offset == 5
@@ -178,10 +143,6 @@ def test_numbers_go_on_from_batch_to_batch() -> None:
                 producer.send("t", b"x")
             producer.flush()
     assert [(batch.base_sequence, batch.records_count) for batch in batches(broker)] == [(0, 3), (3, 2), (5, 1)]
-
-
-def numbers(broker: ScriptedBroker) -> list[tuple[int, int, int]]:
-    return [(batch.producer_id, batch.producer_epoch, batch.base_sequence) for batch in batches(broker)]
 
 
 def test_a_batch_that_was_refused_leaves_its_number_to_the_next_one() -> None:
@@ -208,7 +169,7 @@ def test_after_a_batch_that_may_still_be_written_the_numbers_start_in_a_new_epoc
     ("acks", "answer"), [(0, produced()), (1, produced()), (1, produced(ErrorCode.MESSAGE_TOO_LARGE))]
 )
 def test_a_batch_leaves_its_queue_when_its_futures_are_set_so_that_flush_waits_for_them(
-    monkeypatch: pytest.MonkeyPatch, acks: int, answer: ProduceResponse
+    monkeypatch: pytest.MonkeyPatch, acks: int, answer: Response
 ) -> None:
     set_before: list[bool] = []
     done = Accumulator.done
@@ -313,3 +274,112 @@ def test_what_old_brokers_lack(compression: str, headers: tuple[tuple[str, bytes
     assert isinstance(error, KafkaError)
     assert error.code is code
     assert broker.requests == []
+
+
+def test_whoever_waits_for_a_record_lets_it_go() -> None:
+    with ScriptedBroker(Script()) as broker, Producer(broker.address, linger_ms=3_600_000) as producer:
+        for _ in range(3):
+            producer.send("t", b"x").result(10)
+        ranges = producer.send_many("t", [b"x"]).result(10)
+        assert ranges[0].records == 1
+
+
+def test_a_callback_may_be_given_to_send() -> None:
+    told: list[object] = []
+    with ScriptedBroker(Script()) as broker, Producer(broker.address) as producer:
+        delivery = producer.send("t", b"x", on_delivery=told.append)
+        producer.flush()
+    assert told == [delivery]
+
+
+def test_flush_waits_for_callbacks_and_no_longer_than_it_is_told() -> None:
+    begun, let_go = threading.Event(), threading.Event()
+
+    def called(delivery: object) -> None:
+        begun.set()
+        let_go.wait(10)
+
+    with ScriptedBroker(Script()) as broker, Producer(broker.address) as producer:
+        delivery = producer.send("t", b"x", on_delivery=called)
+        assert begun.wait(10)
+        assert delivery.done()
+        with pytest.raises(TimeoutError, match=r"not all was delivered within 0\.01 s"):
+            producer.flush(0.01)
+        let_go.set()
+        producer.flush()
+
+
+def test_serializers() -> None:
+    with (
+        ScriptedBroker(Script()) as broker,
+        Producer(broker.address, key_serializer=str.encode, value_serializer=lambda it: b"%d" % it) as producer,
+    ):
+        producer.send("t", 5, "key").result(10)
+    (record,) = read_records(batches(broker)[0].view)
+    assert (record.key, record.value) == (b"key", b"5")
+
+
+def test_a_partitioner_of_ones_own() -> None:
+    asked: list[tuple[bytes | None, int]] = []
+
+    def own(key: bytes | None, partitions: int) -> int:
+        asked.append((key, partitions))
+        return 4 if key else 0
+
+    with ScriptedBroker(Script()) as broker, Producer(broker.address, partitioner=own) as producer:
+        assert producer.send("t", b"x").result(10).partition == 0
+        with pytest.raises(KafkaError, match="topic 't' has no partition 4, only 1 from 0 on"):
+            producer.send("t", b"x", b"key")
+        with pytest.raises(ValueError, match="value 1: the topic has no partition 4, only 1 from 0 on"):
+            producer.send_many("t", [b"x", b"y"], [None, b"key"])
+    assert asked == [(None, 1), (b"key", 1), (None, 1), (b"key", 1)]
+
+
+def test_partitions_that_were_added_are_found() -> None:
+    with ScriptedBroker(Script()) as broker:
+        leaders = Leaders(broker, leaders=[0])
+        asked_again = threading.Event()
+        with Producer(broker.address, metadata_max_age=0.01) as producer:
+            producer.send("t", b"x").result(10)
+            metadata = broker.metadata
+
+            def answer(request: MetadataRequest) -> MetadataResponse:
+                asked_again.set()
+                return metadata(request)
+
+            leaders.leaders.append(0)
+            assert producer.send("t", b"x", partition=1).result(10).partition == 1  # at once, where it is named
+            broker.metadata = answer
+            assert asked_again.wait(10)  # and otherwise after a while
+
+
+def test_metrics_tell_what_was_done() -> None:
+    script = Script(True, produced(), produced(ErrorCode.INVALID_RECORD))
+    with (
+        ScriptedBroker(script) as broker,
+        Producer(broker.address, compression="gzip", retry_backoff=0.001, linger_ms=3_600_000) as producer,
+    ):
+        producer.send_many("t", [b"x" * 1000] * 10).result(10)
+        assert producer.send("t", b"y").exception(10)
+        producer.send("t", b"queued")
+        metrics = producer.metrics()
+        assert (metrics.records_delivered, metrics.records_failed, metrics.batches_sent) == (10, 1, 2)
+        assert (metrics.records_sent, metrics.records_per_batch, metrics.batches_retried) == (11, 5.5, 1)
+        assert metrics.requests_sent == 3
+        assert metrics.record_bytes_sent > 10_000 > 1_000 > metrics.batch_bytes_sent
+        assert metrics.compression_ratio == metrics.batch_bytes_sent / metrics.record_bytes_sent
+        assert 0 < metrics.request_latency_avg <= metrics.request_latency_max
+        assert 0 < metrics.buffer_bytes_used < 50
+
+
+def test_a_higher_level_compresses_more() -> None:
+    text = b"".join(b"%d " % (number * number) for number in range(20_000))
+    sizes = []
+    for level in (1, 9):
+        with (
+            ScriptedBroker(Script()) as broker,
+            Producer(broker.address, compression="gzip", compression_level=level) as producer,
+        ):
+            producer.send("t", text).result(10)
+        sizes.append(batches(broker)[0].size)
+    assert sizes[1] < sizes[0] < len(text)
