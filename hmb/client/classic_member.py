@@ -89,6 +89,10 @@ class ClassicMember:
         return self._assignment
 
     @property
+    def is_member(self) -> bool:
+        return self._generation >= 0
+
+    @property
     def is_settled(self) -> bool:
         return self._topics is None or (self.phase is Phase.STABLE and not self._is_lost)
 

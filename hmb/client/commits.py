@@ -64,7 +64,7 @@ class CommittedOffsets:
         refused: Callable[[ErrorCode, GroupMetadata], None],
     ) -> None:
         self._settings = settings
-        self._identity, self._refused = identity, refused
+        self._identity, self._refused = identity, refused  # who commits; whom to tell when that is not accepted
         self._coordinator = GroupCoordinator(cluster, settings)
         self._sent: deque[_Sent] = deque()
 

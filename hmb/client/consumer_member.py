@@ -72,6 +72,10 @@ class ConsumerMember:
         return self._assignment
 
     @property
+    def is_member(self) -> bool:
+        return self._epoch > JOINS
+
+    @property
     def is_settled(self) -> bool:
         return self._topics is None or (self._epoch > 0 and self._targets is None and not self._is_lost)
 

@@ -68,6 +68,10 @@ class GroupMember(Protocol):
     def assignment(self) -> Owned: ...
 
     @property
+    def is_member(self) -> bool:
+        """Whether the coordinator knows it, as far as it knows itself."""
+
+    @property
     def is_settled(self) -> bool:
         """Whether the consumer has nothing to wait for."""
 

@@ -17,6 +17,7 @@ from hmb.client.commits import CommittedOffsets
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consumer_member import ConsumerMember
 from hmb.client.group_coordinator import GroupCoordinator
+from hmb.client.group_errors import group_error
 from hmb.client.group_member import Call, GroupMember, TopicFacts, TopicLookup
 from hmb.client.membership import (
     CommitCallback,
@@ -59,7 +60,7 @@ class GroupMembership:
         self._member = member
         self._is_closing = False
         self._coordinator = GroupCoordinator(cluster, settings)  # the membership's thread's own
-        self._offsets = CommittedOffsets(cluster, settings, self._identity, self._commit_refused)
+        self._offsets = CommittedOffsets(cluster, settings, self._committer, self._commit_refused)
         self._thread: threading.Thread | None = None
 
     @property
@@ -69,7 +70,8 @@ class GroupMembership:
 
     @property
     def metadata(self) -> GroupMetadata:
-        return self._identity()
+        with self._changed:
+            return self._member.metadata
 
     def subscribe(self, topics: Collection[str]) -> None:
         with self._changed:
@@ -104,6 +106,7 @@ class GroupMembership:
                 self._tell(call)
             except Exception as error:  # noqa: BLE001 - it is the program's, and is raised when the rebalance is over
                 first_error = first_error or error
+                deadline = time.monotonic()  # it waits for nobody any more
         if first_error is not None:
             raise first_error
         if self._member.error is not None:
@@ -154,8 +157,11 @@ class GroupMembership:
             with suppress(ConnectionFailed, KafkaError):  # its session will end anyhow
                 self._offsets.say(request, GOODBYE)
 
-    def _identity(self) -> GroupMetadata:
+    def _committer(self) -> GroupMetadata:
+        """KafkaError for who is no member: what it says might be taken for a commit by hand, if the group is empty."""
         with self._changed:
+            if not self._member.is_member:
+                raise group_error(self._settings, ErrorCode.UNKNOWN_MEMBER_ID)
             return self._member.metadata
 
     def _commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
