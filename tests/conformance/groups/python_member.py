@@ -151,7 +151,45 @@ def aiokafka(bootstrap: str, topic: str, group: str) -> None:
     asyncio.run(consume())
 
 
+def hmb(bootstrap: str, topic: str, group: str, **more: Any) -> None:
+    from hmb import Consumer
+    from hmb.client import ConnectionFailed
+    from hmb.protocol.errors import KafkaError
+
+    consumer = Consumer(
+        bootstrap,
+        topic,
+        group=group,
+        auto_commit=False,
+        session_timeout=SESSION_MS / 1000,
+        heartbeat_interval=HEARTBEAT_MS / 1000,
+        on_assigned=lambda given: rebalanced("assigned", given),
+        on_revoked=lambda taken: rebalanced("revoked", taken),
+        **more,
+    )
+    while True:
+        records = consumer.poll(POLL_SECONDS)
+        if records:
+            consumed(ranges_of((each.topic, each.partition, each.offset) for each in records))
+            try:
+                consumer.commit()
+            except (ConnectionFailed, KafkaError):
+                continue
+            emit("offsets_committed")
+
+
+def hmb_cooperative(bootstrap: str, topic: str, group: str) -> None:
+    hmb(bootstrap, topic, group, assignors=["cooperative-sticky"])
+
+
+def hmb_consumer_protocol(bootstrap: str, topic: str, group: str) -> None:
+    hmb(bootstrap, topic, group, group_protocol="consumer")
+
+
 MEMBERS = {
+    "hmb": hmb,
+    "hmb-cooperative": hmb_cooperative,
+    "hmb-consumer": hmb_consumer_protocol,
     "confluent": confluent,
     "confluent-cooperative": confluent_cooperative,
     "confluent-consumer": confluent_consumer_protocol,
