@@ -1,9 +1,7 @@
 """`hmb decode`: bytes of Kafka's protocol, from wherever they were copied, field by field."""
 
-import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from .frames import Frame
 
 MAX_INPUT = 64 << 20  # bytes: some times the largest frame
-WHERE_RECORDS_ARE = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
 MAX_FITS = 8  # responses that the bytes might be, in an error
 
 
@@ -92,9 +89,8 @@ def _print(frame: "Frame", number: int, problems: list[str], as_json: bool) -> N
         click.echo(to_json(document(frame) | {"fields": fields, "problems": problems}))
         return
     sys.stdout.write("\n" * bool(number) + frame.title() + "\n")
-    for field in frame.fields(problems):
-        name = WHERE_RECORDS_ARE.sub("", field.field)  # which the line before has said
-        sys.stdout.write(replace(field, field=name).line() + "\n")
+    for line in frame.lines(problems):
+        sys.stdout.write(line + "\n")
 
 
 # What to read

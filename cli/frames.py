@@ -5,8 +5,10 @@ names neither, so whoever has one must know what it answers.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from hmb.protocol.annotate import SIZE, Line, annotate_request, annotate_response
@@ -25,6 +27,7 @@ from hmb.storage.dump_hex import FieldEntry
 API_NAMES = {int(key): key.name for key in ApiKey}
 ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
+WHERE_RECORDS_ARE = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
 SHORT = 16  # bytes that a line of a few words shows
 
 
@@ -69,6 +72,11 @@ class Frame(NamedTuple):
                 problems.append(f"byte {line.offset}: {len(line.data)} bytes are left behind the message")
         if self.sized and not problems and (size := _size(self.wire)) != len(self.wire) - SIZE:
             problems.append(f"byte 0: the size is {size}, but {len(self.wire) - SIZE} bytes follow")
+
+    def lines(self, problems: list[str]) -> Iterator[str]:
+        """The same as text; what stands in a batch does without the path to the batch, which stands above it."""
+        for field in self.fields(problems):
+            yield replace(field, field=WHERE_RECORDS_ARE.sub("", field.field)).line()
 
     def title(self) -> str:
         """Produce request v9, 214 bytes"""

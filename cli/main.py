@@ -21,10 +21,12 @@ COMMANDS = {
     "demo": "See it all: a broker, real data through it, its log.",
     "produce": "Send lines from standard input to a topic.",
     "consume": "Print the records of a topic.",
-    "topics": "Create, list, describe, alter and delete topics.",
+    "topics": "Create, list, describe, alter, trim and delete topics.",
+    "groups": "Show consumer groups and their lag, reset their offsets, delete them.",
     "dump-log": "Print what is in the files of a log.",
     "index-inspect": "Look into the index of a log segment.",
     "decode": "Show what the bytes of a message mean.",
+    "sniff": "Print what clients and a broker say to each other.",
     "completion": "Let the shell complete commands, topics and groups.",
 }
 COMPLETION_VARIABLE = "_HMB_COMPLETE"  # which click makes of the command's name

@@ -1,0 +1,243 @@
+"""A proxy in front of brokers: a listener for each of them, two threads for each connection.
+
+    client  --request-->  RequestStream   --request-->  broker
+            <--answer--   ResponseStream  <--answer--
+
+Each thread receives, feeds its stream (`frame_streams`) and sends on what comes out of it.  A side that is slow to read
+makes `sendall` wait, and so the other side: nothing is queued here.  When one side closes its half, the other is told.
+
+Brokers that an answer names get a listener each, on the next free port, and the answer names these in their place
+(`readdressing`).  The only broker of a cluster is the one the proxy was started for, under whatever name it goes.
+"""
+
+import contextlib
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from .frame_streams import Asked, RequestStream, ResponseStream, Seen
+from .readdressing import Address
+
+CHUNK = 1 << 16  # bytes that are received at a time
+CONNECT_TIMEOUT = 10.0  # seconds
+CLOSE_TIMEOUT = 2.0  # seconds
+BACKLOG = 128  # connections that wait to be accepted
+MAX_LISTENERS = 100  # brokers
+
+
+class Link(NamedTuple):
+    """A connection through the proxy."""
+
+    number: int
+    client: Address
+    broker: Address
+
+
+class Observer(NamedTuple):
+    """Who looks on.  Called in the threads of the connections; what `on_frame` raises ends the proxy."""
+
+    on_frame: Callable[[Link, Seen], None]
+    on_note: Callable[[Link | None, str], None]
+
+
+class Proxy:
+    """Starts when it is made; `wait` and `close`."""
+
+    def __init__(self, listen: Address, servers: Sequence[Address], observer: Observer) -> None:
+        self._observer = observer
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()  # guards all below
+        self._sockets: set[socket.socket] = set()
+        self._listeners: dict[Address, Address] = {}  # by the broker
+        self._threads: set[threading.Thread] = set()
+        self._over = threading.Event()
+        self._failure: BaseException | None = None
+        self.address = self._listen(listen, servers)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it is over; raises what ended it."""
+        self._over.wait(timeout)
+        if self._failure is not None:
+            raise self._failure
+        return self._over.is_set()
+
+    def close(self) -> None:
+        """Close all listeners and connections."""
+        self._over.set()
+        with self._lock:
+            sockets, threads = list(self._sockets), list(self._threads)
+        for each in sockets:
+            _shut(each)
+        deadline = time.monotonic() + CLOSE_TIMEOUT  # one that prints to a reader who does not read never ends
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for each in sockets:
+            each.close()
+
+    # Listeners
+
+    def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
+        """Begin to accept connections for the first of these servers that answers; OSError if the port is taken."""
+        family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
+        listener = socket.create_server(at, family=family, backlog=BACKLOG)
+        address = Address(*listener.getsockname()[:2])
+        self._keep(listener)
+        self._start(f"listener-{address.port}", lambda: self._accept(listener, servers))
+        self._observer.on_note(None, f"listening on {address} for {','.join(map(str, servers))}")
+        return address
+
+    def _accept(self, listener: socket.socket, servers: Sequence[Address]) -> None:
+        while not self._over.is_set():
+            try:
+                client, peer = listener.accept()
+            except OSError:
+                if self._over.is_set():
+                    return  # closed
+                raise
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._keep(client)
+            link = Link(next(self._numbers), Address(*peer[:2]), servers[0])
+            self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
+
+    def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
+        """Where the proxy listens for this broker, seen from a client that came to `here`."""
+        with self._lock:
+            if is_only and broker not in self._listeners:
+                self._listeners[broker] = self.address
+            known = self._listeners.get(broker)
+            is_full = len(self._listeners) >= MAX_LISTENERS
+        if known is None:
+            if is_full:
+                return broker
+            known = self._open(broker)
+        return Address(here.host, known.port)
+
+    def _open(self, broker: Address) -> Address:
+        """A listener on the next port that is free, or on any."""
+        host, first = self.address
+        for port in (*range(first + 1, min(first + 1 + MAX_LISTENERS, 1 << 16)), 0):
+            with contextlib.suppress(OSError):
+                address = self._listen(Address(host, port), [broker])
+                with self._lock:
+                    return self._listeners.setdefault(broker, address)
+        return broker
+
+    # Connections
+
+    def _serve(self, client: socket.socket, link: Link, servers: Sequence[Address]) -> None:
+        """Connect to the broker, start the thread of the answers, and be that of the requests."""
+        try:
+            broker = _connect(servers)
+        except OSError as error:
+            self._observer.on_note(link, f"cannot connect to {link.broker}: {error.strerror or error}")
+            self._forget(client)
+            return
+        self._keep(broker)
+        here = Address(*client.getsockname()[:2])
+        self._observer.on_note(link, f"opened by {link.client}, to {link.broker}")
+        asked = Asked()
+
+        def show(seen: Seen) -> None:
+            self._observer.on_frame(link, seen)
+
+        def warn(text: str) -> None:
+            self._observer.on_note(link, text)
+
+        requests = RequestStream(asked, show, warn)
+        responses = ResponseStream(asked, show, warn, lambda broker, is_only: self._address_of(broker, is_only, here))
+        back = self._start(f"responses-{link.number}", lambda: _pump(broker, client, responses))
+        try:
+            _pump(client, broker, requests)
+        finally:
+            back.join()
+            self._forget(client)
+            self._forget(broker)
+            if not self._over.is_set():
+                self._observer.on_note(link, "closed")
+
+    # Threads and sockets
+
+    def _start(self, name: str, target: Callable[[], None]) -> threading.Thread:
+        def run() -> None:
+            try:
+                target()
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told, and raises it
+                self._end(error)
+            finally:
+                with self._lock:
+                    self._threads.discard(thread)
+
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        with self._lock:
+            self._threads.add(thread)
+        thread.start()
+        return thread
+
+    def _end(self, failure: BaseException) -> None:
+        if not self._over.is_set():
+            self._failure = failure
+            self._over.set()
+
+    def _keep(self, each: socket.socket) -> None:
+        with self._lock:
+            self._sockets.add(each)
+
+    def _forget(self, each: socket.socket) -> None:
+        with self._lock:
+            self._sockets.discard(each)
+        each.close()
+
+
+def _connect(servers: Sequence[Address]) -> socket.socket:
+    """To the first of the servers that answers; raises the last one's OSError."""
+    failure = OSError("no server")
+    for server in servers:
+        try:
+            connection = socket.create_connection(server, CONNECT_TIMEOUT)
+        except OSError as error:
+            failure = error
+            continue
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    raise failure
+
+
+def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
+    """Pass on what comes until the source ends, and tell the target so; where that reads no more, shut the source."""
+    try:
+        while data := _received(source):
+            if not _is_sent(target, stream.feed(data)):
+                _shut(source)
+                return
+    except BaseException:  # the observer's: the other direction ends as well
+        _shut(source)
+        _shut(target)
+        raise
+    _is_sent(target, stream.rest())
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+
+
+def _received(source: socket.socket) -> bytes:
+    """What has come; nothing where the connection has ended, or is broken."""
+    try:
+        return source.recv(CHUNK)
+    except OSError:
+        return b""
+
+
+def _is_sent(target: socket.socket, data: bytes) -> bool:
+    try:
+        target.sendall(data)
+    except OSError:
+        return False
+    return True
+
+
+def _shut(each: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
