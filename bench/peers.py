@@ -98,10 +98,10 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def resident_bytes(pid: int) -> int:
-    """The resident memory of a process: VmRSS of /proc (Linux)."""
+def resident_bytes(pid: int, which: str = "VmRSS") -> int:
+    """The resident memory of a process, by /proc (Linux): what it has now, or with VmHWM the most it ever had."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{which}:"):
             return int(line.split()[1]) * 1024
     raise PeerFailed(f"process {pid} has no resident memory")
 
