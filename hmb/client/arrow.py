@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 from hmb.client.in_hand import Decoding, Fetched, InHand, damage
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
-from hmb.records.consumer_record import ConsumerRecord, consumer_records
+from hmb.records.consumer_record import ConsumerRecord, consumer_records, has_usual_numbers
 from hmb.records.plain_records import END_AFTER_ONE, END_AFTER_TWO
 from hmb.records.reading import Batch, Buffer, iter_batches
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Header, decode_headers
+from hmb.records.record import NO_TIMESTAMP, Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
 try:
@@ -51,7 +51,6 @@ SCHEMA = pa.schema(
 )
 MAX_INT32 = 2**31 - 1
 _LONGEST = 5  # bytes of a varint that is read here
-_USUAL_TIME = MAX_INT64 // 2  # two of these can be added
 
 Array = Any  # of numpy or of Arrow, whose types mypy does not see
 
@@ -142,7 +141,7 @@ def _quickly(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordB
 
 def _content(batch: Batch) -> bytes | memoryview:
     """The bytes of the records; _Unusual for the old formats, which lay them out in another way."""
-    if not isinstance(batch, RecordBatch) or abs(batch.base_timestamp) > _USUAL_TIME or batch.last_offset > MAX_INT64:
+    if not isinstance(batch, RecordBatch) or not has_usual_numbers(batch):
         raise _Unusual
     return batch.uncompressed() if batch.attributes & CODEC_MASK else batch.view[RECORD_BATCH_OVERHEAD:]
 
@@ -191,8 +190,8 @@ def _of_batch(batches: Iterable[Batch]) -> _OfBatch:
         for batch in batches
         if isinstance(batch, RecordBatch)
     ]
-    columns = np.repeat(np.array(facts, np.int64).reshape(-1, 6), [fact[-1] for fact in facts], axis=0)
-    base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time, _ = columns.T
+    repeated = np.repeat(np.array(facts, np.int64).reshape(-1, 6), [fact[-1] for fact in facts], axis=0)
+    base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time, _ = repeated.T
     return _OfBatch(base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time != 0)
 
 

@@ -13,8 +13,9 @@ raises errors when all records in hand have been handed out.
 
 Source: Kafka's Fetcher and FetchRequest. Left out: fetch sessions (KIP-227), which spare a consumer of thousands of
 partitions to name all of them in each request (here a partition costs some 20 us a fetch, in client and broker each);
-topic ids (Fetch 13), so that a topic that was deleted and made again is noticed when its offsets do not fit any more,
-or when the metadata is read again; reading from followers (KIP-392); the detection of truncated logs (KIP-320).
+reading from followers (KIP-392); the detection of truncated logs (KIP-320). A topic that was deleted and made again has
+another id, so that its records are not taken for those of the old one; but brokers before 3.1 do not ask for ids in a
+fetch: there it is noticed when the metadata is read again.
 """
 
 import logging
@@ -24,6 +25,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
@@ -35,7 +37,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.records import iter_batches
 
-NEWEST_FETCH = 12  # 13 names topics by their ids, which this client does not keep
+NEWEST_FETCH, NEWEST_BY_NAME = 13, 12  # 13 names topics by their ids; what came later is for followers
 LARGEST_FETCH = 256 * 1024 * 1024
 RETRY_PAUSE = 0.1  # seconds
 GONE_AFTER = 5.0  # seconds
@@ -65,6 +67,7 @@ class _Asked:
 
     positions: dict[TopicPartition, tuple[Position, int]]
     deadline: float
+    names: dict[UUID, str]
 
 
 class Fetcher:
@@ -141,19 +144,22 @@ class Fetcher:
         if connection is None:
             connection = self._connections[leader] = self._cluster.connect(leader)
         try:
-            connection.post(self._request(positions), connection.version_of(FetchRequest, NEWEST_FETCH))
+            ids = {it.partition.topic: it.topic_id or NO_ID for it in positions}
+            newest = NEWEST_BY_NAME if NO_ID in ids.values() else NEWEST_FETCH
+            connection.post(self._request(positions, ids), connection.version_of(FetchRequest, newest))
         except (ConnectionFailed, KafkaError) as error:
             for position in positions:
                 self.failed(position, error)
             return
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
-        self._asked[leader] = _Asked({it.partition: (it, it.fetched) for it in positions}, deadline)
+        names = {topic_id: name for name, topic_id in ids.items()}
+        self._asked[leader] = _Asked({it.partition: (it, it.fetched) for it in positions}, deadline, names)
 
-    def _request(self, positions: list[Position]) -> FetchRequest:
+    def _request(self, positions: list[Position], ids: dict[str, UUID]) -> FetchRequest:
         topics: dict[str, FetchRequest.FetchTopic] = {}
         for position in positions:
             name, partition = position.partition
-            topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name))
+            topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name, topic_id=ids[name]))
             topic.partitions.append(
                 FetchRequest.FetchTopic.FetchPartition(
                     partition=partition, fetch_offset=position.fetched, partition_max_bytes=position.max_bytes
@@ -200,8 +206,9 @@ class Fetcher:
             raise
         self.fetches += 1
         for topic in response.responses:
+            name = topic.topic or asked.names.get(topic.topic_id, "")
             for data in topic.partitions:
-                about = asked.positions.get(TopicPartition(topic.topic, data.partition_index))
+                about = asked.positions.get(TopicPartition(name, data.partition_index))
                 if about is None:
                     continue
                 position, offset = about

@@ -19,7 +19,7 @@ from hmb.records.reading import Batch
 from hmb.records.record import MAX_INT64, Header, TimestampType, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
-_USUAL_TIME = MAX_INT64 // 2  # two of these can be added
+USUAL_TIME = MAX_INT64 // 2  # two of these can be added
 
 
 class ConsumerRecord(NamedTuple):
@@ -44,7 +44,7 @@ class _Unusual(Exception):
 
 def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFAULT_LIMIT) -> list[ConsumerRecord]:
     """The records of a batch, which was checked; KafkaError if they cannot be read."""
-    if isinstance(batch, RecordBatch) and batch.last_offset <= MAX_INT64 and abs(batch.base_timestamp) <= _USUAL_TIME:
+    if isinstance(batch, RecordBatch) and has_usual_numbers(batch):
         records: list[ConsumerRecord] = []
         data = batch.uncompressed(limit)
         try:
@@ -58,49 +58,46 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
     ]
 
 
+def has_usual_numbers(batch: RecordBatch) -> bool:
+    """Whether offsets and timestamps are far from where 64 bits end, so that adding to them needs no check."""
+    times = (abs(batch.base_timestamp), abs(batch.max_timestamp))
+    return batch.last_offset <= MAX_INT64 and max(times) <= USUAL_TIME
+
+
 def _quickly(data: bytes, batch: RecordBatch, topic: str, partition: int, add: Callable[[ConsumerRecord], None]) -> int:
     """Where the records end. Numbers are in zigzag: an even one stands for its half, an odd one for a negative."""
     base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
-    append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else 0
+    append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
         if (size := data[start]) < 0x80:  # the record's; a third byte makes for an end that no record has
-            end, position = start + END_AFTER_ONE[size], start + 2  # 1: the attributes
+            end, place = start + END_AFTER_ONE[size], start + 2  # 1: the attributes
         else:
-            end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
-        if (step := data[position]) >= 0x80:
-            position += 1
-            step += (data[position] << 7) - 0x80
+            end, place = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
+        if (step := data[place]) >= 0x80:
+            step, place = step + (data[place + 1] << 7) - 0x80, place + 1
             if step >= 0x4000:
-                step, position = _time_step(data, position - 1)
-        position += 1
-        if (delta := data[position]) >= 0x80:
-            position += 1
-            delta += (data[position] << 7) - 0x80
+                step, place = _time_step(data, place - 1)
+        place += 1
+        if (delta := data[place]) >= 0x80:
+            delta, place = delta + (data[place + 1] << 7) - 0x80, place + 1
             if delta >= 0x4000:
-                position += 1
-                delta += (data[position] << 14) - 0x4000
-        position += 1
-        if (key_size := data[position]) >= 0x80:
-            position += 1
-            key_size += (data[position] << 7) - 0x80
-        position += 1
-        key = None if key_size == NULL else data[position : (position := position + (key_size >> 1))]
-        if (size := data[position]) >= 0x80:
-            position += 1
-            size += (data[position] << 7) - 0x80
-        position += 1
-        value = None if size == NULL else data[position : (position := position + (size >> 1))]
-        headers, position = _headers(data, position) if data[position] else ((), position + 1)
-        if (
-            position != end
-            or delta & 1
-            or delta > last_delta
-            or key_size & 1 > (key is None)
-            or size & 1 > (value is None)
-        ):
+                delta, place = delta + (data[place + 1] << 14) - 0x4000, place + 1
+        place += 1
+        if (key_size := data[place]) >= 0x80:
+            key_size, place = key_size + (data[place + 1] << 7) - 0x80, place + 1
+        place += 1
+        key = None if key_size == NULL else data[place : (place := place + (key_size >> 1))]
+        if (size := data[place]) >= 0x80:
+            size, place = size + (data[place + 1] << 7) - 0x80, place + 1
+        place += 1
+        value = None if size == NULL else data[place : (place := place + (size >> 1))]
+        headers, place = _headers(data, place) if data[place] else ((), place + 1)
+        if place != end or delta > last_delta or delta & 1:
             raise _Unusual
-        timestamp = append_time or base_timestamp + (step >> 1 ^ -(step & 1))
+        if key_size & 1 > (key is None) or size & 1 > (value is None):
+            raise _Unusual
+        timestamp = base_timestamp + (step >> 1 ^ -(step & 1)) if append_time is None else append_time
         add(new(kind, (topic, partition, base_offset + (delta >> 1), timestamp, timestamp_type, key, value, headers)))
         start = end
     return start
@@ -109,7 +106,7 @@ def _quickly(data: bytes, batch: RecordBatch, topic: str, partition: int, add: C
 def _time_step(data: bytes, position: int) -> tuple[int, int]:
     """A number of several bytes, in zigzag still, and where its last byte is."""
     number, end = read_varint(data, position)
-    if abs(number) > _USUAL_TIME:
+    if abs(number) > USUAL_TIME:
         raise _Unusual
     return number << 1 ^ number >> 63, end - 1
 

@@ -1,0 +1,128 @@
+"""Arrow columns are the records, column by column; and damage is found as by the record reader."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmb.client import arrow
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, iter_batches
+from hmb.records.consumer_record import ConsumerRecord, consumer_records
+
+NOW = 1_700_000_000_000
+payloads = st.none() | st.binary(max_size=70) | st.sampled_from([62, 63, 64, 8_190, 8_192, 20_000]).map(bytes)
+records = st.lists(
+    st.builds(
+        Record,
+        timestamp=st.integers(NOW - 10_000, NOW + 10_000) | st.sampled_from([-1, 0, 2**40, 2**61, 2**62]),
+        key=payloads,
+        value=payloads,
+        headers=st.sampled_from([(), (), (("h", b"v"),), (("h", None), ("", b"\xff"))]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+batches = st.lists(st.tuples(records, st.sampled_from([Codec.NONE, Codec.LZ4]), st.none() | st.just(NOW)), max_size=4)
+
+
+def fetched(parts: list[tuple[list[Record], Codec, int | None]]) -> bytes:
+    data, offset = b"", 10
+    for part, codec, log_append_time in parts:
+        data += encode_batch(part, base_offset=offset, codec=codec, log_append_time=log_append_time)
+        offset += len(part)
+    return data
+
+
+def rows(batch: arrow.pa.RecordBatch) -> list[tuple[object, ...]]:
+    times = batch.column("timestamp").cast(arrow.pa.int64()).to_pylist()
+    rest = batch.drop_columns(["timestamp"]).to_pylist()
+    return [
+        (row["offset"], time, row["timestamp_type"], row["key"], row["value"], row["headers"])
+        for row, time in zip(rest, times, strict=True)
+    ]
+
+
+def expected(found: list[ConsumerRecord]) -> list[tuple[object, ...]]:
+    return [
+        (
+            it.offset,
+            None if it.timestamp == -1 else it.timestamp,
+            int(it.timestamp_type),
+            it.key,
+            it.value,
+            [{"key": key, "value": value} for key, value in it.headers],
+        )
+        for it in found
+    ]
+
+
+@given(batches, st.integers(0, 40), st.none() | st.integers(0, 60))
+def test_the_columns_are_the_records(
+    parts: list[tuple[list[Record], Codec, int | None]], first: int, end: int | None
+) -> None:
+    data = fetched(parts)
+    wanted = [record for batch in iter_batches(data) for record in consumer_records(batch, "t", 3)]
+    wanted = [record for record in wanted if record.offset >= first and (end is None or record.offset < end)]
+    table = arrow.record_batch("t", 3, data, first, end)
+    table.validate(full=True)
+    assert table.schema == arrow.SCHEMA
+    assert rows(table) == expected(wanted)
+    assert set(table.column("topic").to_pylist()) <= {"t"}
+    assert set(table.column("partition").to_pylist()) <= {3}
+
+
+@given(batches.filter(bool), st.data())
+def test_damage_is_found_as_by_the_record_reader(
+    parts: list[tuple[list[Record], Codec, int | None]], data: st.DataObject
+) -> None:
+    encoded = bytearray(fetched(parts))
+    place = data.draw(st.integers(21, min(len(encoded) - 1, 200)) | st.integers(21, len(encoded) - 1))
+    encoded[place] = data.draw(st.integers(0, 255))
+    try:
+        wanted = [record for batch in iter_batches(encoded) for record in consumer_records(batch, "t", 3)]
+    except KafkaError as error:
+        with pytest.raises(KafkaError) as caught:
+            arrow.record_batch("t", 3, bytes(encoded), check_crcs=False)
+        assert caught.value.code is error.code
+    else:
+        wanted = [] if any(batch.is_control for batch in iter_batches(encoded)) else wanted
+        table = arrow.record_batch("t", 3, bytes(encoded), -(2**63), check_crcs=False)
+        table.validate(full=True)
+        assert not wanted or rows(table) == expected(wanted)
+
+
+def test_no_records_are_columns_without_rows() -> None:
+    table = arrow.record_batch("t", 3, b"")
+    assert (table.num_rows, table.schema) == (0, arrow.SCHEMA)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_formats(magic: int) -> None:
+    table = arrow.record_batch("t", 3, encode_message_set([Record(timestamp=NOW, value=b"x")], magic))
+    type_ = TimestampType.CREATE_TIME if magic else TimestampType.NO_TIMESTAMP_TYPE
+    assert rows(table) == [(0, NOW if magic else None, int(type_), None, b"x", [])]
+
+
+def test_a_wrong_checksum_is_an_error_unless_nobody_looks() -> None:
+    data = bytearray(encode_batch([Record(timestamp=NOW, value=b"x")]))
+    data[-2] ^= 1
+    with pytest.raises(KafkaError) as caught:
+        arrow.record_batch("t", 3, data)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert rows(arrow.record_batch("t", 3, data, check_crcs=False))[0][4] == b"y"
+
+
+def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecordBatch, "records", None)
+    monkeypatch.setattr(arrow, "of_records", None)
+    usual = [Record(timestamp=NOW + number * 50, key=bytes(number), value=b"v" * number) for number in range(200)]
+    assert arrow.record_batch("t", 3, encode_batch(usual)).column("value").to_pylist() == [it.value for it in usual]
+
+
+def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "hmb.client.arrow")
+    with pytest.raises(ImportError, match=r"pip install 'hmb\[arrow\]'"):
+        __import__("hmb.client.arrow")

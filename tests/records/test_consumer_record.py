@@ -1,0 +1,97 @@
+"""What is decoded for consumers is what the reading version decodes, or the same error."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, parse_batch
+from hmb.records import consumer_record as module
+from hmb.records.consumer_record import ConsumerRecord, consumer_records
+from hmb.records.reading import Batch
+
+from .record_strategies import record_lists
+
+NOW = 1_700_000_000_000
+sizes = st.sampled_from([0, 1, 62, 63, 64, 65, 8_100, 8_170, 8_190, 8_191, 8_192, 8_200, 20_000])
+payloads = st.none() | st.binary(max_size=70) | sizes.map(bytes)
+records = st.lists(
+    st.builds(
+        Record,
+        timestamp=st.integers(NOW - 10_000, NOW + 10_000) | st.sampled_from([-1, 0, 2**40, 2**61, 2**62]),
+        key=payloads,
+        value=payloads,
+        headers=st.sampled_from([(), (("h", b"v"),), (("h", None), ("", b"\xff"))]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+def carefully(batch: Batch) -> list[ConsumerRecord] | str:
+    """By the reader that is there to be read."""
+    try:
+        return [
+            ConsumerRecord("t", 3, it.offset, it.timestamp, it.timestamp_type, it.key, it.value, it.headers)
+            for it in batch.records()
+        ]
+    except KafkaError as error:
+        return str(error)
+
+
+def quickly(batch: Batch) -> list[ConsumerRecord] | str:
+    try:
+        return consumer_records(batch, "t", 3)
+    except KafkaError as error:
+        return str(error)
+
+
+@given(records, st.none() | st.sampled_from([0, 1, NOW]))
+def test_records_are_those_that_were_encoded(given_: list[Record], log_append_time: int | None) -> None:
+    batch = RecordBatch.parse(encode_batch(given_, base_offset=100, log_append_time=log_append_time))
+    assert quickly(batch) == carefully(batch)
+
+
+@given(record_lists())
+def test_records_with_gaps_as_compaction_leaves_them(given_: list[Record]) -> None:
+    batch = RecordBatch.parse(encode_batch(given_, keep_offsets=True))
+    assert [record.offset for record in quickly(batch)] == [record.offset for record in given_]  # type: ignore[union-attr]
+    assert quickly(batch) == carefully(batch)
+
+
+@pytest.mark.parametrize("count", [63, 64, 65, 8191, 8192, 8193, 10_000])
+def test_batches_of_many_records(count: int) -> None:
+    batch = RecordBatch.parse(encode_batch([Record(timestamp=NOW + number, value=b"") for number in range(count)]))
+    assert quickly(batch) == carefully(batch)
+
+
+@given(records, st.data())
+@example([Record(timestamp=NOW, value=b"x")], None)
+def test_damage_is_found_as_by_the_careful_reader(given_: list[Record], data: st.DataObject | None) -> None:
+    """Any byte of the batch behind the CRC: the counts and times in its header, and the records."""
+    encoded = bytearray(encode_batch(given_))
+    if data is not None:
+        for _ in range(data.draw(st.integers(1, 3))):
+            place = data.draw(st.integers(21, min(len(encoded) - 1, 200)) | st.integers(21, len(encoded) - 1))
+            encoded[place] = data.draw(st.integers(0, 255))
+    batch = RecordBatch.parse(bytes(encoded))
+    assert quickly(batch) == carefully(batch)
+
+
+@given(records, st.sampled_from([0, 1]), st.sampled_from([Codec.NONE, Codec.GZIP]))
+def test_old_formats(given_: list[Record], magic: int, codec: Codec) -> None:
+    batch = parse_batch(encode_message_set(given_, magic, codec))
+    assert quickly(batch) == carefully(batch)
+
+
+def test_usual_records_do_not_take_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecordBatch, "records", None)
+    usual = [
+        Record(timestamp=NOW + number * 50, key=bytes(number), value=bytes(number * 10), headers=(("h", b"v"),))
+        for number in range(200)
+    ]
+    found = module.consumer_records(RecordBatch.parse(encode_batch(usual, codec=Codec.LZ4)), "t", 3)
+    assert [(it.timestamp, it.key, it.value, it.headers) for it in found] == [
+        (it.timestamp, it.key, it.value, it.headers) for it in usual
+    ]
+    assert {it.timestamp_type for it in found} == {TimestampType.CREATE_TIME}
