@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from hmb.protocol.errors import KafkaError
 
 
+Partitions = Iterable[tuple[str, tuple[int, ...] | None]]  # of these topics; None: all
+
+
 @dataclass(frozen=True)
 class Target:
     """A cluster to work on."""
@@ -86,7 +89,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def chosen_partitions(admin: "Admin", wanted: Iterable[tuple[str, tuple[int, ...] | None]]) -> "list[TopicPartition]":
+def chosen_partitions(admin: "Admin", wanted: Partitions) -> "list[TopicPartition]":
     """All of these partitions, in order; KafkaError for a topic or a partition that is not there."""
     from hmb.client.metadata import TopicPartition, no_such_partition
 

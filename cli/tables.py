@@ -12,7 +12,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     """The header, bold on a terminal, and the rows; columns of numbers are aligned at their right."""
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    numbers = [all(map(_is_number, column)) for column in zip(*cells, strict=True)] or [False] * len(columns)
+    numbers = [_are_numbers(column) for column in zip(*cells, strict=True)] or [False] * len(columns)
 
     def line(row: Sequence[str]) -> str:
         aligned = zip(row, widths, numbers, strict=True)
@@ -32,5 +32,6 @@ def _text(cell: object) -> str:
     return "-" if cell is None or cell == "" else str(cell)
 
 
-def _is_number(text: str) -> bool:
-    return text == "-" or text.lstrip("+-").isdigit()
+def _are_numbers(column: Sequence[str]) -> bool:
+    told = [text for text in column if text != "-"]
+    return bool(told) and all(text.lstrip("+-").isdigit() for text in told)

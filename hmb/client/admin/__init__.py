@@ -5,6 +5,7 @@
     configs         settings of topics, brokers, loggers and groups
     groups          list, describe, delete, send members away
     group_offsets   what groups have committed
+    lag             how far behind groups are, and what a reset would do
     records         offsets of a point in time, deletion of records, what producers left
     cluster         brokers, their versions, their data directories, elections
 
@@ -31,9 +32,9 @@ from hmb.client.admin.configs import (
     ResourceType,
     Synonym,
 )
-from hmb.client.admin.group_offsets import GroupOffsetsAdmin
 from hmb.client.admin.groups import GroupDescription, GroupListing, GroupsAdmin, MemberDescription
-from hmb.client.admin.records import HIGH_WATERMARK, ActiveProducer, ListedOffset, OffsetSpec, RecordsAdmin
+from hmb.client.admin.lag import LagAdmin, PartitionLag, PlannedOffset, ResetTo, ShiftBy
+from hmb.client.admin.records import HIGH_WATERMARK, ActiveProducer, ListedOffset, OffsetSpec
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicsAdmin
 
 __all__ = [
@@ -56,15 +57,19 @@ __all__ = [
     "NewTopic",
     "OffsetSpec",
     "PartitionDescription",
+    "PartitionLag",
+    "PlannedOffset",
     "ReplicaDescription",
+    "ResetTo",
     "ResourceType",
+    "ShiftBy",
     "Synonym",
     "TopicDescription",
     "raised",
 ]
 
 
-class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, GroupOffsetsAdmin, RecordsAdmin, ClusterAdmin):
+class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, LagAdmin, ClusterAdmin):
     """Looks at a cluster and changes it; belongs to one thread.  Times are in seconds.
 
         with hmb.Admin("localhost:9092") as admin:
