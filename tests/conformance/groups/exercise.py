@@ -2,6 +2,7 @@
 
     python -m tests.conformance.groups.exercise                       # every client, one after the other
     python -m tests.conformance.groups.exercise --kinds aiokafka franz-go --against kafka43
+    python -m tests.conformance.groups.exercise --kinds hmb+confluent+java-4.3.0       # three kinds in one group
 
 A topic of six partitions is written to all the while.  Three members start; one is killed; a new one joins; the broker
 is killed and started again.  After each step the partitions must be shared out among those that live: each owned, by
@@ -185,17 +186,19 @@ def missing(members: list[Member], sent: list[int]) -> dict[int, set[int]]:
 
 
 def run(broker: peers.Peer, kind: str, folder: Path) -> str:
-    """One kind of client on a running broker; what was seen.  What is wrong is an AssertionError."""
-    topic = group = f"group-{kind}"
+    """One kind of client, or several (a+b) in one group; what was seen.  What is wrong is an AssertionError."""
+    topic = group = f"group-{kind.replace('+', '-')}"
+    commands = [KINDS[each] for each in kind.split("+")]
     folder.mkdir()
     members: list[Member] = []
     with ExitStack() as stack:
 
         def join() -> None:
-            command = KINDS[kind](folder, broker.bootstrap, topic, group)
+            command = commands[len(members) % len(commands)](folder, broker.bootstrap, topic, group)
             members.append(Member(command, stack, folder / f"member-{len(members)}.log"))
 
-        KINDS[kind](folder, broker.bootstrap, topic, group)  # says what is not installed before anything starts
+        for command in commands:  # one that is not installed says so before anything starts
+            command(folder, broker.bootstrap, topic, group)
         make_topic(broker.port, topic)
         feeder = Feeder(broker.bootstrap, topic)
         watch = CommitWatch(broker.port, topic, group)
@@ -223,9 +226,12 @@ def run(broker: peers.Peer, kind: str, folder: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Groups of real clients: members and the broker killed.")
-    parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
+    known = f"of {', '.join(KINDS)}; a+b for both in one group"
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), metavar="KIND", help=known)
     parser.add_argument("--against", choices=BROKERS, default="hmb")
     options = parser.parse_args()
+    if unknown := {each for kind in options.kinds for each in kind.split("+")} - KINDS.keys():
+        parser.error(f"no kind {', '.join(sorted(unknown))}, only {', '.join(KINDS)}")
     failures = 0
     with tempfile.TemporaryDirectory(prefix="hmb-groups-") as folder, BROKERS[options.against](config=CONFIG) as broker:
         for kind in options.kinds:

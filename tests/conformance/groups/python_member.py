@@ -12,12 +12,13 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SESSION_MS = 6_000
 HEARTBEAT_MS = 1_000
 POLL_SECONDS = 0.2
+EAGER = ("range", "sticky", "roundrobin")  # of which every other client knows one
 
 
 def emit(name: str, **fields: Any) -> None:
@@ -151,7 +152,7 @@ def aiokafka(bootstrap: str, topic: str, group: str) -> None:
     asyncio.run(consume())
 
 
-def hmb(bootstrap: str, topic: str, group: str, **more: Any) -> None:
+def hmb(bootstrap: str, topic: str, group: str, assignors: Sequence[str] = EAGER, **more: Any) -> None:
     from hmb import Consumer
     from hmb.client import ConnectionFailed
     from hmb.protocol.errors import KafkaError
@@ -163,6 +164,7 @@ def hmb(bootstrap: str, topic: str, group: str, **more: Any) -> None:
         auto_commit=False,
         session_timeout=SESSION_MS / 1000,
         heartbeat_interval=HEARTBEAT_MS / 1000,
+        assignors=assignors,
         on_assigned=lambda given: rebalanced("assigned", given),
         on_revoked=lambda taken: rebalanced("revoked", taken),
         **more,

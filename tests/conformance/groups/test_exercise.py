@@ -13,13 +13,14 @@ import pytest
 
 from hmb.bench import peers
 from tests.conformance.groups.exercise import CONFIG, run
-from tests.conformance.groups.kinds import KINDS
+from tests.conformance.groups.kinds import KINDS, MIXED
 
 pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(600)]
 
 AT_ONCE = 4
 RACE = "kafka-python 3.0.12 forgets its rejoin, and beats no more, where a poll times out meanwhile"
-MARKS = {"kafka-python": [pytest.mark.xfail(reason=RACE, strict=False)]}
+MAY_FAIL = pytest.mark.xfail(reason=RACE, strict=False)
+EVERY_KIND = [pytest.param(kind, marks=[MAY_FAIL] if "kafka-python" in kind else []) for kind in (*KINDS, *MIXED)]
 
 
 def exercise(kind: str, folder: Path) -> str:
@@ -31,9 +32,9 @@ def exercise(kind: str, folder: Path) -> str:
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[str]]]:
     folder = tmp_path_factory.mktemp("groups")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {kind: pool.submit(exercise, kind, folder) for kind in KINDS}
+        yield {kind: pool.submit(exercise, kind, folder) for kind in (*KINDS, *MIXED)}
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=MARKS.get(kind, [])) for kind in KINDS])
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_members_and_the_broker_are_killed_and_nothing_is_lost(outcomes: dict[str, Future[str]], kind: str) -> None:
     assert "all delivered" in outcomes[kind].result()
