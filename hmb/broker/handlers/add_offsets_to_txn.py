@@ -21,6 +21,7 @@ FIRST_VERSION_OF_FENCED = 2
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
+        context.broker.groups.make_topic()  # a producer looks for the group's coordinator after this request only
         partition = context.broker.groups.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:
