@@ -11,45 +11,46 @@ has to be asked for it. A batch that was refused for certain leaves no gap: its 
 """
 
 import threading
-from typing import Protocol
+from collections.abc import Iterable
 
 from hmb.client.batch import Batch, Identity, Number, Sequence
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
+from hmb.client.metadata import TopicPartition
+from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LAST_EPOCH = 2**15 - 1
 LAST_SEQUENCE = 2**31 - 1
+LOST_TRACK = {  # what a broker says that expects other numbers
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+}
 
 
-class Identities(Protocol):
-    """Where batches get their numbers from, and which transaction they belong to."""
+class Identities:
+    """Where batches get their numbers from, and which transaction they belong to; here: from nowhere, and to none."""
 
-    transactional_id: str | None
+    transactional_id: str | None = None
+    doomed: Exception | None = None  # why nothing that is queued shall be sent any more
 
     def identity(self, connection: Connection) -> Identity | None:
         """Who the producer is for the brokers; None: batches are not numbered."""
-
-    def used_up(self, identity: Identity) -> None:
-        """No epoch is left."""
-
-
-class NoIdentity:
-    """Of a producer that is not idempotent."""
-
-    transactional_id: str | None = None
-
-    def identity(self, connection: Connection) -> None:
         return None
 
-    def used_up(self, identity: Identity) -> None:
-        raise AssertionError("there was none")
+    def new_epoch(self, sequence: Sequence) -> None:
+        """A partition needs to start from 0."""
+
+    def join(self, partitions: Iterable[TopicPartition]) -> None:
+        """Batches are about to be sent to these partitions."""
+
+    def failed(self, error: Exception) -> None:
+        """A batch is given up."""
 
 
-class ProducerId:
+class ProducerId(Identities):
     """Of an idempotent producer without transactions: any broker gives one out, and it is asked for once."""
-
-    transactional_id: str | None = None
 
     def __init__(self, *, required: bool) -> None:
         self._required = required  # else do without it where the broker has none
@@ -70,10 +71,13 @@ class ProducerId:
                 self._identity = Identity(response.producer_id, response.producer_epoch)
             return self._identity
 
-    def used_up(self, identity: Identity) -> None:
-        """32767 batches of one partition were given up: ask for a new producer id."""
+    def new_epoch(self, sequence: Sequence) -> None:
+        """After 32767 epochs of a partition: a new producer id."""
+        if sequence.epoch < LAST_EPOCH:
+            sequence.epoch, sequence.next = sequence.epoch + 1, 0
+            return
         with self._lock:
-            if self._identity is identity:
+            if self._identity is sequence.identity:
                 self._identity = None
 
 
@@ -96,17 +100,8 @@ def rewind(batch: Batch) -> None:
 
 def take_back(batch: Batch, identities: Identities) -> None:
     """The batch is given up: let the next one have its number, unless a copy may still be written."""
-    sequence = batch.queue.sequence
     if not batch.unresolved:
         rewind(batch)
-    elif batch.number is not None and sequence is not None:
-        start_again(batch, sequence, identities)
-
-
-def start_again(batch: Batch, sequence: Sequence, identities: Identities) -> None:
-    """What goes next to the partition starts from 0 in a new epoch."""
-    if sequence.epoch < LAST_EPOCH:
-        sequence.epoch, sequence.next = sequence.epoch + 1, 0
-    else:
-        identities.used_up(sequence.identity)
-    batch.number = None
+    elif batch.number is not None and batch.queue.sequence is not None:
+        identities.new_epoch(batch.queue.sequence)
+        batch.number = None

@@ -16,7 +16,8 @@ records above `max_request_size`, which is Kafka's name and default for it.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self, cast
 
 from hmb.client.accumulator import Accumulator
@@ -24,12 +25,14 @@ from hmb.client.columns import Column, columns
 from hmb.client.connection import ConnectionFailed
 from hmb.client.delivery import Deliveries, Delivery, Part
 from hmb.client.encoding import Encoding
-from hmb.client.idempotence import Identities, NoIdentity, ProducerId
+from hmb.client.idempotence import Identities, ProducerId
+from hmb.client.membership import GroupMetadata
 from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Topic, no_such_partition
 from hmb.client.partitioner import Partitioner, by_murmur2, partitioner_of
 from hmb.client.producer_metrics import Counters, ProducerMetrics
 from hmb.client.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
 from hmb.client.sender import Desk, Router, Settings
+from hmb.client.transactions import Offsets, Transactions
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header
@@ -67,6 +70,8 @@ class Producer:
         partitioner: str | Partitioner = "murmur2",
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
+        transactional_id: str | None = None,
+        transaction_timeout: float = 60.0,
         metadata_max_age: float = METADATA_MAX_AGE,
     ) -> None:
         """`idempotence`: False: no, True: yes or fail, None: yes where `acks` and the broker allow for it."""
@@ -74,8 +79,11 @@ class Producer:
             raise ValueError(f"acks is 0, 1 or -1 (all), not {acks!r}")
         if compression.upper() not in Codec.__members__:
             raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
-        if idempotence and ACKS[acks] != -1:
-            raise ValueError(f"idempotence needs acks=-1 (all), not {acks}")
+        if (idempotence or transactional_id is not None) and ACKS[acks] != -1:
+            what = "idempotence needs" if transactional_id is None else "transactions need"
+            raise ValueError(f"{what} acks=-1 (all), not {acks}")
+        if transactional_id is not None and idempotence is False:
+            raise ValueError("transactions need idempotence")
         self._max_block, self._retry_backoff = max_block, retry_backoff
         self._max_request_size = max_request_size
         self._partitioner = partitioner_of(partitioner)
@@ -88,12 +96,17 @@ class Producer:
         self._counters = Counters()
         batch_size = min(batch_size, max_request_size)
         self._accumulator = Accumulator(batch_size, linger_ms / 1000, buffer_memory, max_block, self._counters)
-        identities: Identities = NoIdentity()
-        if idempotence or (idempotence is None and ACKS[acks] == -1):
+        identities = Identities()
+        self._transactions: Transactions | None = None
+        if transactional_id is not None:
+            identities = self._transactions = Transactions(
+                self._cluster, transactional_id, transaction_timeout, max_block, retry_backoff
+            )
+        elif idempotence or (idempotence is None and ACKS[acks] == -1):
             identities = ProducerId(required=bool(idempotence))
         settings = Settings(
             ACKS[acks],
-            Encoding(Codec[compression.upper()], compression_level, transactional=False),
+            Encoding(Codec[compression.upper()], compression_level, transactional=transactional_id is not None),
             max_request_size,
             request_timeout,
             delivery_timeout,
@@ -129,6 +142,8 @@ class Producer:
             timestamp = time.time_ns() // 1_000_000
         else:
             check_timestamp(timestamp)
+        if self._transactions is not None:
+            self._transactions.check_sending()
         known = self._known(topic, partition)
         partitions = len(known.leaders)
         if partition is None:
@@ -154,6 +169,8 @@ class Producer:
         Costs a third of `send` per record where there are neither keys nor nulls, headers or timestamps. Serializers
         are not used. If the buffer stays full, TimeoutError says how many records were queued.
         """
+        if self._transactions is not None:
+            self._transactions.check_sending()
         known = self._known(topic, partition)
         partitions = len(known.leaders)
         parts: list[Part] = []
@@ -185,15 +202,58 @@ class Producer:
                 raise self._stuck(timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Deliver what is queued, then end; what is not delivered in time is given up, and that is a TimeoutError."""
+        """Deliver what is queued, then end; what is not delivered in time is given up, and that is a TimeoutError.
+
+        A transaction that is not committed is left to the coordinator, which aborts it after `transaction_timeout`.
+        """
         self._accumulator.close()
         self._router.join(self._patience if timeout is None else timeout)
-        if self._router.is_alive():
+        in_time = not self._router.is_alive()
+        if self._transactions is not None:
+            self._transactions.close()
+        if not in_time:
             error = self._stuck(timeout)
             self._router.interrupt()
             self._accumulator.abandon(error)
             raise error
         self._cluster.close()
+
+    def init_transactions(self) -> None:
+        """Once, before the first transaction: shuts out older producers of this transactional id."""
+        self._with_transactions().initialize()
+
+    def begin_transaction(self) -> None:
+        """All that is sent from now on is read (by `read_committed` consumers) when it is committed, or never."""
+        self._with_transactions().begin()
+
+    def commit_transaction(self) -> None:
+        """Deliver all and commit; KafkaError if a record could not be delivered, and then abort is what is left."""
+        self._with_transactions().commit(self.flush)
+
+    def abort_transaction(self) -> None:
+        """Take back all that was sent since `begin_transaction`."""
+        self._with_transactions().abort(self.flush)
+
+    def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
+        """Commit what a consumer has read together with what was made of it, for `consumer.group_metadata`."""
+        self._with_transactions().send_offsets(offsets, group)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One transaction: committed at the end of the block, aborted if an exception leaves it."""
+        self.begin_transaction()
+        try:
+            yield
+            self.commit_transaction()
+        except BaseException:
+            if self._with_transactions().can_abort:
+                self.abort_transaction()
+            raise
+
+    def _with_transactions(self) -> Transactions:
+        if self._transactions is None:
+            raise ValueError("this producer has no transactional_id")
+        return self._transactions
 
     def metrics(self) -> ProducerMetrics:
         """What it has done so far."""

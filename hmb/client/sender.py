@@ -24,7 +24,7 @@ from hmb.client.batch import Batch, Identity, Lane
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.encoding import NEWEST_PRODUCE, Encoding, halves, produce_request, renumbered, requests
 from hmb.client.errors import answered_error
-from hmb.client.idempotence import Identities, number, rewind, start_again, take_back
+from hmb.client.idempotence import LOST_TRACK, Identities, number, rewind, take_back
 from hmb.client.metadata import Cluster, Node, TopicPartition
 from hmb.client.producer_metrics import Counters
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -37,11 +37,6 @@ JITTER = 0.2
 
 PartitionResponse = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
-LOST_TRACK = {
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    ErrorCode.UNKNOWN_PRODUCER_ID,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +70,7 @@ class Desk:
     def give_up(self, batch: Batch, error: Exception, guilty: dict[int, str] | None = None) -> None:
         """The broker will not have it."""
         take_back(batch, self.identities)
+        self.identities.failed(error)
         self.counters.failed(batch.records.count)
         batch.fail(error, guilty)
         self.accumulator.done(batch)
@@ -83,7 +79,7 @@ class Desk:
         """Put a batch off if time may help (`again`: it will), and there is time left."""
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         self.cluster.forget(batch.partition.topic)  # a new leader may be why
-        if isinstance(error, KafkaError) and not error.code.retriable and not again:
+        if self.identities.doomed or (isinstance(error, KafkaError) and not error.code.retriable and not again):
             self.give_up(batch, error)
         elif now >= deadline:
             self.give_up(batch, self._late(batch, error))
@@ -93,6 +89,15 @@ class Desk:
             batch.tries += 1
             self.counters.retried()
             self.accumulator.move(batch.queue, self.accumulator.unrouted)
+
+    def not_doomed(self, batches: Iterable[Batch]) -> list[Batch]:
+        """Those that shall be sent; the others are given up."""
+        doomed = self.identities.doomed
+        if doomed is None:
+            return list(batches)
+        for batch in batches:
+            self.give_up(batch, doomed)
+        return []
 
     def _late(self, batch: Batch, error: ConnectionFailed | KafkaError) -> Exception:
         what = f"{batch.records.count} records for {batch.partition}"
@@ -114,7 +119,7 @@ class Router(threading.Thread):
         accumulator, max_age = self._desk.accumulator, self._desk.settings.metadata_max_age
         while not accumulator.finished:
             batches = accumulator.wait_for_batches(accumulator.unrouted, max_age)
-            for batch in batches:
+            for batch in self._desk.not_doomed(batches):
                 try:
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
@@ -159,9 +164,9 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         while batches := self._desk.accumulator.wait_for_batches(self.lane):
-            self._left = dict.fromkeys(batches)
+            self._left = dict.fromkeys(self._desk.not_doomed(batches))
             try:
-                self._round(batches)
+                self._round(list(self._left))
             except (ConnectionFailed, KafkaError) as error:
                 self.connection.close()
                 for batch in self._left:
@@ -174,9 +179,12 @@ class Sender(threading.Thread):
         self.connection.close()
 
     def _round(self, batches: list[Batch]) -> None:
+        if not batches:
+            return
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
         identity = self._desk.identities.identity(self.connection) if version > 2 else None
         encoded = [batch for batch in batches if self._encode(batch, version, identity)]
+        self._desk.identities.join(batch.partition for batch in encoded)
         posted: deque[tuple[list[Batch], float]] = deque()
         for some in requests(encoded, self._settings.max_request_size):
             self._post(some, version)
@@ -261,7 +269,8 @@ class Sender(threading.Thread):
         sequence = batch.queue.sequence
         if batch.number is None or sequence is None or batch.unresolved or self._settings.encoding.transactional:
             return False
-        start_again(batch, sequence, self._desk.identities)
+        self._desk.identities.new_epoch(sequence)
+        batch.number = None
         return True
 
     def _finish(self, batch: Batch) -> None:
