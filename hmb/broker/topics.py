@@ -132,10 +132,6 @@ class Topics:
         """A partition's log.  Raises as `find` does."""
         return self.find(name, id).log(partition)
 
-    def has(self, partition: TopicPartition) -> bool:
-        topic = self._by_name.get(partition.topic)
-        return topic is not None and partition.partition in topic.partitions
-
     def log_of(self, partition: TopicPartition) -> Log:
         """The same by name.  Raises UNKNOWN_TOPIC_OR_PARTITION."""
         return self.log(partition.topic, NO_ID, partition.partition)

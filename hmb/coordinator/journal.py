@@ -241,7 +241,7 @@ class Journal:
         try:
             if marker is not None and producer is not None:
                 log.append_marker(marker, *producer)
-            elif producer is not None:
+            elif records and producer is not None:
                 id, epoch = producer
                 batch = encode_batch(records, producer_id=id, producer_epoch=epoch, transactional=True)
                 log.append(memoryview(batch), own=True)

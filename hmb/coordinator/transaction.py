@@ -120,11 +120,8 @@ class Transaction:
 
     def fence(self, now: int) -> Transaction:
         """Abort, not at the producer's wish: shut it out first."""
-        if self.epoch < MAX_EPOCH:
-            fenced = self._to(TransactionState.PREPARE_EPOCH_FENCE, now, epoch=self.epoch + 1)
-        else:
-            fenced = self._to(TransactionState.PREPARE_EPOCH_FENCE, now)
-        return fenced._decide(False, VERSION_2, now, NO_PRODUCER)
+        fenced = self._to(TransactionState.PREPARE_EPOCH_FENCE, now, epoch=min(self.epoch + 1, MAX_EPOCH))
+        return fenced._to(TransactionState.PREPARE_ABORT, now, version=VERSION_2)
 
     # -- AddPartitionsToTxn, AddOffsetsToTxn, and what comes with records
 

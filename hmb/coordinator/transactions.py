@@ -179,10 +179,10 @@ class TransactionCoordinator:
         return after.producer if version >= VERSION_2 else producer
 
     def write_marker(
-        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition
+        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> None:
         """End a transaction in one partition, whatever is known of it here.  Raises KafkaError."""
-        self._markers.write_one(marker, producer, partition)
+        self._markers.write_one(marker, producer, partition, version)
 
     # -- steps
 

@@ -1,8 +1,9 @@
 """AddPartitionsToTxn: these partitions take part in a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: all partitions are added or none is: where one is unknown, the others are OPERATION_NOT_ATTEMPTED.  The first
-    ones start the transaction.  With `verify_only` nothing is added, and what takes no part is TRANSACTION_ABORTABLE.
+Behaviour: all partitions are added or none is: where one is unknown, or the broker's own in a client's version, the
+    others are OPERATION_NOT_ATTEMPTED.  The first ones start the transaction.  With `verify_only` nothing is added, and
+    what takes no part is TRANSACTION_ABORTABLE.
 Version notes: 0 to 3 are clients', for one transaction; 4 and 5 speak of several, and are what a partition's broker
     asks the coordinator for a producer of transaction version 2.  Below 2 a producer that is shut out is told
     INVALID_PRODUCER_EPOCH.
@@ -48,14 +49,9 @@ def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPa
 
 def _add(wanted: Transaction, context: RequestContext) -> list[TopicResult]:
     partitions = {TopicPartition(topic.name, number) for topic in wanted.topics for number in topic.partitions}
-    unknown = {partition for partition in partitions if not context.broker.topics.has(partition)}
-    if unknown:
-        return _results(
-            wanted.topics,
-            lambda partition: (
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
-            ),
-        )
+    refused = {partition: code for partition in partitions if (code := _refusal(partition, context))}
+    if refused:
+        return _results(wanted.topics, lambda each: refused.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED))
     transactions, id = context.broker.transactions, wanted.transactional_id
     producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
     try:
@@ -71,6 +67,14 @@ def _add(wanted: Transaction, context: RequestContext) -> list[TopicResult]:
         code = told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
         return _results(wanted.topics, lambda partition: code)
     return _results(wanted.topics, lambda partition: ErrorCode.NONE)
+
+
+def _refusal(partition: TopicPartition, context: RequestContext) -> ErrorCode:
+    topic = context.broker.topics.get(partition.topic)
+    if topic is not None and topic.is_internal and context.version < FIRST_VERSION_OF_BROKERS:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    is_there = topic is not None and partition.partition in topic.partitions
+    return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _results(topics: Sequence[Topic], outcome: Outcome) -> list[TopicResult]:

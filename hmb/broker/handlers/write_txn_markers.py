@@ -4,7 +4,8 @@ Versions: 1-2, flexible in both.
 Behaviour: each partition has its own error code and is answered when its marker is on disk (`log.flush.acks.all`).
     Nobody asks the coordinator: it is meant for transactions that none knows any more, `kafka-transactions.sh abort`.
     A coordinator of one broker writes its markers itself.
-Version notes: 2 says by the rules of which transaction version.
+Version notes: 2 says by the rules of which transaction version (KIP-1228): by those of 2 the marker of an open
+    transaction has a greater epoch than its records.
 Left out: who may send it: there are no ACLs yet.
 """
 
@@ -38,5 +39,5 @@ def _write(wanted: Wanted, context: RequestContext) -> Result:
         for answer in answers:
             with answering(answer):
                 partition = TopicPartition(topic.name, answer.partition_index)
-                context.broker.transactions.write_marker(marker, producer, partition)
+                context.broker.transactions.write_marker(marker, producer, partition, wanted.transaction_version)
     return result

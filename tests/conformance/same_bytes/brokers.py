@@ -18,7 +18,7 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request, Struct
 
-from .case import NOBODYS_ID, Captured, Message, Raw, Row, Step, Topic, TopicId, response_class, shared_versions
+from .case import NOBODYS_ID, Captured, Made, Message, Raw, Row, Step, Topic, TopicId, response_class, shared_versions
 
 HOST = "127.0.0.1"
 CLIENT_ID = "same-bytes"
@@ -201,6 +201,11 @@ class Conversation:
             return [self._filled(each) for each in value]
         if isinstance(value, TopicId):
             return self._side.topic_ids.get(self._row.fill(value.name), NOBODYS_ID)
+        if isinstance(value, Made):
+            try:
+                return value.make(self._captured)
+            except KeyError:
+                raise NothingCaptured from None
         if isinstance(value, Captured):
             if value.name not in self._captured:
                 raise NothingCaptured

@@ -4,7 +4,8 @@ A request is a message object; these stand in it for what is only known when the
 
 - `<row>` inside a text is the row's own name, so that topics and groups of two rows never meet;
 - `id_of("events")` is the id that each broker gave that topic;
-- `captured("member")` is what an earlier step of the row found in this broker's answer.
+- `captured("member")` is what an earlier step of the row found in this broker's answer;
+- `made(f)` is what f makes of all that was captured: records with a producer's id in them.
 """
 
 from __future__ import annotations
@@ -57,6 +58,17 @@ class TopicId(Placeholder):
 
 class Captured(Placeholder):
     pass
+
+
+@dataclass(frozen=True)
+class Made:
+    """Stands in a request for what is made of captured values."""
+
+    make: Callable[[Mapping[str, Any]], object]
+
+
+def made(make: Callable[[Mapping[str, Any]], object]) -> Any:
+    return Made(make)
 
 
 def id_of(topic: str) -> Any:

@@ -39,6 +39,7 @@ IDENTITY = (
     "node_id",
     "broker_id",
     "batch_index",
+    "transactional_id",
 )
 TEXTS = ("error_message", "documentation", "batch_index_error_message")
 A_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -24,6 +24,7 @@ CONFIG = {
     "log.flush.acks.all": "false",
     "log.segment.delete.delay.ms": "1000",
     "group.consumer.assignment.interval.ms": "0",  # a new member counts at once
+    "transaction.state.log.num.partitions": "1",
 }
 TIME = 1_700_000_000_000  # of the oldest record, ms
 # The records are old: topics that hold any keep them for ever.
@@ -94,6 +95,8 @@ def prepare(side: Side, table: Iterable[Row]) -> None:
     _until(side, FindCoordinatorRequest(key="any"), is_known)
     _until(side, FindCoordinatorRequest(key="any", key_type=1), is_known)
     _until(side, InitProducerIdRequest(transactional_id=None), lambda answer: not answer.error_code)
+    transactional = InitProducerIdRequest(transactional_id="any", transaction_timeout_ms=60_000)
+    _until(side, transactional, lambda answer: not answer.error_code)
     side.await_topics({*TOPICS})
 
 

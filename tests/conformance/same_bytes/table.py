@@ -21,6 +21,8 @@ from .cases import (
     offsets,
     partitions,
     produce,
+    transactional_writes,
+    transactions,
     versions,
 )
 
@@ -43,6 +45,8 @@ MODULES = [
     configs,
     partitions,
     log_ends,
+    transactions,
+    transactional_writes,
     versions,
 ]
 CASES: list[Case] = [

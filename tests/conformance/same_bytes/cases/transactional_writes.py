@@ -1,0 +1,206 @@
+"""What is written in a transaction: Produce, TxnOffsetCommit, WriteTxnMarkers; and what its readers then see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hmb.protocol.messages.describe_producers import DescribeProducersRequest
+from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from hmb.protocol.schema import Request
+
+from ..case import Case, Topic, case, id_of, made
+from . import offsets as plain
+from .groups import stable
+from .produce import by
+from .transactions import EARLIER, EPOCH, ID, LATER, OTHER_ID, add, end, init, offsets, over
+
+TopicData = ProduceRequest.TopicProduceData
+Fetched = FetchRequest.FetchTopic
+Committed = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+CommittedPartition = Committed.TxnOffsetCommitRequestPartition
+Marker = WriteTxnMarkersRequest.WritableTxnMarker
+OWN = {"<row>": Topic(configs={"retention.ms": "-1"})}
+BROKERS_OWN = ("producer_id", "records", "last_timestamp")
+
+
+def produce(
+    sequence: int = 0, *, epochs_on: int = 0, name: str | None = "<row>", transactional: bool = True, partition: int = 0
+) -> ProduceRequest:
+    """Two records of the producer that was captured, some epochs later."""
+    data = made(
+        lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
+    )
+    part = TopicData.PartitionProduceData(index=partition, records=data)
+    topic = TopicData(name="<row>", topic_id=id_of("<row>"), partition_data=[part])
+    return ProduceRequest(transactional_id=name, acks=-1, timeout_ms=10_000, topic_data=[topic])
+
+
+def seen(committed: bool = True) -> FetchRequest:
+    part = Fetched.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
+    topic = Fetched(topic="<row>", topic_id=id_of("<row>"), partitions=[part])
+    return FetchRequest(max_wait_ms=0, max_bytes=1_000_000, isolation_level=int(committed), topics=[topic])
+
+
+def known(*partitions: int, topic: str = "<row>") -> DescribeProducersRequest:
+    asked = DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=list(partitions or (0,)))
+    return DescribeProducersRequest(topics=[asked])
+
+
+def writing(name: str, *steps: Any, **options: Any) -> Case:
+    """And then what readers of all and of committed records see, and what the partition knows of producers."""
+    then = (seen(False), seen(), known())
+    return case(
+        name, init(), *steps, *then, api_key=ProduceRequest.api_key, topics=OWN, may_differ=BROKERS_OWN, **options
+    )
+
+
+MINE = ("<row>", 0)
+WRITING = [
+    writing("in a transaction", add(MINE), produce()),
+    writing("in a transaction that is not said", produce()),
+    writing("in a transaction, committed", add(MINE), produce(), end(), over()),
+    writing("in a transaction, aborted", add(MINE), produce(), end(False), over()),
+    writing("in a transaction, twice the same", add(MINE), produce(), produce()),
+    writing("in a transaction, a gap", add(MINE), produce(), produce(5)),
+    writing("in a transaction, earlier epoch", add(MINE), produce(epochs_on=-1)),
+    writing("in a transaction, later epoch", add(MINE), produce(epochs_on=1)),
+    writing("in a transaction, unknown id", produce(name="<row>-nobody")),
+    writing("in a transaction, empty id", produce(name="")),
+    writing("in a transaction, unknown partition", produce(partition=5)),
+    writing("in a transaction, a batch that is not", add(MINE), produce(), produce(2, transactional=False)),
+    writing("after a transaction, its epoch", add(MINE), produce(), end(), over(), produce(2)),
+    writing("after a transaction, the next epoch", add(MINE), produce(), end(), over(), produce(epochs_on=1)),
+    writing(
+        "after a transaction, the next epoch and a gap", add(MINE), produce(), end(), over(), produce(5, epochs_on=1)
+    ),
+    writing("after its producer was shut out", add(MINE), produce(), init(), produce(2, epochs_on=-3)),
+]
+
+
+def commit(
+    topic: str = "three", offsets: Mapping[int, int] | None = None, metadata: str | None = "m", **options: Any
+) -> Callable[[int], Request]:
+    parts = [
+        CommittedPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
+        for index, offset in (offsets or {0: 5}).items()
+    ]
+    said: dict[str, Any] = {
+        "transactional_id": "<row>",
+        "group_id": "<row>",
+        "producer_id": ID,
+        "producer_epoch": EPOCH,
+        "topics": [Committed(name=topic, partitions=parts)],
+    }
+    return lambda version: TxnOffsetCommitRequest(**(said | options))
+
+
+def committing(name: str, *steps: Any, **options: Any) -> Case:
+    """And then what the group has, for those who wait for transactions and those who do not."""
+    asked = {"three": [0, 1]}
+    then = (plain.fetch(asked, stable=True), plain.fetch(asked), plain.fetch(None, stable=True))
+    return case(name, *steps, *then, api_key=TxnOffsetCommitRequest.api_key, may_differ=("producer_id",), **options)
+
+
+def offset(value: int) -> Callable[[int], Request]:
+    return commit(offsets={0: value})
+
+
+COMMITTING = [
+    committing("in a transaction", init(), offsets(), commit()),
+    committing("in a transaction that is not said", init(), commit()),
+    committing("committed", init(), offsets(), commit(), end(), over()),
+    committing("aborted", init(), offsets(), commit(), end(False), over()),
+    committing(
+        "over an older one, aborted", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(False), over()
+    ),
+    committing(
+        "over an older one, committed", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(), over()
+    ),
+    committing("then a plain one", init(), offsets(), commit(), plain.commit(offsets={0: 1}), end(), over()),
+    committing("twice", init(), offsets(), offset(3), offset(4), end(), over()),
+    committing("unknown topic", init(), offsets(), commit("nobody")),
+    committing("unknown partition", init(), offsets(), commit(offsets={0: 1, 7: 1})),
+    committing("no topics", init(), offsets(), commit(topics=[])),
+    committing("null metadata", init(), offsets(), commit(metadata=None), end(), over()),
+    committing("metadata of 4,097", init(), offsets(), commit(metadata="x" * 4097), end(), over()),
+    committing("empty group", init(), offsets(), commit(group_id="")),
+    committing("unknown id", init(), commit(transactional_id="<row>-nobody")),
+    committing("empty id", init(), commit(transactional_id="")),
+    committing("other producer", init(), offsets(), commit(producer_id=OTHER_ID)),
+    committing("earlier epoch", init(), offsets(), commit(producer_epoch=EARLIER)),
+    committing("later epoch", init(), offsets(), commit(producer_epoch=LATER)),
+    committing("generation of nobody", init(), offsets(), commit(generation_id=1), versions="3+"),
+    committing("member of nobody", init(), offsets(), commit(member_id="me"), versions="3+"),
+    committing("by a member", *stable(), init(), offsets(), commit(generation_id=1, member_id=plain.ME), versions="3+"),
+    committing(
+        "by an older generation",
+        *stable(),
+        init(),
+        offsets(),
+        commit(generation_id=0, member_id=plain.ME),
+        versions="3+",
+    ),
+    committing("by a stranger", *stable(), init(), offsets(), commit(generation_id=1, member_id="x"), versions="3+"),
+    committing("by nobody, of a group with members", *stable(), init(), offsets(), commit()),
+]
+
+
+def marker(
+    commits: bool = True,
+    *,
+    id: Any = ID,
+    epoch: Any = EPOCH,
+    topic: str = "<row>",
+    coordinator: int = 0,
+    rules: int = 0,
+) -> Callable[[int], Request]:
+    place = Marker.WritableTxnMarkerTopic(name=topic, partition_indexes=[0])
+    one = Marker(
+        producer_id=id,
+        producer_epoch=epoch,
+        transaction_result=commits,
+        topics=[place],
+        coordinator_epoch=coordinator,
+        transaction_version=rules,
+    )
+    return lambda version: WriteTxnMarkersRequest(markers=[one])
+
+
+def marking(name: str, *steps: Any) -> Case:
+    then = (seen(), known())
+    return case(
+        *(name, init(), add(MINE), produce(), *steps, *then),
+        api_key=WriteTxnMarkersRequest.api_key,
+        topics=OWN,
+        may_differ=BROKERS_OWN,
+    )
+
+
+MARKING = [
+    marking("commit", marker()),
+    marking("abort", marker(False)),
+    marking("twice", marker(), marker()),
+    marking("later epoch", marker(epoch=LATER)),
+    marking("earlier epoch", marker(epoch=EARLIER)),
+    marking("other producer", marker(id=OTHER_ID)),
+    marking("older coordinator", marker(coordinator=3), marker(coordinator=1)),
+    marking("unknown topic", marker(topic="nobody")),
+    marking("no markers", WriteTxnMarkersRequest()),
+    marking("by the rules of version 2", marker(rules=2)),
+    marking("by the rules of version 2, later epoch", marker(rules=2, epoch=LATER)),
+    marking(
+        "by the rules of version 2, later epoch, twice", marker(rules=2, epoch=LATER), marker(rules=2, epoch=LATER)
+    ),
+]
+KNOWN = [
+    case("no topics", DescribeProducersRequest()),
+    case("unknown topic", known(topic="nobody")),
+    case("unknown partition", known(0, 7, topic="three")),
+    case("no producers", known(topic="empty")),
+    case("idempotent", init(), produce(name=None, transactional=False), known(), topics=OWN, may_differ=BROKERS_OWN),
+]
+CASES: list[Case] = [*WRITING, *COMMITTING, *MARKING, *KNOWN]
