@@ -232,8 +232,8 @@ class Consumer:
         self.close()
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that will be handed out."""
-        with self._open():
+        """The offset of the next record that will be handed out; also of a consumer that is closed."""
+        with self._in_use:
             position = self._reader.position(partition)
             if not position.is_settled:
                 self._reader.settle(self._committed)
@@ -379,6 +379,8 @@ class Consumer:
                 self._look_around(deadline)
                 if self._reader.has_records(decoded):
                     return True
+                if self._discovery is not None and self._discovery.is_by_pattern:
+                    self._reader.drop_gone()
                 self._reader.raise_errors()
                 left = deadline - time.monotonic()
                 if self.at_end:

@@ -98,9 +98,11 @@ class Fetcher:
         for position in self._positions.values():
             if position.may_fetch and position.retry_at <= now:
                 try:
-                    by_leader.setdefault(self._leader(position), []).append(position)
+                    leader = self._leader(position)
                 except (ConnectionFailed, KafkaError) as error:
                     self.failed(position, error)
+                else:
+                    by_leader.setdefault(leader, []).append(position)
         for leader, positions in by_leader.items():
             if leader not in self._asked:
                 self._ask(leader, positions)
@@ -113,10 +115,11 @@ class Fetcher:
         if topic_id != position.topic_id and topic_id != NO_ID:
             if self._settings.reset is None:
                 what = (
-                    f"{position.partition} was deleted and made again; seek to read on from offset {position.fetched}"
+                    f"{position.partition} was deleted and made again since offset {position.fetched}: seek to read on"
                 )
-                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, what)
+                raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
             position.wish, position.topic_id = "earliest", None  # all that is in it came after what was read
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"{position.partition} was deleted and made again")
         return self._cluster.leader(position.partition)
 
     def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:

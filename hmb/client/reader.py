@@ -4,6 +4,7 @@ This is a consumer without its surroundings: it knows neither of groups nor of s
 was given and that are taken from it again.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from hmb.client.metadata import Cluster, TopicPartition
 from hmb.client.offsets import Offset, Until, resolve
 from hmb.client.positions import Position
 from hmb.protocol.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -169,12 +172,21 @@ class Reader:
 
     def raise_errors(self) -> None:
         """What went wrong in one of the partitions; what time may heal is tried again after that."""
-        for position in self.positions.values():
-            error = position.error
-            if error is not None:
-                if isinstance(error, ConnectionFailed) or (isinstance(error, KafkaError) and not is_final(error)):
+        error = next((it.error for it in self.positions.values() if it.error is not None), None)
+        if error is None:
+            return
+        if isinstance(error, ConnectionFailed | KafkaError) and not is_final(error):
+            for position in self.positions.values():  # one word about what all partitions of a topic or a broker have
+                if str(position.error) == str(error):
                     position.error = position.failing_since = None
-                raise error
+        raise error
+
+    def drop_gone(self) -> None:
+        """Stop reading topics that have been deleted."""
+        gone = [it.partition for it in self.positions.values() if it.error is not None and _is_unknown(it.error)]
+        for partition in gone:
+            log.warning("%s was deleted", partition)
+        self.remove(gone)
 
     def close(self) -> None:
         self.fetcher.close()

@@ -82,6 +82,10 @@ class Discovery:
         self._topics: dict[str, Topic] = {}  # as they were when one last looked
 
     @property
+    def is_by_pattern(self) -> bool:
+        return self._subscription.is_by_pattern
+
+    @property
     def names(self) -> set[str]:
         """The topics that are wanted, as of the last look."""
         return set(self._topics)
@@ -92,7 +96,7 @@ class Discovery:
         KafkaError if one of those named is not there.
         """
         self._look_at = time.monotonic() + min(self._max_age, RETRY_AFTER)  # if it fails
-        if self._subscription.is_by_pattern:
+        if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.wants(topic)]
         else:
             topics = [self._cluster.topic(name) for name in self._subscription.topics]
@@ -101,7 +105,7 @@ class Discovery:
 
     def news(self) -> list[TopicPartition]:
         """The same, but only where others have asked meanwhile, or if it is time: to be called all the time."""
-        if self._subscription.is_by_pattern:
+        if self.is_by_pattern:
             if time.monotonic() < self._look_at:
                 return []
             try:
@@ -125,7 +129,7 @@ class Discovery:
     def _partitions(self, topic: Topic) -> list[TopicPartition]:
         """The topic's partitions, or the ones wanted."""
         for number in self._numbers or ():
-            if number not in topic.leaders and not self._subscription.is_by_pattern:
+            if number not in topic.leaders and not self.is_by_pattern:
                 raise no_such_partition(topic, number)
         numbers = topic.leaders if self._numbers is None else self._numbers
         return [TopicPartition(topic.name, number) for number in numbers if number in topic.leaders]
