@@ -23,7 +23,9 @@ class LogRecord(NamedTuple):
     headers: tuple[Sequence[str | bytes | None], ...]  # name and value
 
 
-def read_log(bootstrap: str, topic: str, isolation_level: str = "read_uncommitted") -> list[LogRecord]:
+def read_log(
+    bootstrap: str, topic: str, isolation_level: str = "read_uncommitted", partition: int = 0
+) -> list[LogRecord]:
     """Up to the high watermark, or with `read_committed` to the last stable offset, as they are at the end."""
     consumer = confluent_kafka.Consumer(
         {
@@ -38,7 +40,7 @@ def read_log(bootstrap: str, topic: str, isolation_level: str = "read_uncommitte
     records: list[LogRecord] = []
     deadline = time.monotonic() + READ_SECONDS
     try:
-        consumer.assign([confluent_kafka.TopicPartition(topic, 0, confluent_kafka.OFFSET_BEGINNING)])
+        consumer.assign([confluent_kafka.TopicPartition(topic, partition, confluent_kafka.OFFSET_BEGINNING)])
         while True:
             for message in consumer.consume(10_000, timeout=LOOK_SECONDS):
                 error, offset = message.error(), message.offset()

@@ -1,0 +1,18 @@
+"""Some thousands of records through an unreliable network; `exactly_once.py --records 1000000` is the experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hmb.bench import peers
+from tests.conformance.exactly_once import run
+
+
+@pytest.mark.external
+@pytest.mark.slow
+def test_each_record_is_written_once_and_in_order(tmp_path: Path) -> None:
+    told = run(peers.Hmb(tmp_path / "hmb"), 20_000, seed=3)
+    for trouble in ("cut", "copied"):
+        assert trouble in told, told
