@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 
 import hmb
+from hmb.client.connection import Connection
 from hmb.client.group_membership import group_offsets
 from hmb.client.membership import GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
+from hmb.protocol.schema import Request
 from tests.waiting import until
 
 from .group_members import GROUP_CONFIG, Member, add_partitions, make_topic, share
@@ -287,6 +293,36 @@ def test_members_of_different_protocols_do_not_fit_in_one_group(servers: str, to
     stranger = join(group_protocol="consumer", remote_assignor="best")
     with pytest.raises(KafkaError):
         until(lambda: stranger.poll() is None)
+
+
+GROUP_REQUESTS = [JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest]
+
+
+@pytest.mark.parametrize("version", JoinGroupRequest.versions)
+def test_a_group_in_every_version(
+    servers: str, topic: str, join: Join, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version_of(self: Connection, request: type[Request], at_most: int | None = None) -> int:
+        newest = newest_of(self, request, at_most)
+        return min(newest, version) if request in GROUP_REQUESTS else newest
+
+    newest_of = Connection.version_of
+    monkeypatch.setattr(Connection, "version_of", version_of)
+    partitions = make_topic(servers, topic, 4)
+    members = [join(session_timeout=10.0) for _ in range(2)]
+    share(members, partitions)
+    members.pop(0).close()
+    share(members, partitions)
+
+
+def test_a_static_member_needs_a_broker_that_knows_of_them(
+    servers: str, topic: str, join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Connection, "version_of", lambda self, request, at_most=None: 4)
+    member = join(group_instance_id="i")
+    with pytest.raises(KafkaError, match="group_instance_id"):
+        until(lambda: member.poll() is None)
+    monkeypatch.undo()
 
 
 @each_kind
