@@ -18,7 +18,6 @@ from hmb.client.admin import Admin
 
 from .conftest import Hmb, start
 
-
 COUNT = itertools.count()
 
 

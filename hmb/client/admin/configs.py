@@ -215,10 +215,7 @@ class ConfigsAdmin(AdminBase):
         known = raised(self._configs_of(resource, None, documentation=False))
         for name in names:
             if known and name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                kind = resource.type.name.lower()
-                raise KafkaError(ErrorCode.INVALID_CONFIG, f"a {kind} has no setting {name!r}{hint}")
+                raise no_such_setting(resource, name, known)
 
     def _alter_some(
         self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
@@ -269,6 +266,14 @@ class ConfigsAdmin(AdminBase):
         response: AlterConfigsResponse = connection.send(request)
         (answer,) = response.responses
         _check(resource, answer.error_code, answer.error_message)
+
+
+def no_such_setting(resource: ConfigResource, name: str, known: Iterable[str]) -> KafkaError:
+    """With the nearest name that there is."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    kind = resource.type.name.lower().replace("_", " ")
+    return KafkaError(ErrorCode.INVALID_CONFIG, f"a {kind} has no setting {name!r}{hint}")
 
 
 def _check(resource: ConfigResource, number: int, message: str | None) -> None:

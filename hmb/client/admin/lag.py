@@ -51,7 +51,7 @@ class PartitionLag(NamedTuple):
 
 
 class PlannedOffset(NamedTuple):
-    """What a group has committed in a partition, what it would be, and whether that was clipped to what the log holds."""
+    """What a group has committed in a partition, what it would be, and whether the log's ends had a say in that."""
 
     committed: int | None
     offset: int
