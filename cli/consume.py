@@ -48,7 +48,10 @@ def command(**given: Any) -> None:
     write = writer(options)
     reading = Reading(finite=keywords.get("until") is not None)
     servers = keywords.pop("bootstrap_servers", options.servers)
-    patience = Patience(lambda: f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress)
+    joining = f"group {keywords.get('group')} to share out its partitions"
+    patience = Patience(
+        lambda: joining if reading.is_joining else f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress
+    )
     with patience, _consumer(servers, options, keywords) as (consumer, commits):
         _copy(consumer, write, options, reading, commits)
 
@@ -87,6 +90,7 @@ class Reading:
     printed: int = 0
     polled: int = 0
     awaited: bool = True
+    is_joining: bool = False  # a group that has not said yet what is to be read
 
     def progress(self) -> int | None:
         return self.polled if self.awaited else None
@@ -135,8 +139,12 @@ def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iter
     try:
         yield member, commits
     finally:
-        member.close(GRACE)  # which revokes what is assigned
-        signal.signal(signal.SIGTERM, before)
+        try:
+            if commits is not None:
+                commits.commit(member, member.assignment)
+        finally:
+            member.close(GRACE)
+            signal.signal(signal.SIGTERM, before)
 
 
 def _made(kind: "type[Consumer]", *arguments: str, **keywords: Any) -> "Consumer":
@@ -154,7 +162,8 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
     wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
     while not consumer.at_end and (options.count is None or reading.printed < options.count):
         left = None if options.count is None else options.count - reading.printed
-        reading.awaited = reading.finite
+        reading.is_joining = commits is not None and not consumer.assignment
+        reading.awaited = reading.finite or reading.is_joining
         records = consumer.poll(wait, left)
         reading.awaited = False
         reading.polled += len(records)
