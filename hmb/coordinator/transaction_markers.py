@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.transaction import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import EndTransactionMarker
 from hmb.storage.checkpoints import TopicPartition
@@ -57,8 +58,14 @@ class MarkerWriter:
                 return None
             raise
 
-    def write_one(self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition) -> None:
-        """End it in one partition, durably.  Raises as `_append` does."""
+    def write_one(
+        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
+    ) -> None:
+        """End it in one partition, durably, by the rules of a transaction version.  Raises as `_append` does."""
+        if version >= VERSION_2:
+            for known, state, first_offset in self._find_log(partition).active_producers():
+                if known == producer.producer_id and first_offset >= 0 and state.epoch >= producer.epoch:
+                    raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {state.epoch} is still open")
         log = self._append(marker, producer, partition)
         if log is not None and self._sync():
             log.flush()

@@ -24,7 +24,7 @@ Committed = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 CommittedPartition = Committed.TxnOffsetCommitRequestPartition
 Marker = WriteTxnMarkersRequest.WritableTxnMarker
 OWN = {"<row>": Topic(configs={"retention.ms": "-1"})}
-BROKERS_OWN = ("producer_id", "records", "last_timestamp")
+BROKERS_OWN = ("producer_id", "records", "last_timestamp", "transaction_start_time_ms")
 
 
 def produce(
@@ -64,7 +64,7 @@ WRITING = [
     writing("in a transaction that is not said", produce()),
     writing("in a transaction, committed", add(MINE), produce(), end(), over()),
     writing("in a transaction, aborted", add(MINE), produce(), end(False), over()),
-    writing("in a transaction, twice the same", add(MINE), produce(), produce()),
+    writing("idempotent duplicate in a transaction", add(MINE), produce(), produce()),
     writing("in a transaction, a gap", add(MINE), produce(), produce(5)),
     writing("in a transaction, earlier epoch", add(MINE), produce(epochs_on=-1)),
     writing("in a transaction, later epoch", add(MINE), produce(epochs_on=1)),
@@ -77,7 +77,7 @@ WRITING = [
     writing(
         "after a transaction, the next epoch and a gap", add(MINE), produce(), end(), over(), produce(5, epochs_on=1)
     ),
-    writing("after its producer was shut out", add(MINE), produce(), init(), produce(2, epochs_on=-3)),
+    writing("after its producer was shut out", add(MINE), produce(), init(), produce(2, epochs_on=-2)),
 ]
 
 
@@ -102,7 +102,14 @@ def committing(name: str, *steps: Any, **options: Any) -> Case:
     """And then what the group has, for those who wait for transactions and those who do not."""
     asked = {"three": [0, 1]}
     then = (plain.fetch(asked, stable=True), plain.fetch(asked), plain.fetch(None, stable=True))
-    return case(name, *steps, *then, api_key=TxnOffsetCommitRequest.api_key, may_differ=("producer_id",), **options)
+    return case(
+        name,
+        *steps,
+        *then,
+        api_key=TxnOffsetCommitRequest.api_key,
+        may_differ=("producer_id", "transaction_start_time_ms"),
+        **options,
+    )
 
 
 def offset(value: int) -> Callable[[int], Request]:
@@ -114,12 +121,8 @@ COMMITTING = [
     committing("in a transaction that is not said", init(), commit()),
     committing("committed", init(), offsets(), commit(), end(), over()),
     committing("aborted", init(), offsets(), commit(), end(False), over()),
-    committing(
-        "over an older one, aborted", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(False), over()
-    ),
-    committing(
-        "over an older one, committed", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(), over()
-    ),
+    committing("over another, aborted", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(False), over()),
+    committing("over another, committed", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(), over()),
     committing("then a plain one", init(), offsets(), commit(), plain.commit(offsets={0: 1}), end(), over()),
     committing("twice", init(), offsets(), offset(3), offset(4), end(), over()),
     committing("unknown topic", init(), offsets(), commit("nobody")),
@@ -185,21 +188,19 @@ MARKING = [
     marking("abort", marker(False)),
     marking("twice", marker(), marker()),
     marking("later epoch", marker(epoch=LATER)),
-    marking("earlier epoch", marker(epoch=EARLIER)),
+    marking("earlier epoch", marker(epoch=LATER), marker()),
     marking("other producer", marker(id=OTHER_ID)),
     marking("older coordinator", marker(coordinator=3), marker(coordinator=1)),
     marking("unknown topic", marker(topic="nobody")),
     marking("no markers", WriteTxnMarkersRequest()),
     marking("by the rules of version 2", marker(rules=2)),
     marking("by the rules of version 2, later epoch", marker(rules=2, epoch=LATER)),
-    marking(
-        "by the rules of version 2, later epoch, twice", marker(rules=2, epoch=LATER), marker(rules=2, epoch=LATER)
-    ),
+    marking("by the rules of 2, later epoch, twice", marker(rules=2, epoch=LATER), marker(rules=2, epoch=LATER)),
 ]
 KNOWN = [
     case("no topics", DescribeProducersRequest()),
     case("unknown topic", known(topic="nobody")),
-    case("unknown partition", known(0, 7, topic="three")),
+    case("unknown partition", known(0, 7), topics=OWN),
     case("no producers", known(topic="empty")),
     case("idempotent", init(), produce(name=None, transactional=False), known(), topics=OWN, may_differ=BROKERS_OWN),
 ]
