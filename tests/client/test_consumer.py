@@ -12,7 +12,8 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.schema import Request, Response
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 
-from .scripted import HangUp, ScriptedBroker
+from .fetching import RECORDS, Log
+from .scripted import ScriptedBroker
 
 
 def write(servers: str, topic: str, *values: bytes, partition: int = 0) -> None:
@@ -116,42 +117,6 @@ def test_what_the_consumer_cannot_be_told(options: dict[str, Any], message: str)
 def test_an_illegal_name_of_a_topic_is_refused_without_asking_a_broker(name: str) -> None:
     with pytest.raises(KafkaError, match="is no topic name"):
         Consumer("127.0.0.1:1", name)
-
-
-class Log:
-    """Answers as a broker whose only partition has these bytes, from offset 0 to `end`."""
-
-    def __init__(self, data: bytes, end: int, *troubles: ErrorCode | bool) -> None:
-        self.data, self.end = data, end
-        self.troubles = list(troubles)
-        self.asked: list[tuple[int, int]] = []  # offset, partition_max_bytes
-
-    def __call__(self, request: Request, version: int) -> Response | None:
-        if isinstance(request, ListOffsetsRequest):
-            latest = request.topics[0].partitions[0].timestamp == -1
-            return self._offset(self.end if latest else 0, version)
-        assert isinstance(request, FetchRequest)
-        partition = request.topics[0].partitions[0]
-        self.asked.append((partition.fetch_offset, partition.partition_max_bytes))
-        trouble = self.troubles.pop(0) if self.troubles else ErrorCode.NONE
-        if isinstance(trouble, bool):
-            raise HangUp
-        data = b"" if trouble or partition.fetch_offset >= self.end else self.data[: partition.partition_max_bytes]
-        topic = FetchResponse.FetchableTopicResponse
-        answer = topic.PartitionData(error_code=trouble, high_watermark=self.end, records=memoryview(data))
-        return FetchResponse(responses=[topic(topic="t", partitions=[answer])])
-
-    def _offset(self, offset: int, version: int) -> ListOffsetsResponse:
-        topic = ListOffsetsResponse.ListOffsetsTopicResponse
-        answer = topic.ListOffsetsPartitionResponse()
-        if version == 0:
-            answer.old_style_offsets = [offset]
-        else:
-            answer.offset = offset
-        return ListOffsetsResponse(topics=[topic(name="t", partitions=[answer])])
-
-
-RECORDS = [Record(timestamp=1, value=b"%d" % number) for number in range(4)]
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
