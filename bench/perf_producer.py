@@ -62,7 +62,7 @@ def line(records: int, size: int, seconds: float, latencies: list[float]) -> str
 
 def percentiles(latencies: list[float]) -> str:
     values = [(latencies[min(int(share * len(latencies)), len(latencies) - 1)], name) for share, name in PERCENTILES]
-    return ", ".join(f"{value:.0f} ms {name}" for value, name in values)
+    return ", ".join(f"{int(value)} ms {name}" for value, name in values)
 
 
 def produce(producer: hmb.Producer, topic: str, records: int, size: int, throughput: float) -> str:

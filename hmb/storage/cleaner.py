@@ -38,22 +38,32 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
+STINT, REST = 0.005, 0.000_1  # seconds
 
 
 class Throttle:
-    """Lets at most `rate` bytes a second through, on average, until the stop."""
+    """Lets at most `rate` bytes a second through, on average, until the stop.
+
+    It also steps aside every STINT: compaction computes without ever waiting for anything, and would keep the
+    interpreter from the threads that serve clients for as long as the switch interval allows.
+    """
 
     def __init__(self, rate: float, stop: threading.Event) -> None:
         self._rate = rate
         self._stop = stop
         self._started, self._spent = time.monotonic(), 0
+        self._rested = self._started
 
     def spend(self, size: int) -> None:
         """Wait as long as `size` more bytes take.  Raises Stopped."""
         self._spent += size
-        ahead = self._spent / self._rate - (time.monotonic() - self._started)
+        now = time.monotonic()
+        ahead = self._spent / self._rate - (now - self._started)
         if self._stop.is_set() or (ahead > 0 and self._stop.wait(ahead)):
             raise Stopped
+        if now - self._rested > STINT:
+            time.sleep(REST)
+            self._rested = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
