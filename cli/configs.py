@@ -37,7 +37,7 @@ CHANGES = re.compile(r"([^=,\[\]]+)=(\[[^\]]*\]|[^,]*)(?:,|$)")
 
 @click.group()
 def command() -> None:
-    """Show and change the settings of topics, brokers, loggers and groups."""
+    """Show and change settings of topics, brokers, groups."""
 
 
 def entity_options(run: Callable[..., None]) -> Callable[..., None]:

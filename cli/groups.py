@@ -30,7 +30,7 @@ group_argument = click.argument("group", shell_complete=complete_groups)
 
 @click.group()
 def command() -> None:
-    """Show consumer groups and their lag, reset their offsets, delete them."""
+    """Show groups and their lag; reset and delete them."""
 
 
 command.add_command(describe)
