@@ -23,6 +23,7 @@ GROUP, TRANSACTION = 0, 1  # key types
 _NAMES = {GROUP: "group", TRANSACTION: "transactional id"}
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 FIRST_FIND_OF_SEVERAL = 4
+MARKERS_TAKE = 0.02  # seconds until the transaction before is over, about
 
 Refusals = Callable[[Any], Iterable[tuple[object, int]]]  # answer -> (where or None, error code)
 
@@ -58,7 +59,9 @@ class Coordinator:
                 if not error.code.retriable:
                     raise
                 failure = error
-            if time.monotonic() >= deadline or self._closed.wait(self._retry_backoff):
+            is_ending = isinstance(failure, KafkaError) and failure.code is ErrorCode.CONCURRENT_TRANSACTIONS
+            pause = min(self._retry_backoff, MARKERS_TAKE) if is_ending else self._retry_backoff
+            if time.monotonic() >= deadline or self._closed.wait(pause):
                 raise failure
 
     def forget(self) -> None:
