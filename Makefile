@@ -5,12 +5,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint clean
+.PHONY: help demo test lint docs clean
 
 help:
 	@echo "make demo   a broker, real data through it, its log shown"
 	@echo "make test   the tests (ARGS='-k produce' passes options to pytest)"
 	@echo "make lint   ruff and mypy --strict"
+	@echo "make docs   the documentation, in docs/_build/html; what it shows is run"
 	@echo "make clean  remove $(VENV) and caches"
 
 demo: $(VENV)/core.stamp
@@ -22,6 +23,10 @@ test: $(VENV)/test.stamp
 lint: $(VENV)/dev.stamp
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+docs: $(VENV)/docs.stamp
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -46,5 +51,10 @@ $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
+$(VENV)/docs.stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing HMB and Sphinx ..."
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/protocol/api $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

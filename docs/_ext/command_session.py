@@ -1,0 +1,227 @@
+"""The directive `session`: commands that are run while the pages are built, and what they printed.
+
+    ```{session}
+    $ hmb topics create weather --partitions 2
+    $ hmb topics describe nosuch  # exit code 3
+    ```
+
+Each line behind `$ ` is a line of shell; a line that ends with a backslash goes on in the next.  All sessions of a page
+run in one temporary directory, with a broker of their own whose data is in `hmb-data`.  A command whose exit code is
+not the one in its comment, or 0, fails the build.  One that ends with `&` goes on in the background; what it prints
+first is shown.  The default port and three more behind it stand for some that are free, in what is typed and in what
+is printed; paths are shown as if the directory were the root.
+
+Options: `:files:` copied into the directory, relative to the page; `:no-broker:` none is started; `:lines: 10` of each
+command's output are shown at most.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from hmb.defaults import DEFAULT_HOST, DEFAULT_PORT
+
+TIMEOUT = 60.0  # seconds, for a command
+PORTS = 4  # the broker's, and those behind it, for `hmb sniff`
+FIRST_LINE = 10.0  # seconds, until a command in the background prints something
+EXIT_CODE = re.compile(r"#\s*exit code (\d+)\s*$")
+WRAPPER = """\
+#!{python}
+import hmb.defaults
+hmb.defaults.DEFAULT_PORT = {port}
+hmb.defaults.DEFAULT_SERVER = "{host}:{port}"
+from hmb.cli.entry import run
+run()
+"""
+
+
+class CommandFailed(Exception):
+    """A command did not end as it should."""
+
+
+class CommandSession:
+    """A temporary directory, perhaps a broker, and commands that run there."""
+
+    def __init__(self) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="hmb-docs-"))
+        self.directory = self._root / "home"
+        for directory in (self.directory, self._root / "tmp", self._root / "bin"):
+            directory.mkdir()
+        self._port = _free_ports()
+        command = self._root / "bin" / "hmb"
+        command.write_text(WRAPPER.format(python=sys.executable, host=DEFAULT_HOST, port=self._port))
+        command.chmod(0o755)
+        paths = [str(self._root / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HMB_", "COLUMNS"))}
+        self._environment = kept | {"PATH": os.pathsep.join(paths), "TMPDIR": str(self._root / "tmp")}
+        self._environment |= {"NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C.UTF-8", "HOME": str(self.directory)}
+        self._background: list[subprocess.Popen[bytes]] = []
+        self._broker: subprocess.Popen[bytes] | None = None
+
+    def start_broker(self) -> None:
+        """Once."""
+        if self._broker is None:
+            self._broker, said = self._start("hmb broker --data-dir hmb-data")
+            if not said.startswith("listening"):
+                raise CommandFailed(f"the broker says: {said}")
+
+    def run(self, command: str) -> str:
+        """What it printed; CommandFailed if its exit code is not the expected one."""
+        if command.endswith("&"):
+            return self._shown(self._start(command.removesuffix("&"))[1])
+        said = EXIT_CODE.search(command)
+        expected = int(said[1]) if said else 0
+        done = self._popen(command, subprocess.PIPE)
+        try:
+            output, _ = done.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            _end(done, signal.SIGKILL)
+            raise CommandFailed(f"{command!r} took more than {TIMEOUT:g} s") from None
+        if done.returncode != expected:
+            raise CommandFailed(f"{command!r} ended with exit code {done.returncode}:\n{output.decode()}")
+        return self._shown(output.decode())
+
+    def close(self) -> None:
+        """End all that runs, and remove the directory."""
+        for process in self._background:
+            _end(process, signal.SIGINT)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _popen(self, command: str, output: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            ["bash", "-c", _with_ports(command, DEFAULT_PORT, self._port)],
+            cwd=self.directory,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a group of processes, so that all of them can be ended
+        )
+
+    def _start(self, command: str) -> tuple[subprocess.Popen[bytes], str]:
+        """In the background; also what it printed first."""
+        path = self._root / f"output-{len(self._background)}"
+        with path.open("wb") as output:
+            process = self._popen("trap - INT; exec " + command, output)
+        self._background.append(process)
+        deadline = time.monotonic() + FIRST_LINE
+        while not (text := path.read_text()).endswith("\n"):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise CommandFailed(f"{command!r} printed no line: {text}")
+            time.sleep(0.02)
+        return process, text
+
+    def _shown(self, output: str) -> str:
+        """Without what is different each time and on each machine."""
+        output = _with_ports(output, self._port, DEFAULT_PORT)
+        return output.replace(f"{self.directory}/", "").replace(str(self._root), "")
+
+
+def _with_ports(text: str, before: int, after: int) -> str:
+    """Ports from one on become those from another on."""
+    moved = {str(before + n): str(after + n) for n in range(PORTS)}
+    return re.sub(r"(?<=:)\d+\b", lambda found: moved.get(found[0], found[0]), text)
+
+
+def _free_ports() -> int:
+    """The first of some in a row; with four digits, so that columns stay in line."""
+    first = DEFAULT_PORT + PORTS
+    for port in random.sample(range(first, 10_000 - PORTS, PORTS), 50):
+        try:
+            with ExitStack() as sockets:
+                for number in range(port, port + PORTS):
+                    sockets.enter_context(socket.create_server((DEFAULT_HOST, number)))
+                return port
+        except OSError:
+            continue
+    raise CommandFailed("no free ports")
+
+
+def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+        process.wait(10)
+    except ProcessLookupError:
+        process.wait()
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class SessionDirective(SphinxDirective):
+    """See the module."""
+
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {
+        "files": directives.unchanged_required,
+        "no-broker": directives.flag,
+        "lines": directives.positive_int,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        session = self.env.temp_data.get("command_session")
+        if session is None:
+            session = self.env.temp_data["command_session"] = CommandSession()
+        for name in self.options.get("files", "").split():
+            relative, path = self.env.relfn2path(name)
+            self.env.note_dependency(relative)
+            shutil.copy(path, session.directory)
+        try:
+            if "no-broker" not in self.options:
+                session.start_broker()
+            text = "".join(self._run(session, command) for command in commands(list(self.content)))
+        except CommandFailed as error:
+            raise self.error(str(error)) from error
+        block = nodes.literal_block(text, text, language="console")
+        self.set_source_info(block)
+        return [block]
+
+    def _run(self, session: CommandSession, command: str) -> str:
+        lines = session.run(command).splitlines(keepends=True)
+        most = self.options.get("lines", len(lines))
+        if len(lines) > most:
+            lines = [*lines[:most], "...\n"]
+        return f"$ {command}\n" + "".join(lines)
+
+
+def commands(lines: list[str]) -> list[str]:
+    """What is typed: a line behind a prompt, and those in which it goes on."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith("$ "):
+            found.append(line.removeprefix("$ "))
+        elif found and found[-1].endswith("\\"):
+            found[-1] += "\n" + line
+        elif line.strip():
+            raise CommandFailed(f"{line!r} is no command: it does not begin with `$ `")
+    return found
+
+
+def end_session(app: Sphinx, _doctree: nodes.document) -> None:
+    """The page is read."""
+    session = app.env.temp_data.pop("command_session", None)
+    if session is not None:
+        session.close()
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("session", SessionDirective)
+    app.connect("doctree-read", end_session)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,68 @@
+"""The code's own words in these pages: the directive `essay`, and docstrings that autodoc can read.
+
+    ```{essay} hmb.storage.segment
+    ```
+
+A module begins with a short essay; the directive shows it.  Docstrings are written to be read in the code: a block that
+stands further in is text to be shown as it is, whether or not a double colon announces it.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
+
+
+def as_markdown(docstring: str) -> str:
+    """A docstring, which is nearly Markdown."""
+    return re.sub(r"::$", ":", docstring, flags=re.MULTILINE)
+
+
+def announce_blocks(lines: list[str]) -> list[str]:
+    """In reStructuredText a block to be shown as it is needs a double colon: put one before each that has none."""
+    announced: list[str] = []
+    said = ""  # the last line with text, outside of a block
+    for number, line in enumerate(lines):
+        is_indented = line.startswith("    ")
+        begins = is_indented and number > 0 and not lines[number - 1].strip()
+        if begins and not said.endswith("::") and not ITEM.match(said) and not said.startswith(" "):
+            announced += ["::", ""]
+            said = "::"
+        elif line.strip() and not is_indented:
+            said = line
+        announced.append(line)
+    return announced
+
+
+class Essay(SphinxDirective):
+    """The docstring of a module, as Markdown."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        module = import_module(self.arguments[0])
+        assert module.__file__ is not None
+        self.env.note_dependency(module.__file__)
+        text = as_markdown((module.__doc__ or "").strip())
+        node = nodes.container(classes=["essay"])
+        self.state.nested_parse(StringList(text.splitlines(), source=module.__file__), 0, node)
+        return node.children
+
+
+def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """For autodoc."""
+    lines[:] = announce_blocks(lines)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("essay", Essay)
+    app.connect("autodoc-process-docstring", process_docstring)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,103 @@
+"""A page for each API, and the table of them, made from the code before the pages are read.
+
+The table of handlers is the one registry of what the broker serves; the message classes say which versions there
+are; both have docstrings.  The pages are written into `protocol/api`, and only where they changed, so that Sphinx
+does not read again what is the same.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from docstrings import as_markdown
+from sphinx.application import Sphinx
+
+from hmb.broker.handlers import HANDLERS
+from hmb.protocol.messages import RESPONSES, api_name
+from hmb.protocol.schema import Request, Response
+
+PARTS = re.compile(r"^(Versions|Behaviour|Version notes|Left out): ", re.MULTILINE)
+ROOT = Path(__file__).parents[2]
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write what has changed, remove what is no more."""
+    folder = Path(app.srcdir) / "protocol" / "api"
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {f"{_stem(request)}.md": page(request) for request in HANDLERS}
+    pages["table.txt"] = table()
+    for path in folder.iterdir():
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def table() -> str:
+    """One row an API, in the order of their numbers."""
+    rows = ["| key | API | versions | flexible | what for |", "| --- | --- | --- | --- | --- |"]
+    for request in sorted(HANDLERS, key=lambda each: each.api_key):
+        name, title = _stem(request), _sentences(_handler_docstring(request))[0]
+        versions = f"{request.versions[0]}-{request.versions[-1]}" if len(request.versions) > 1 else "0"
+        flexible = f"from {request.flexible[0]}" if request.flexible else "none"
+        what = title.partition(": ")[2]
+        rows.append(
+            f"| {int(request.api_key)} | [{api_name(request)}](api/{name}.md) | {versions} | {flexible} | {what} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def page(request: type[Request]) -> str:
+    """What the handler says, and the messages."""
+    title, rest = _sentences(_handler_docstring(request))
+    response = RESPONSES[request.api_key]
+    lines = [f"# {api_name(request)} ({int(request.api_key)})", "", title.partition(": ")[2], ""]
+    sections = PARTS.split(rest)
+    lines += [sections[0], ""]
+    for name, text in zip(sections[1::2], sections[2::2], strict=True):
+        lines += [f"**{name}.** " + _dedented(text), ""]
+    lines += ["## Messages", ""]
+    essay = as_markdown(inspect.getdoc(sys.modules[request.__module__]) or "")
+    lines += [essay.partition("\n")[2].strip(), ""]
+    lines += _source(request) + _source(response)
+    handler = inspect.getsourcefile(HANDLERS[request])
+    lines += ["## Handler", "", *_included(Path(handler or ""), "handle")]
+    return "\n".join(lines) + "\n"
+
+
+def _handler_docstring(request: type[Request]) -> str:
+    return inspect.getdoc(sys.modules[HANDLERS[request].__module__]) or ""
+
+
+def _sentences(docstring: str) -> tuple[str, str]:
+    """The first line, and the rest."""
+    first, _, rest = docstring.partition("\n")
+    return first, rest.strip()
+
+
+def _dedented(text: str) -> str:
+    return re.sub(r"\n\s+", "\n", text.strip())
+
+
+def _source(message: type[Request] | type[Response]) -> list[str]:
+    return _included(Path(inspect.getsourcefile(message) or ""), message.__name__)
+
+
+def _included(path: Path, name: str) -> list[str]:
+    relative = path.relative_to(ROOT)
+    return [f"```{{literalinclude}} ../../../{relative}", ":language: python", f":pyobject: {name}", "```", ""]
+
+
+def _stem(request: type[Request]) -> str:
+    return request.__module__.rpartition(".")[2]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
