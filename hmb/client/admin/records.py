@@ -24,7 +24,7 @@ SPECS: dict[str, tuple[int, int]] = {  # timestamp on the wire, first version of
     "earliest-local": (-4, 8),
     "latest-tiered": (-5, 9),
 }
-FIRST_VERSION_OF_TIMES = 1
+FIRST_VERSION_OF_TIMES, FIRST_VERSION_OF_ISOLATION = 1, 2
 HIGH_WATERMARK = -1  # delete all that can be read
 
 OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
@@ -68,7 +68,10 @@ class RecordsAdmin(AdminBase):
             version = connection.version_of(ListOffsetsRequest)
             wanted = {partition: _timestamp(specs[partition], version, connection) for partition in partitions}
             request = ListOffsetsRequest(replica_id=-1, timeout_ms=self._timeout_ms)
-            if isolation_level == "read_committed":  # which brokers before 0.11 do not have: that is an error
+            if isolation_level == "read_committed":
+                if version < FIRST_VERSION_OF_ISOLATION:
+                    what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
+                    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
                 request.isolation_level = 1
             asked = ListOffsetsRequest.ListOffsetsTopic
             for topic, numbers in by_topic(partitions).items():

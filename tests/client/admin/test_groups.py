@@ -1,0 +1,203 @@
+"""Groups and what they have committed; how far behind they are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import hmb
+from hmb.client import TopicPartition
+from hmb.client.admin import Admin, PlannedOffset, ShiftBy, raised
+from hmb.client.membership import OffsetAndMetadata
+from hmb.client.offsets import AtTime
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.schema import Request, Response
+
+from ..scripted import ScriptedBroker
+
+ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))
+
+
+@pytest.fixture(scope="module")
+def admin(servers: str) -> Iterator[Admin]:
+    """Ten records in partition 0 of topic t, at 1000, 1001 ... ms; five in 1."""
+    with hmb.Producer(servers) as producer:
+        for partition, count in ((0, 10), (1, 5)):
+            for number in range(count):
+                producer.send("t", b"x", partition=partition, timestamp=1000 + number)
+    with Admin(servers) as admin:
+        yield admin
+
+
+@contextmanager
+def member(servers: str, group: str, **settings: str) -> Iterator[hmb.Consumer]:
+    with hmb.Consumer(servers, "t", group=group, client_id="app", **settings) as consumer:  # type: ignore[arg-type]
+        while not consumer.assignment:
+            consumer.poll(0.1)
+        yield consumer
+
+
+def test_committed_offsets_are_set_read_and_forgotten(admin: Admin) -> None:
+    offsets: dict[TopicPartition, int | OffsetAndMetadata] = {ZERO: 7, ONE: OffsetAndMetadata(2, "by hand", 0)}
+    assert admin.alter_group_offsets("g", offsets) == {ZERO: None, ONE: None}
+    assert admin.list_group_offsets("g") == {ZERO: OffsetAndMetadata(7), ONE: OffsetAndMetadata(2, "by hand", 0)}
+    assert admin.list_group_offsets("g", [ONE, TWO]).keys() == {ONE}
+    assert admin.delete_group_offsets("g", [ZERO]) == {ZERO: None}
+    assert admin.list_group_offsets("g").keys() == {ONE}
+    assert admin.delete_groups(["g"]) == {"g": None}
+    assert admin.list_group_offsets("g") == {}
+    nowhere = admin.alter_group_offsets("g", {TopicPartition("nowhere", 0): 1})[TopicPartition("nowhere", 0)]
+    assert nowhere is not None
+    assert nowhere.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_groups_with_their_members(admin: Admin, servers: str, protocol: str) -> None:
+    group = f"with-{protocol}"
+    with member(servers, group, group_protocol=protocol) as consumer:
+        described = raised(admin.describe_groups([group])[group])
+        assert (described.type, described.state, described.protocol_type) == (protocol, "Stable", "consumer")
+        assert described.is_active
+        (it,) = described.members
+        assert it.assignment == it.target == (ZERO, ONE, TWO)
+        assert (it.member_id, it.client_id) == (consumer.group_metadata.member_id, "app")
+        listed = {it.group_id: it for it in admin.list_groups(types=[protocol.upper()], states=["STABLE"])}
+        assert listed[group].type == protocol
+        assert admin.list_groups(states=["Dead"]) == []
+        refused = admin.alter_group_offsets(group, {ZERO: 1})[ZERO]
+        assert refused is not None
+        assert refused.code is ErrorCode.UNKNOWN_MEMBER_ID
+        not_empty = admin.delete_groups([group])[group]
+        assert not_empty is not None
+        assert not_empty.code is ErrorCode.NON_EMPTY_GROUP
+    assert not raised(admin.describe_groups([group])[group]).is_active
+
+
+def test_a_group_that_there_is_not(admin: Admin) -> None:
+    for results in (admin.describe_groups(["none"]), admin.delete_groups(["none"])):
+        error = results["none"]
+        assert isinstance(error, KafkaError)
+        assert (error.code, error.message) == (ErrorCode.GROUP_ID_NOT_FOUND, "there is no group 'none'")
+
+
+def test_members_are_sent_away(admin: Admin, servers: str) -> None:
+    with member(servers, "removed", group_instance_id="static"):
+        results = admin.remove_members("removed", group_instance_ids=["static", "other"])
+        assert results["static"] is None
+        assert isinstance(results["other"], KafkaError)
+        assert raised(admin.describe_groups(["removed"])["removed"]).members == ()
+
+
+def test_the_lag_in_records_and_in_time(admin: Admin) -> None:
+    admin.alter_group_offsets("late", {ZERO: 4, ONE: 5})
+    lags = admin.describe_lag("late", [TWO])
+    assert [(lag.lag, lag.unread_since) for lag in lags.values()] == [(6, 1004), (0, None), (None, None)]
+    assert list(lags) == [ZERO, ONE, TWO]
+    assert lags[ZERO].log_end_offset == 10
+    assert admin.describe_lag("late", times=False)[ZERO].unread_since is None
+
+
+def test_the_time_of_many_lags_is_found_though_one_answer_does_not_hold_them_all(servers: str) -> None:
+    with hmb.Producer(servers, linger_ms=50) as producer:
+        for partition in range(3):
+            producer.send("wide", bytes(100_000), partition=partition, timestamp=100 + partition)
+    with Admin(servers) as admin:
+        partitions = [TopicPartition("wide", number) for number in range(3)]
+        admin.alter_group_offsets("wide", dict.fromkeys(partitions, 0))
+        assert [lag.unread_since for lag in admin.describe_lag("wide").values()] == [100, 101, 102]
+
+
+@pytest.mark.parametrize(
+    ("to", "planned"),
+    [
+        ("earliest", [PlannedOffset(4, 0, False), PlannedOffset(None, 0, False)]),
+        ("latest", [PlannedOffset(4, 10, False), PlannedOffset(None, 5, False)]),
+        ("current", [PlannedOffset(4, 4, False), PlannedOffset(None, 5, False)]),
+        (7, [PlannedOffset(4, 7, False), PlannedOffset(None, 5, True)]),
+        (AtTime(1003), [PlannedOffset(4, 3, False), PlannedOffset(None, 3, False)]),
+        (AtTime(9999), [PlannedOffset(4, 10, False), PlannedOffset(None, 5, False)]),
+    ],
+)
+def test_plans_of_a_reset(admin: Admin, to: object, planned: list[PlannedOffset]) -> None:
+    admin.alter_group_offsets("planned", {ZERO: 4})
+    assert list(admin.plan_reset("planned", [ZERO, ONE], to).values()) == planned  # type: ignore[arg-type]
+
+
+def test_what_was_never_committed_cannot_be_shifted(admin: Admin) -> None:
+    admin.alter_group_offsets("shifted", {ZERO: 4})
+    assert admin.plan_reset("shifted", [ZERO], ShiftBy(-9)) == {ZERO: PlannedOffset(4, 0, True)}
+    with pytest.raises(KafkaError, match="group 'shifted' has committed nothing in t-1"):
+        admin.plan_reset("shifted", [ONE], ShiftBy(1))
+
+
+class Coordinators:
+    """Two brokers: the first one says that the second is the coordinator, after it has thought so of itself."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.ports: list[int] = []
+
+    def serve(self, name: str, error: ErrorCode) -> ScriptedBroker:
+        def answer(request: Request, version: int) -> Response:
+            if isinstance(request, FindCoordinatorRequest):
+                port = self.ports[1] if "one" in self.asked else self.ports[0]
+                found = FindCoordinatorResponse.Coordinator(key="g", node_id=1, host="127.0.0.1", port=port)
+                return FindCoordinatorResponse(coordinators=[found])
+            assert isinstance(request, OffsetFetchRequest)
+            self.asked.append(name)
+            group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", error_code=error)
+            return OffsetFetchResponse(groups=[group])
+
+        broker = ScriptedBroker(answer)
+        self.ports.append(broker.port)
+        return broker
+
+
+def test_a_coordinator_that_has_moved_is_found() -> None:
+    brokers = Coordinators()
+    with (
+        brokers.serve("one", ErrorCode.NOT_COORDINATOR) as one,
+        brokers.serve("two", ErrorCode.NONE),
+        Admin(one.address) as admin,
+    ):
+        assert admin.list_group_offsets("g") == {}
+    assert brokers.asked == ["one", "two"]
+
+
+def old_broker(request: Request, version: int) -> Response:
+    """Of Kafka 0.10: one member leaves at a time, an unknown group is dead, there are no instance ids."""
+    match request:
+        case FindCoordinatorRequest():
+            return FindCoordinatorResponse(host="127.0.0.1", port=old_broker.port)  # type: ignore[attr-defined]
+        case LeaveGroupRequest(member_id="here"):
+            return LeaveGroupResponse()
+        case LeaveGroupRequest():
+            return LeaveGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+        case DescribeGroupsRequest():
+            return DescribeGroupsResponse(
+                groups=[DescribeGroupsResponse.DescribedGroup(group_id="g", group_state="Dead")]
+            )
+    raise AssertionError(request)
+
+
+def test_an_old_broker() -> None:
+    versions: dict[type[Request], int] = {
+        ConsumerGroupDescribeRequest: -1,
+        FindCoordinatorRequest: 0,
+        DescribeGroupsRequest: 0,
+        LeaveGroupRequest: 0,
+    }
+    with ScriptedBroker(old_broker, versions) as broker, Admin(broker.address) as admin:
+        old_broker.port = broker.port  # type: ignore[attr-defined]
+        with pytest.raises(KafkaError, match="there is no group 'g'"):
+            raised(admin.describe_groups(["g"])["g"])
+        left = admin.remove_members("g", member_ids=["here", "gone"])
+        assert left["here"] is None
+        assert isinstance(left["gone"], KafkaError)
+        with pytest.raises(KafkaError, match="has no group instance ids"):
+            admin.remove_members("g", group_instance_ids=["i"])
