@@ -25,29 +25,24 @@ and the brokers prepare the next records meanwhile (`fetcher`).
 """
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
-from hmb.client.fetcher import READ_COMMITTED, FetchSettings
+from hmb.client.assigned import AssignedPartitions
+from hmb.client.fetcher import FetchSettings
 from hmb.client.group_reading import Callback, Callbacks, GroupReading, Offsets
+from hmb.client.guard import Guard
 from hmb.client.in_hand import Decoding, Deserializer
 from hmb.client.membership import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.client.offsets import (
-    EARLIEST,
     ISOLATION_LEVELS,
-    LATEST,
-    NOT_FOUND,
-    AtTime,
     IsolationLevel,
     Offset,
     Until,
     check_offset,
     check_until,
-    list_offsets,
 )
-from hmb.client.one_thread import OneThread
 from hmb.client.reader import ConsumerMetrics, Reader
 from hmb.client.subscription import Discovery, Pattern, Subscription
 from hmb.records.consumer_record import ConsumerRecord
@@ -61,7 +56,7 @@ POLL_RECORDS = 500  # as in Kafka; more at once are slower, for they outgrow the
 LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata say
 
 
-class Consumer:
+class Consumer(AssignedPartitions):
     """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms` and timestamps."""
 
     def __init__(
@@ -107,16 +102,17 @@ class Consumer:
         if group is not None and partitions is not None:
             raise ValueError("in a group the group says which partitions: assign() reads some by hand")
         subscription = Subscription.to(topics, pattern, exclude)
-        self._in_use = OneThread("the consumer")
-        self._is_closed = self._was_at_end = False
+        self._is_closing = self._is_closed = self._was_at_end = False
         self._offset, self._until, self._numbers = offset, until, partitions
-        self._level, self._max_age = ISOLATION_LEVELS[isolation_level], metadata_max_age
+        self._max_age = metadata_max_age
         self._limit = max_poll_records
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, metadata_max_age=metadata_max_age)
+        level = ISOLATION_LEVELS[isolation_level]
         reset = offset if group is not None and not isinstance(offset, int) else None
-        fetching = FetchSettings(max_wait_ms, min_bytes, max_bytes, self._level, reset, request_timeout, retry_for)
+        fetching = FetchSettings(max_wait_ms, min_bytes, max_bytes, level, reset, request_timeout, retry_for)
         decoding = Decoding(check_crcs, key_deserializer, value_deserializer)
-        self._reader = Reader(self._cluster, fetching, decoding, max_partition_bytes, until)
+        reader = Reader(self._cluster, fetching, decoding, max_partition_bytes, until)
+        super().__init__(reader, Guard("the consumer"))
         self._group: GroupReading | None = None
         if group is not None:
             settings = GroupSettings(
@@ -143,7 +139,7 @@ class Consumer:
 
     def subscribe(self, *topics: str, pattern: Pattern | None = None, exclude: Pattern | None = None) -> None:
         """Read these topics in place of what was read, or those whose names match `pattern` and not `exclude`."""
-        with self._open():
+        with self._guard:
             subscription = Subscription.to(topics, pattern, exclude)
             if not subscription:
                 raise ValueError("name at least one topic, or a pattern")
@@ -157,21 +153,22 @@ class Consumer:
         Where no offset is given: in a group from what it has committed, and else from the consumer's `offset`. Who
         assigns by hand is no member of the group, but commits for it.
         """
-        with self._open():
+        with self._guard:
             self.unsubscribe()
             given = isinstance(partitions, Mapping)
             wishes = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(partitions, self._offset)
             for wish in wishes.values():
                 check_offset(wish)
+            if self._group is not None:
+                self._group.is_assigned = True
             if self._group is not None and not given:
                 self._reader.add(wishes, in_group=True)
-                self._group.is_assigned = True
             else:
                 self._reader.settle_now(wishes)
 
     def unsubscribe(self) -> None:
         """Read nothing any more; in a group: commit, and leave."""
-        with self._open():
+        with self._guard:
             self._discovery = None
             if self._group is not None:
                 self._group.leave()
@@ -192,7 +189,7 @@ class Consumer:
     @property
     def at_end(self) -> bool:
         """Whether every partition was read up to where it was to be read; never without `until`."""
-        if self._until is None or self._is_closed:
+        if self._until is None or self._guard.is_closed:
             return self._was_at_end
         return (self._group is None or self._group.is_assigned) and self._reader.at_end
 
@@ -201,15 +198,15 @@ class Consumer:
 
         At most `max_records`, or the consumer's `max_poll_records`.
         """
-        with self._in_use:
-            return self._reader.hand.take(max_records or self._limit) if self._bring(timeout) else []
+        if not self._bring(timeout):
+            return []
+        with self._guard:
+            return self._reader.hand.take(max_records or self._limit)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Record by record, to the end if there is one, where the consumer is closed; the position moves with each."""
         while not self.at_end:
-            with self._in_use:
-                is_there = self._bring(LONGEST_WAIT)
-            if is_there:
+            if self._bring(LONGEST_WAIT):
                 yield from self._reader.hand.one_by_one(self._limit)
         self.close()
 
@@ -220,8 +217,10 @@ class Consumer:
         """
         from hmb.client.arrow import take_batch
 
-        with self._in_use:
-            return take_batch(self._reader.hand) if self._bring(timeout, decoded=False) else None
+        if not self._bring(timeout, decoded=False):
+            return None
+        with self._guard:
+            return take_batch(self._reader.hand)
 
     def arrow_batches(self) -> "Iterator[pyarrow.RecordBatch]":
         """Arrow batches as `poll_arrow` gives them, to the end if there is one, where the consumer is closed."""
@@ -231,93 +230,27 @@ class Consumer:
                 yield batch
         self.close()
 
-    def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that will be handed out; also of a consumer that is closed."""
-        with self._in_use:
-            position = self._reader.position(partition)
-            if not position.is_settled:
-                self._reader.settle(self._committed)
-                self._reader.raise_errors()
-            return position.consumed
-
-    def seek(self, partition: TopicPartition, offset: Offset) -> None:
-        """Go on from there. Whether the offset is in the log is found out by the next poll."""
-        check_offset(offset)
-        with self._open():
-            self._reader.seek({partition: offset})
-
-    def seek_to_time(self, timestamp: int, *partitions: TopicPartition) -> None:
-        """Go on from the first record at or after a time (ms since 1970), or the end; all partitions if none is given.
-
-        Against brokers before 0.10.1: from the beginning of a segment that may hold older records, too.
-        """
-        self._seek_all(AtTime(timestamp), partitions)
-
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on from the first record that there is."""
-        self._seek_all("earliest", partitions)
-
-    def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on from what comes from now on."""
-        self._seek_all("latest", partitions)
-
-    def pause(self, *partitions: TopicPartition) -> None:
-        """Hand out nothing of these, until `resume`; what has been fetched of them is fetched again then."""
-        with self._open():
-            for partition in partitions:
-                self._reader.pause(partition)
-
-    def resume(self, *partitions: TopicPartition) -> None:
-        with self._open():
-            for partition in partitions:
-                self._reader.resume(partition)
-
-    @property
-    def paused(self) -> frozenset[TopicPartition]:
-        return frozenset(partition for partition, it in self._reader.positions.items() if it.is_paused)
-
     # -- what the group remembers
 
     def commit(self, offsets: Offsets | None = None) -> None:
         """Have the group remember these next offsets, or all positions: of all records handed out. Waits for it."""
-        with self._open():
+        with self._guard:
             self._in_group().commit(offsets)
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
         """The same without waiting; `callback` is called by a later poll, with the offsets, and the error or None."""
-        with self._open():
+        with self._guard:
             self._in_group().commit_async(offsets, callback)
 
     def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed, of all partitions assigned if none is given; None where nothing."""
-        with self._open():
+        with self._guard:
             return self._in_group().offsets.committed(partitions or tuple(self._reader.positions))
 
     @property
     def group_metadata(self) -> GroupMetadata:
         """Who this consumer is in its group; for `Producer.send_offsets_to_transaction`."""
         return self._in_group().offsets.metadata
-
-    # -- about the log
-
-    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset that there is."""
-        return self._list_offsets(list(partitions), EARLIEST)
-
-    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset after the last record; with read_committed, of those that no open transaction may change."""
-        return self._list_offsets(list(partitions), LATEST)
-
-    def offsets_for_time(
-        self, timestamp: int, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, int | None]:
-        """The offset of the first record at or after a time (ms since 1970); None where no record is that young."""
-        found = self._list_offsets(list(partitions), timestamp)
-        return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
-
-    def lag(self, partition: TopicPartition) -> int | None:
-        """How many offsets are left to hand out, as of the last answer of the leader; None before the first."""
-        return self._reader.position(partition).lag(self._level == READ_COMMITTED)
 
     def metrics(self) -> ConsumerMetrics:
         """Counts since the consumer was made."""
@@ -330,15 +263,18 @@ class Consumer:
 
         Waits for the coordinator's answers for `timeout` seconds, or for `request_timeout`.
         """
-        with self._in_use:
-            if self._is_closed:
+        if self._guard.is_closed:
+            return
+        with self._guard:
+            if self._is_closing:
                 return
             self._was_at_end = self.at_end
-            self._is_closed = True
+            self._is_closing = True
             try:
                 if self._group is not None:
-                    self._group.leave(timeout)
+                    self._group.leave(timeout)  # on_revoked may still commit
             finally:
+                self._guard.is_closed = True
                 self._reader.close()
                 self._cluster.close()
 
@@ -347,14 +283,6 @@ class Consumer:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        """What every method needs: that nobody else is in here, and that the consumer is not closed."""
-        with self._in_use:
-            if self._is_closed:
-                raise RuntimeError("the consumer is closed")
-            yield
 
     def _in_group(self) -> GroupReading:
         if self._group is None:
@@ -374,7 +302,7 @@ class Consumer:
         if self.at_end:
             return False
         deadline = time.monotonic() + timeout
-        with self._open():
+        with self._guard:
             while True:
                 self._look_around(deadline)
                 if self._reader.has_records(decoded):
@@ -403,19 +331,4 @@ class Consumer:
                 self._group.subscribe(self._discovery.names)
             if self._group is None and self._until is None:
                 self._reader.add(dict.fromkeys(news, "earliest"))
-        self._reader.settle(self._committed)
-
-    def _committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._in_group().committed(partitions)
-
-    def _seek_all(self, offset: Offset, partitions: Iterable[TopicPartition]) -> None:
-        check_offset(offset)
-        with self._open():
-            self._reader.seek(dict.fromkeys(partitions or self._reader.positions, offset))
-
-    def _list_offsets(self, partitions: list[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
-        with self._open():
-            topics = {partition.topic for partition in partitions}
-            return self._reader.patiently(
-                lambda: list_offsets(self._cluster, partitions, timestamp, self._level), topics
-            )
+        self._reader.settle()

@@ -50,6 +50,7 @@ class GroupReading:
         self._commit_at = time.monotonic() + (auto_commit_interval or 0.0)
         self._saved: dict[TopicPartition, int] = {}  # what was committed last
         self._membership: Membership | None = None
+        reader.committed = self.committed
         self._alone: GroupOffsets | None = None  # of who is no member: its partitions were assigned by hand
         self._patience: float | None = None  # seconds for the last commit; None: as long as it takes
         self.is_assigned = False  # whether the group has ever said what is ours

@@ -57,6 +57,7 @@ class Position:
         """Go on from there; what was wrong elsewhere is forgotten."""
         self.consumed = self.fetched = offset
         self.wish = self.error = self.failing_since = self.topic_id = None
+        self.in_group = False  # what it has committed is behind us, or not there any more
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.fetcher import RETRY_PAUSE, Fetcher, FetchSettings, is_final
+from hmb.client.fetcher import READ_COMMITTED, RETRY_PAUSE, Fetcher, FetchSettings, is_final
 from hmb.client.in_hand import Decoding, InHand
 from hmb.client.metadata import Cluster, TopicPartition
-from hmb.client.offsets import Offset, Until, resolve
+from hmb.client.offsets import Offset, Until, list_offsets, resolve
 from hmb.client.positions import Position
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Committed = Callable[
+    [Collection[TopicPartition]], Mapping[TopicPartition, int]
+]  # where a group has committed something
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Reader:
         self.positions: dict[TopicPartition, Position] = {}
         self.hand = InHand(decoding)
         self.fetcher = Fetcher(cluster, self.positions, settings)
+        self.committed: Committed = lambda partitions: {}  # of a group, which puts its own here
 
     @property
     def at_end(self) -> bool:
@@ -109,13 +113,29 @@ class Reader:
     def resume(self, partition: TopicPartition) -> None:
         self.position(partition).is_paused = False
 
+    def settled(self, partition: TopicPartition) -> Position:
+        """The same, when it is known where it begins."""
+        position = self.position(partition)
+        while not position.is_settled:
+            self.settle()
+            self.raise_errors()
+            time.sleep(max(0.0, position.retry_at - time.monotonic()) if position.failing_since else 0.0)
+        return position
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        return self.position(partition).lag(self._settings.isolation_level == READ_COMMITTED)
+
+    def list_offsets(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        level, topics = self._settings.isolation_level, {partition.topic for partition in partitions}
+        return self.patiently(lambda: list_offsets(self._cluster, partitions, timestamp, level), topics)
+
     def settle_now(self, wishes: Mapping[TopicPartition, Offset]) -> None:
         """Add these partitions and wait until it is known where they begin."""
         self.add(wishes)
         level = self._settings.isolation_level
         self.patiently(lambda: self._place(resolve(self._cluster, wishes, level)), {it.topic for it in wishes})
 
-    def settle(self, committed: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None) -> None:
+    def settle(self) -> None:
         """Find the offsets of new positions: what the group has committed, and for all others what was wished."""
         now = time.monotonic()
         waiting = [
@@ -123,8 +143,8 @@ class Reader:
         ]
         asked = [it.partition for it in waiting if it.in_group]
         try:
-            if asked and committed is not None:
-                self._place(committed(asked))
+            if asked:
+                self._place(self.committed(asked))
         except (ConnectionFailed, KafkaError) as error:
             for position in waiting:
                 self.fetcher.failed(position, error)
