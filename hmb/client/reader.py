@@ -21,9 +21,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Committed = Callable[
-    [Collection[TopicPartition]], Mapping[TopicPartition, int]
-]  # where a group has committed something
+Committed = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]  # where it has committed
 
 
 @dataclass(frozen=True, slots=True)
