@@ -7,11 +7,11 @@
     sender       the thread that sends batches, and sends them again
     producer     the producer, made of the four above
     consumer     the consumer
+    membership   its place in a group; group_membership and those it names make it so
     simple_consumer   the low-level consumer of Kafka 0.7: one broker, an offset in every request
     admin        topics, settings, groups, offsets and the cluster itself, to look at and to change
 
-Source: the behaviour of org.apache.kafka.clients (Kafka 4.3). Left out so far: consumer groups, transactions,
-TLS and SASL, topic ids.
+Source: the behaviour of org.apache.kafka.clients (Kafka 4.3). Left out so far: TLS and SASL.
 """
 
 from importlib import import_module

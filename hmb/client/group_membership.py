@@ -31,6 +31,7 @@ from hmb.client.membership import (
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
 
 LONGEST_WAIT = 60.0  # seconds; then one looks again, though nothing is to be expected
@@ -229,6 +230,12 @@ def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicFacts:
 
 
 def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
-    if error.code is ErrorCode.UNSUPPORTED_VERSION and isinstance(request, ConsumerGroupHeartbeatRequest):
-        return KafkaError(error.code, f'{error.message}; use group_protocol="classic"')
-    return error
+    """What to do with a broker that is too old for a request."""
+    if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+        return error
+    advice = "members of groups need Kafka 0.9: assign() partitions by hand"
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        advice = 'use group_protocol="classic"'
+    elif isinstance(request, JoinGroupRequest) and request.group_instance_id is not None:
+        advice = "static members (group_instance_id) need Kafka 2.3"
+    return KafkaError(error.code, f"{error.message}; {advice}")

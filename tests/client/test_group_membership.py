@@ -14,14 +14,17 @@ from hmb.client.group_membership import group_offsets
 from hmb.client.membership import GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
-from hmb.protocol.schema import Request
+from hmb.protocol.schema import Request, Response
 from tests.waiting import until
 
 from .group_members import GROUP_CONFIG, Member, add_partitions, make_topic, share
+from .scripted import ScriptedBroker
 
 PROTOCOLS: list[dict[str, Any]] = [
     {"assignors": ("range",)},
@@ -320,9 +323,25 @@ def test_a_static_member_needs_a_broker_that_knows_of_them(
 ) -> None:
     monkeypatch.setattr(Connection, "version_of", lambda self, request, at_most=None: 4)
     member = join(group_instance_id="i")
-    with pytest.raises(KafkaError, match="group_instance_id"):
+    with pytest.raises(KafkaError, match=r"need Kafka 2\.3"):
         until(lambda: member.poll() is None)
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [({}, "assign.. partitions by hand"), ({"group_protocol": "consumer"}, 'use group_protocol="classic"')],
+)
+def test_a_broker_without_groups_is_named_with_what_to_do(settings: Any, advice: str) -> None:
+    def answer(request: Request, version: int) -> Response:
+        where = FindCoordinatorResponse.Coordinator(key="g", node_id=7, host="127.0.0.1", port=broker.port)
+        return FindCoordinatorResponse(coordinators=[where])
+
+    with ScriptedBroker(answer, {JoinGroupRequest: -1, ConsumerGroupHeartbeatRequest: -1}) as broker:
+        member = Member(broker.address, "g", "t", **settings)
+        with pytest.raises(KafkaError, match=f"has no [A-Z_]+ API; .*{advice}"):
+            until(lambda: member.poll() is None)
+        member.close()
 
 
 @each_kind
