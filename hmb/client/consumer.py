@@ -102,7 +102,7 @@ class Consumer(AssignedPartitions):
         if group is not None and partitions is not None:
             raise ValueError("in a group the group says which partitions: assign() reads some by hand")
         subscription = Subscription.to(topics, pattern, exclude)
-        self._is_closing = self._is_closed = self._was_at_end = False
+        self._is_closing = self._was_at_end = False
         self._offset, self._until, self._numbers = offset, until, partitions
         self._max_age = metadata_max_age
         self._limit = max_poll_records
