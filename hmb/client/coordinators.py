@@ -79,7 +79,7 @@ class Coordinator:
 
     def _ask_once(self, kind: type[Request], newest: int, make: Callable[[int], Request], refusals: Refusals) -> Any:
         if self._connection is None:
-            self._connection = self._cluster.connect(self._find())
+            self._connection = self._cluster.connect(find_coordinator(self._cluster, self._key_type, self._key))
         version = self._connection.version_of(kind, newest)
         response = self._connection.send(make(version), version)
         for where, code in refusals(response):
@@ -87,17 +87,19 @@ class Coordinator:
                 raise answered_error(where or self, code)
         return response
 
-    def _find(self) -> Node:
-        version = self._cluster.version_of(FindCoordinatorRequest)
-        request = FindCoordinatorRequest()
-        if version > 0:
-            request.key_type = self._key_type
-        if version >= FIRST_FIND_OF_SEVERAL:
-            request.coordinator_keys = [self._key]
-        else:
-            request.key = self._key
-        response: FindCoordinatorResponse = self._cluster.send(request, version)
-        found = response.coordinators[0] if version >= FIRST_FIND_OF_SEVERAL else response
-        if found.error_code:
-            raise answered_error(self, found.error_code, found.error_message)
-        return Node(found.host, found.port)
+
+def find_coordinator(cluster: Cluster, key_type: int, key: str) -> Node:
+    """Where the coordinator of this name is. KafkaError while the cluster knows none (COORDINATOR_NOT_AVAILABLE)."""
+    version = cluster.version_of(FindCoordinatorRequest)
+    request = FindCoordinatorRequest()
+    if version > 0:
+        request.key_type = key_type
+    if version >= FIRST_FIND_OF_SEVERAL:
+        request.coordinator_keys = [key]
+    else:
+        request.key = key
+    response: FindCoordinatorResponse = cluster.send(request, version)
+    found = response.coordinators[0] if version >= FIRST_FIND_OF_SEVERAL else response
+    if found.error_code:
+        raise answered_error(f"{_NAMES[key_type]} {key!r}", found.error_code, found.error_message)
+    return Node(found.host, found.port)

@@ -8,14 +8,13 @@ dies; then the old one answers NOT_COORDINATOR, or nothing at all, and is to be 
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.group_errors import COORDINATOR_MOVED, group_error
+from hmb.client.coordinators import GROUP, find_coordinator
+from hmb.client.group_errors import COORDINATOR_MOVED
 from hmb.client.membership import GroupSettings
-from hmb.client.metadata import Cluster, Node
-from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.client.metadata import Cluster
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.schema import Request
 
-FIRST_FIND_OF_SEVERAL = 4
 FIRST_LEAVE_OF_SEVERAL = 3
 
 
@@ -30,7 +29,7 @@ class GroupCoordinator:
     def connection(self) -> Connection:
         """To the coordinator. ConnectionFailed; KafkaError where the cluster knows none (COORDINATOR_NOT_AVAILABLE)."""
         if self._connection is None:
-            self._connection = self._cluster.connect(self._find())
+            self._connection = self._cluster.connect(find_coordinator(self._cluster, GROUP, self._settings.group_id))
         return self._connection
 
     def send(self, request: Request, timeout: float | None = None) -> Any:
@@ -63,20 +62,6 @@ class GroupCoordinator:
         connection = self._connection
         if connection is not None:
             connection.interrupt()
-
-    def _find(self) -> Node:
-        group_id = self._settings.group_id
-        version = self._cluster.version_of(FindCoordinatorRequest)
-        request = FindCoordinatorRequest()
-        if version >= FIRST_FIND_OF_SEVERAL:
-            request.coordinator_keys = [group_id]
-        else:
-            request.key = group_id
-        response: FindCoordinatorResponse = self._cluster.send(request, version)
-        found = response.coordinators[0] if version >= FIRST_FIND_OF_SEVERAL else response
-        if found.error_code:
-            raise group_error(self._settings, found.error_code, found.error_message)
-        return Node(found.host, found.port)
 
 
 def _for_version(request: Request, version: int) -> Request:

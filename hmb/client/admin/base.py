@@ -14,10 +14,9 @@ from functools import partial
 from typing import Any, Self, TypeGuard, TypeVar
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.errors import answered_error
+from hmb.client.coordinators import GROUP, find_coordinator
 from hmb.client.metadata import Cluster, Node, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request
 
@@ -27,7 +26,6 @@ Answers = dict[TopicPartition, T | KafkaError]
 
 RETRY_PAUSE = 0.1  # seconds
 RECONNECT_FOR = 3.0  # seconds
-FIRST_VERSION_OF_SEVERAL_KEYS = 4
 PASSING = {
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -106,23 +104,8 @@ class AdminBase:
     def _coordinator(self, group: str) -> Connection:
         """The connection to a group's coordinator."""
         if group not in self._coordinators:
-            self._coordinators[group] = self._find_coordinator(group)
+            self._coordinators[group] = find_coordinator(self.cluster, GROUP, group)
         return self._connection(self._coordinators[group])
-
-    def _find_coordinator(self, group: str) -> Node:
-        version = self.cluster.version_of(FindCoordinatorRequest)
-        if version < FIRST_VERSION_OF_SEVERAL_KEYS:
-            response: FindCoordinatorResponse = self.cluster.send(FindCoordinatorRequest(key=group), version)
-            found = response
-        else:
-            response = self.cluster.send(FindCoordinatorRequest(coordinator_keys=[group]), version)
-            (answer,) = response.coordinators
-            found = FindCoordinatorResponse(
-                error_code=answer.error_code, error_message=answer.error_message, host=answer.host, port=answer.port
-            )
-        if found.error_code:
-            raise answered_error(f"coordinator of group {group!r}", found.error_code, found.error_message)
-        return Node(found.host, found.port)
 
     def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
         """What the group's coordinator answers, wherever it has moved to."""
