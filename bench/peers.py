@@ -301,14 +301,14 @@ class Kafka082(Peer):
 
     def prepare(self) -> None:
         self.jars = kafka_082_jars()
-        zookeeper_port = free_ports(1)[0]
-        zookeeper = {"dataDir": self.directory / "zookeeper", "clientPort": zookeeper_port, "maxClientCnxns": 0}
+        self.zookeeper_port = free_ports(1)[0]
+        zookeeper = {"dataDir": self.directory / "zookeeper", "clientPort": self.zookeeper_port, "maxClientCnxns": 0}
         broker = {
             "broker.id": 0,
             "port": self.port,
             "host.name": HOST,
             "log.dirs": self.data_dir,
-            "zookeeper.connect": f"{HOST}:{zookeeper_port}",
+            "zookeeper.connect": f"{HOST}:{self.zookeeper_port}",
             "num.partitions": 1,
             "log.cleaner.enable": "false",
             **self.config,
@@ -318,29 +318,36 @@ class Kafka082(Peer):
         main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         command = java(self.jars, main_class, str(self.directory / "zookeeper.properties"), options=["-Xmx512M"])
         self.zookeeper = spawn(command, self.directory / "zookeeper.log")
-        self._await_zookeeper(zookeeper_port)
+        self._await_zookeeper()
 
-    def _await_zookeeper(self, port: int) -> None:
+    def _await_zookeeper(self) -> None:
         """ZooKeeper's own health check: `ruok` is answered with `imok`."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            try:
-                with socket.create_connection((HOST, port), timeout=5) as connection:
-                    connection.sendall(b"ruok")
-                    if connection.recv(4) == b"imok":
-                        return
-            except OSError:
-                pass
+            if self._ask_zookeeper(b"ruok") == b"imok":
+                return
             time.sleep(0.05)
         raise PeerFailed("ZooKeeper did not start")
+
+    def _ask_zookeeper(self, word: bytes) -> bytes:
+        """The answer to one of its words of four letters; nothing while it cannot be asked."""
+        try:
+            with socket.create_connection((HOST, self.zookeeper_port), timeout=5) as connection:
+                connection.sendall(word)
+                return b"".join(iter(lambda: connection.recv(4096), b""))
+        except OSError:
+            return b""
 
     def command(self) -> list[str]:
         options = ["-Xms1G", "-Xmx1G"]
         return java(self.jars, "kafka.Kafka", str(self.directory / "server.properties"), options=options)
 
     def ready(self) -> bool:
-        """An answer is enough: 0.8.2 names no broker, not even itself, before the first topic is created."""
-        return brokers_known(self.port) is not None
+        """An answer, and its name in ZooKeeper: 0.8.2 names no broker, not even itself, before there is a topic.
+
+        Without that name, which comes after the first answers, a topic cannot be created.
+        """
+        return brokers_known(self.port) is not None and b"/brokers/ids/" in self._ask_zookeeper(b"dump")
 
     def stop(self) -> int | None:
         code = super().stop()

@@ -36,6 +36,7 @@ from hmb.protocol.schema import Request
 METADATA_MAX_AGE = 300.0  # seconds
 FIRST_VERSION_WITHOUT_CREATION = 4  # before that, to ask for a topic may create it: ask for all of them instead
 NO_ID = UUID(int=0)
+OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Node(NamedTuple):
@@ -156,7 +157,6 @@ class Cluster:
 
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
         """The broker's own words about these topics, or about all; brokers before 0.11 always tell of all."""
-
         with self._alone():
             response = self._ask(lambda version: _request_for(names, version))
             for topic in response.topics:
@@ -222,7 +222,6 @@ class Cluster:
     def _refresh(self, name: str, create: bool) -> Topic:
         """Ask about a topic, and in the same request about all others that are due."""
         others = [] if create else [it for it in self._topics if it != name and (it in self._old or self._is_aged(it))]
-
         asked = None
         for topic in self._ask(lambda version: _request_for((name, *others), version, create)).topics:
             if topic.name == name:
@@ -253,6 +252,8 @@ class Cluster:
             # A broker that has just started may know of none.
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
+            for topic in response.topics:
+                topic.is_internal |= topic.name == OFFSETS_TOPIC  # version 0 does not tell
             return response
         raise failure
 
