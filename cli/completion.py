@@ -120,16 +120,22 @@ def _topics(cluster: "Cluster", ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(cluster: "Cluster", ctx: click.Context) -> Iterable[str]:
-    named = ctx.params.get("topics") or ctx.params.get("topic")
-    topics = [named] if isinstance(named, str) else named or ()
-    return {str(number) for name in topics for number in cluster.topic(name).leaders}
+    """Of all topics in the line, wherever they stand: click sorts no words when an option lacks its value."""
+    values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
+    words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}
+    return {str(number) for topic in cluster.topics() if topic.name in words for number in topic.leaders}
 
 
 def _groups(cluster: "Cluster", ctx: click.Context) -> Iterable[str]:
     from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
-    response: ListGroupsResponse = cluster.send(ListGroupsRequest())
-    return [group.group_id for group in response.groups]
+    cluster.topics()  # and with them all brokers, each of which knows the groups that it coordinates
+    found: set[str] = set()
+    for node in cluster.nodes.values():
+        with cluster.connect(node) as connection:
+            response: ListGroupsResponse = connection.send(ListGroupsRequest())
+            found |= {group.group_id for group in response.groups}
+    return found
 
 
 def _topic_configs(cluster: "Cluster", ctx: click.Context) -> Iterable[str]:

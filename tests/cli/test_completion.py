@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 
 from hmb.cli.completion import SHELLS, WholeLineBashComplete
 from hmb.cli.main import main
+from hmb.client import Consumer, TopicPartition
 
 from .conftest import COMMAND, Hmb
 
@@ -33,7 +34,7 @@ def complete(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert complete("hmb con", monkeypatch) == ["plain,consume"]
+    assert complete("hmb cons", monkeypatch) == ["plain,consume"]
     assert complete("hmb topics al", monkeypatch) == ["plain,alter"]
     assert "plain,--from-beginning" in complete("hmb consume --from", monkeypatch)
     assert complete("hmb nonsense x", monkeypatch) == []
@@ -43,6 +44,24 @@ def test_topics_of_the_broker_that_the_line_names(populated: str, monkeypatch: p
     assert complete(f"hmb consume -b {populated} e", monkeypatch) == ["plain,errors", "plain,events"]
     assert complete(f"hmb consume --bootstrap-server={populated} ev", monkeypatch) == ["plain,events"]
     assert complete(f"hmb produce -b {populated} x", monkeypatch) == []
+
+
+def test_partitions_groups_and_settings(populated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Consumer(populated, group="readers") as consumer:
+        consumer.commit({TopicPartition("events", 0): 1})
+    assert complete(f"hmb consume -b {populated} events -p ", monkeypatch) == ["plain,0", "plain,1", "plain,2"]
+    assert complete(f"hmb consume -b {populated} -t events -p ", monkeypatch) == ["plain,0", "plain,1", "plain,2"]
+    assert complete(f"hmb produce -b {populated} nowhere -p ", monkeypatch) == []
+    assert complete(f"hmb consume -b {populated} events -G r", monkeypatch) == ["plain,readers"]
+    assert complete(f"hmb topics create t -b {populated} --config min.cle", monkeypatch) == [
+        "plain,min.cleanable.dirty.ratio="
+    ]
+
+
+def test_produce_completes_a_topic_and_then_files(populated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complete(f"hmb produce -b {populated} ev", monkeypatch) == ["plain,events"]
+    assert complete(f"hmb produce -b {populated} events ev", monkeypatch) == ["file,ev"]
+    assert complete(f"hmb produce -b {populated} -t events ev", monkeypatch) == ["file,ev"]
 
 
 def test_a_broker_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
