@@ -12,6 +12,7 @@ elsewhere (KIP-480): of two partitions drawn at random, to that with fewer batch
 less (what KIP-794 does with more bookkeeping).
 """
 
+import math
 import random
 import threading
 import time
@@ -136,24 +137,26 @@ class Accumulator:
 
     def wait_for_batches(self, lane: Lane, timeout: float | None = None) -> list[Batch]:
         """The lane's front batches that are due, sealed; waits for some, until `finished` or the timeout."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
             while True:
                 now = time.monotonic()
                 due: list[Batch] = []
-                wake = deadline
+                wakes_at = deadline
                 for queue in lane.queues:
                     due_at = self._due_at(queue)
                     if due_at > now:
-                        wake = due_at if wake is None else min(wake, due_at)
+                        wakes_at = min(wakes_at, due_at)
                         continue
                     batch = queue.batches[0]
                     if queue.open is batch:
                         queue.open = None
                     due.append(batch)
-                if due or self.finished or (deadline is not None and deadline <= now):
+                if due or self.finished or deadline <= now:
                     return due
-                lane.changed.wait(None if wake is None else wake - now)
+                lane.wakes_at = wakes_at
+                lane.changed.wait(None if wakes_at == math.inf else wakes_at - now)
+                lane.wakes_at = -math.inf
 
     def encoded(self, batch: Batch, data: bytes) -> None:
         """A batch has got the form in which it is sent; perhaps it takes less memory now."""
@@ -235,7 +238,7 @@ class Accumulator:
             batch = queue.open
             if len(batch.records.data) + size <= self._limit(queue):
                 return batch
-            queue.open = None
+            self._close(batch)
         if partition is None:
             queue = self._sticky[topic] = self._choose(topic, partitions)
             if queue.open is not None:
@@ -253,8 +256,15 @@ class Accumulator:
         queue.batches.append(batch)
         self._batches += 1
         queue.lane.queues[queue] = None
-        queue.lane.changed.notify()  # the batch before it is full, or the linger starts
+        if batch.opened + self._linger < queue.lane.wakes_at:
+            queue.lane.changed.notify()
         return batch
+
+    def _close(self, batch: Batch) -> None:
+        """Nothing more is added to it; if it is in front, it may go now."""
+        batch.queue.open = None
+        if batch.queue.batches[0] is batch:
+            batch.queue.lane.changed.notify()
 
     def _queue(self, topic: str, partition: int) -> PartitionQueue:
         queues = self._queues.setdefault(topic, {})
@@ -275,8 +285,7 @@ class Accumulator:
     def _hurry(self, batch: Batch) -> None:
         with self._lock:
             if batch.queue.open is batch:
-                batch.queue.open = None
-                batch.queue.lane.changed.notify()
+                self._close(batch)
 
     def _seal(self) -> None:
         for queues in self._queues.values():

@@ -9,6 +9,7 @@ A lane is all that goes through one thread: the queues of the partitions of one 
 from its queues and moves them on to another lane, so what it knows of the batch under way needs no lock.
 """
 
+import math
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ class Lane:
 
     changed: threading.Condition  # on the accumulator's lock
     queues: dict["PartitionQueue", None] = field(default_factory=dict)  # those that are not empty, in order
+    wakes_at: float = -math.inf  # time.monotonic(), when its thread waits; else it needs not be woken
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,7 @@ from hmb.client.batch import Batch, Identity, Number
 from hmb.client.idempotence import number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
-from hmb.records import Codec, RecordBatch, encode_message_set, read_records
+from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
@@ -29,6 +29,14 @@ class Encoding:
     codec: Codec
     level: int | None
     transactional: bool
+
+    def __post_init__(self) -> None:
+        """ValueError for a level that the codec does not have."""
+        try:
+            compress(self.codec, b"x", level=self.level)
+        except Exception as error:  # each codec has its own
+            what = f"{self.codec.name.lower()} has no compression level {self.level}"
+            raise ValueError(f"{what}: {error}") from error
 
     def encode(self, batch: Batch, version: int, identity: Identity | None, address: str) -> bytes:
         """What is sent of a batch in this version of Produce; KafkaError for what the broker cannot take."""

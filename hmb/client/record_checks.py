@@ -25,7 +25,9 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
 
 
 def check_timestamp(timestamp: int) -> None:
-    """ValueError for what is not in the range of a record's timestamp."""
+    """TypeError or ValueError for what cannot be a record's timestamp."""
+    if not isinstance(timestamp, int):
+        raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
     if not NO_TIMESTAMP <= timestamp <= MAX_INT64:
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 

@@ -78,7 +78,6 @@ class Desk:
     def retry_or_give_up(self, batch: Batch, error: ConnectionFailed | KafkaError, *, again: bool = False) -> None:
         """Put a batch off if time may help (`again`: it will), and there is time left."""
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
-        self.cluster.forget(batch.partition.topic)  # a new leader may be why
         if self.identities.doomed or (isinstance(error, KafkaError) and not error.code.retriable and not again):
             self.give_up(batch, error)
         elif now >= deadline:
@@ -88,6 +87,7 @@ class Desk:
             batch.retry_at = min(now + pause * random.uniform(1 - JITTER, 1 + JITTER), deadline)
             batch.tries += 1
             self.counters.retried()
+            self.cluster.forget(batch.partition.topic)  # a new leader may be why
             self.accumulator.move(batch.queue, self.accumulator.unrouted)
 
     def not_doomed(self, batches: Iterable[Batch]) -> list[Batch]:
@@ -147,8 +147,9 @@ class Router(threading.Thread):
         leader = self._desk.cluster.leader(batch.partition)
         sender = self._senders.get(leader)
         if sender is None:
-            sender = self._senders[leader] = Sender(leader, self._desk)
+            sender = Sender(leader, self._desk)
             sender.start()
+            self._senders[leader] = sender
         self._desk.accumulator.move(batch.queue, sender.lane)
 
 

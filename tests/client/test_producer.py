@@ -90,6 +90,7 @@ def test_the_largest_record_that_is_not_refused_is_taken_by_the_broker(servers: 
         ({"value": b"", "headers": [("\ud800", b"")]}, ValueError, "surrogates not allowed"),
         ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not milliseconds"),
         ({"value": b"", "timestamp": -5}, ValueError, "the timestamp -5 is not milliseconds"),
+        ({"value": b"", "timestamp": 1.5}, TypeError, r"a timestamp is an int \(milliseconds since 1970\), not float"),
     ],
 )
 def test_what_is_no_record_is_an_error_of_send(record: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -290,6 +291,11 @@ def test_a_callback_may_be_given_to_send() -> None:
         delivery = producer.send("t", b"x", on_delivery=told.append)
         producer.flush()
     assert told == [delivery]
+
+
+def test_a_level_that_the_codec_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="gzip has no compression level 99"):
+        Producer("127.0.0.1:1", compression="gzip", compression_level=99)
 
 
 def test_flush_waits_for_callbacks_and_no_longer_than_it_is_told() -> None:
