@@ -5,9 +5,6 @@ refuse one that has lost its partitions meanwhile. Partitions that were assigned
 group is a mere name then, and anybody may commit as long as it has no members.
 
 `commit_async` sends a commit and leaves the answer on the connection; it is read when one looks there the next time.
-
-Versions: 0 of both requests is about offsets in ZooKeeper, where brokers of 0.8.1 had them; 1, which 0.8.2 knows, about
-those in Kafka, so nothing below 1 is spoken. 10 names topics by their ids, which is not needed here.
 """
 
 import time
@@ -16,24 +13,24 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
-from hmb.client.connection import Connection, ConnectionFailed
+from hmb.client.connection import ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.group_coordinator import GroupCoordinator
 from hmb.client.group_errors import COORDINATOR_MOVED, group_error
 from hmb.client.group_member import Backoff
 from hmb.client.membership import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.offset_messages import NEWEST_BY_NAME, commit_codes, commit_request, fetch_request, fetched
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.schema import Request
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
-FIRST_IN_KAFKA, NEWEST_BY_NAME = 1, 9
-FIRST_FETCH_OF_STABLE, FIRST_FETCH_OF_SEVERAL = 7, 8
+SHORTEST_TRY = 1.0  # seconds for an answer, though the time is nearly up: better a true reason than "too late"
 OF_A_PARTITION = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -113,7 +110,7 @@ class CommittedOffsets:
         backoff = Backoff(self._settings.retry_backoff)
         while True:
             try:
-                return attempt(max(0.0, deadline - time.monotonic()))
+                return attempt(max(SHORTEST_TRY, deadline - time.monotonic()))
             except (ConnectionFailed, KafkaError) as error:
                 self._connection_lost(error)
                 now = time.monotonic()
@@ -142,7 +139,7 @@ class CommittedOffsets:
 
     def _post(self, offsets: Offsets) -> GroupMetadata:
         connection, identity = self._coordinator.connection(), self._identity()
-        connection.post(_commit_request(offsets, identity), _version(connection, OffsetCommitRequest))
+        connection.post(commit_request(identity, offsets), connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME))
         return identity
 
     def _settle_one(self) -> None:
@@ -164,13 +161,11 @@ class CommittedOffsets:
 
     def _check(self, response: OffsetCommitResponse, identity: GroupMetadata) -> None:
         """Raise the first error."""
-        for topic in response.topics:
-            for partition in topic.partitions:
-                code = partition.error_code
-                if code:
-                    error = self._error(TopicPartition(topic.name, partition.partition_index), code)
-                    self._refused(error.code, identity)
-                    raise error
+        for partition, code in commit_codes(response):
+            if code:
+                error = self._error(partition, code)
+                self._refused(error.code, identity)
+                raise error
 
     # -- OffsetFetch
 
@@ -178,69 +173,21 @@ class CommittedOffsets:
         while self._sent:
             self._settle_one()
         connection = self._coordinator.connection()
-        version = _version(connection, OffsetFetchRequest)
-        request = _fetch_request(self._settings.group_id, partitions, version)
-        if self._settings.require_stable and version >= FIRST_FETCH_OF_STABLE:
-            request.require_stable = True
-        response: OffsetFetchResponse = connection.send(request, version)
-        answer = response.groups[0] if version >= FIRST_FETCH_OF_SEVERAL else response
-        if answer.error_code:
-            raise group_error(self._settings, answer.error_code)
-        found: Committed = dict.fromkeys(partitions)
-        for topic in answer.topics:
-            for each in topic.partitions:
-                where = TopicPartition(topic.name, each.partition_index)
-                if each.error_code and not (version == FIRST_IN_KAFKA and each.error_code in OF_A_PARTITION):
-                    raise self._error(where, each.error_code)
-                if each.committed_offset >= 0:  # 0.8.2 calls a partition unknown of which it has no offset
-                    found[where] = OffsetAndMetadata(
-                        each.committed_offset, each.metadata or "", each.committed_leader_epoch
-                    )
-        return found
+        version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
+        stable = self._settings.require_stable
+        request = fetch_request(self._settings.group_id, partitions, version, require_stable=stable)
+        found = fetched(connection.send(request, version), version)
+        if found.error_code:
+            raise group_error(self._settings, found.error_code)
+        for partition, code in found.errors.items():
+            raise self._error(partition, code)
+        return {partition: found.committed.get(partition) for partition in partitions}
 
     def _error(self, where: TopicPartition, code: int) -> KafkaError:
         return answered_error(where, code) if code in OF_A_PARTITION else group_error(self._settings, code)
-
-
-def _version(connection: Connection, request: type[Request]) -> int:
-    return max(FIRST_IN_KAFKA, connection.version_of(request, NEWEST_BY_NAME))
 
 
 def _may_pass(error: ConnectionFailed | KafkaError) -> bool:
     if isinstance(error, ConnectionFailed) or error.code in MAY_PASS:
         return True
     return error.code.retriable and error.code not in OF_A_PARTITION
-
-
-def _commit_request(offsets: Offsets, identity: GroupMetadata) -> OffsetCommitRequest:
-    topics: dict[str, OffsetCommitRequest.OffsetCommitRequestTopic] = {}
-    for (name, number), (offset, metadata, leader_epoch) in offsets.items():
-        topic = topics.setdefault(name, OffsetCommitRequest.OffsetCommitRequestTopic(name=name))
-        topic.partitions.append(
-            topic.OffsetCommitRequestPartition(
-                partition_index=number,
-                committed_offset=offset,
-                committed_leader_epoch=leader_epoch,
-                committed_metadata=metadata,
-            )
-        )
-    return OffsetCommitRequest(
-        group_id=identity.group_id,
-        generation_id_or_member_epoch=identity.generation_id,
-        member_id=identity.member_id,
-        group_instance_id=identity.group_instance_id,
-        topics=list(topics.values()),
-    )
-
-
-def _fetch_request(group_id: str, partitions: list[TopicPartition], version: int) -> OffsetFetchRequest:
-    numbers: dict[str, list[int]] = {}
-    for name, number in partitions:
-        numbers.setdefault(name, []).append(number)
-    if version < FIRST_FETCH_OF_SEVERAL:
-        one = OffsetFetchRequest.OffsetFetchRequestTopic
-        topics = [one(name=name, partition_indexes=them) for name, them in numbers.items()]
-        return OffsetFetchRequest(group_id=group_id, topics=topics)
-    group = OffsetFetchRequest.OffsetFetchRequestGroup
-    several = [group.OffsetFetchRequestTopics(name=name, partition_indexes=them) for name, them in numbers.items()]
-    return OffsetFetchRequest(groups=[group(group_id=group_id, topics=several)])

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping
 from hmb.client.admin.base import AdminBase, by_topic, will_pass
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.membership import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import TopicPartition
+from hmb.client.offset_messages import (
+    FIRST_FETCH_OF_ALL_TOPICS,
+    NEWEST_BY_NAME,
+    commit_codes,
+    commit_request,
+    fetch_request,
+    fetched,
+)
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-
-FIRST_VERSION_OF_ALL_TOPICS = 2
-FIRST_VERSION_OF_SEVERAL_GROUPS = 8
-NEWEST_OFFSET_FETCH = NEWEST_OFFSET_COMMIT = 9  # 10 names topics by their ids, which deleted topics no longer have
-NOTHING = -1  # committed
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 
 
 class GroupOffsetsAdmin(AdminBase):
@@ -31,15 +34,18 @@ class GroupOffsetsAdmin(AdminBase):
 
         KafkaError for the first partition that fails.  Needs Kafka 0.8.2.
         """
-        topics = None if partitions is None else by_topic(partitions)
+        asked = None if partitions is None else list(partitions)
 
         def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata]:
-            version = connection.version_of(OffsetFetchRequest, NEWEST_OFFSET_FETCH)
-            wanted = topics
-            if topics is None and version < FIRST_VERSION_OF_ALL_TOPICS:
-                wanted = {topic.name: list(topic.leaders) for topic in self.cluster.topics()}
-            response: OffsetFetchResponse = connection.send(_fetch_request(group, wanted, version), version)
-            return _committed(group, response, version)
+            version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
+            wanted = asked
+            if wanted is None and version < FIRST_FETCH_OF_ALL_TOPICS:
+                wanted = [TopicPartition(it.name, number) for it in self.cluster.topics() for number in it.leaders]
+            found = fetched(connection.send(fetch_request(group, wanted, version), version), version)
+            check_group(group, found.error_code)
+            for partition, code in found.errors.items():
+                raise answered_error(partition, code)
+            return found.committed
 
         return self._at_coordinator(group, ask)
 
@@ -50,36 +56,23 @@ class GroupOffsetsAdmin(AdminBase):
 
         The group must have no members: UNKNOWN_MEMBER_ID says that it has some.  Needs Kafka 0.8.2.
         """
-        request = OffsetCommitRequest(group_id=group)
-        partition = OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition
-        for topic, numbers in by_topic(offsets).items():
-            committed = []
-            for number in numbers:
-                offset = offsets[TopicPartition(topic, number)]
-                offset = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-                committed.append(
-                    partition(
-                        partition_index=number,
-                        committed_offset=offset.offset,
-                        committed_leader_epoch=offset.leader_epoch,
-                        committed_metadata=offset.metadata,
-                    )
-                )
-            request.topics.append(OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=committed))
+        new = {
+            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            for partition, offset in offsets.items()
+        }
 
         def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
-            version = connection.version_of(OffsetCommitRequest, NEWEST_OFFSET_COMMIT)
-            response: OffsetCommitResponse = connection.send(request, version)
+            version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
+            response = connection.send(commit_request(GroupMetadata(group), new), version)
             answers = {
-                TopicPartition(topic.name, answer.partition_index): _error(topic.name, answer)
-                for topic in response.topics
-                for answer in topic.partitions
+                partition: answered_error(partition, code) if code else None
+                for partition, code in commit_codes(response)
             }
             for error in filter(will_pass, answers.values()):
                 raise error  # of the group, told for each partition
             return answers
 
-        return self._at_coordinator(group, ask) if request.topics else {}
+        return self._at_coordinator(group, ask) if new else {}
 
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition]
@@ -116,45 +109,8 @@ def check_group(group: str, number: int, message: str | None = None) -> None:
 
 def _error(
     topic: str,
-    answer: OffsetCommitResponse.OffsetCommitResponseTopic.OffsetCommitResponsePartition
-    | OffsetDeleteResponse.OffsetDeleteResponseTopic.OffsetDeleteResponsePartition,
+    answer: OffsetDeleteResponse.OffsetDeleteResponseTopic.OffsetDeleteResponsePartition,
 ) -> KafkaError | None:
     if not answer.error_code:
         return None
     return answered_error(TopicPartition(topic, answer.partition_index), answer.error_code)
-
-
-def _fetch_request(group: str, topics: Mapping[str, list[int]] | None, version: int) -> OffsetFetchRequest:
-    if version < FIRST_VERSION_OF_SEVERAL_GROUPS:
-        by_name = OffsetFetchRequest.OffsetFetchRequestTopic
-        return OffsetFetchRequest(
-            group_id=group,
-            topics=None
-            if topics is None
-            else [by_name(name=name, partition_indexes=numbers) for name, numbers in topics.items()],
-        )
-    asked = OffsetFetchRequest.OffsetFetchRequestGroup
-    wanted = None
-    if topics is not None:
-        wanted = [
-            asked.OffsetFetchRequestTopics(name=name, partition_indexes=numbers) for name, numbers in topics.items()
-        ]
-    return OffsetFetchRequest(groups=[asked(group_id=group, topics=wanted)])
-
-
-def _committed(group: str, response: OffsetFetchResponse, version: int) -> dict[TopicPartition, OffsetAndMetadata]:
-    answer: OffsetFetchResponse | OffsetFetchResponse.OffsetFetchResponseGroup = response
-    if version >= FIRST_VERSION_OF_SEVERAL_GROUPS:
-        (answer,) = response.groups
-    check_group(group, answer.error_code)
-    committed = {}
-    for topic in answer.topics:
-        for partition in topic.partitions:
-            name = TopicPartition(topic.name, partition.partition_index)
-            if partition.error_code and partition.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise answered_error(name, partition.error_code)  # 0.8.2 has no offset there, which is no error to us
-            if partition.committed_offset != NOTHING:
-                committed[name] = OffsetAndMetadata(
-                    partition.committed_offset, partition.metadata or "", partition.committed_leader_epoch
-                )
-    return committed
