@@ -57,7 +57,22 @@ LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata sa
 
 
 class Consumer(AssignedPartitions):
-    """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms` and timestamps."""
+    """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms` and timestamps (ms since 1970).
+
+    partitions                      only these numbers of each topic
+    pattern, exclude                regular expressions for whole names of topics, in place of names (`subscription`)
+    max_wait_ms, min_bytes          how long a broker waits for how much, before it answers
+    max_bytes, max_partition_bytes  how much it answers at most; a single batch that is larger still comes
+    max_poll_records                how many records a poll hands out at most
+    request_timeout, retry_for      how long an answer may take; how long a failure is tried again before it is raised
+    metadata_max_age                how often one looks for new topics and partitions
+    isolation_level                 "read_committed" leaves out what was aborted, and waits for what is not decided yet
+    check_crcs                      False: believe that batches are undamaged
+    key_, value_deserializer        from bytes to what a record is to hold; null stays None
+    group ... max_poll_interval     as in Kafka's consumer (`membership`)
+    auto_commit                     save positions every `auto_commit_interval`, and before partitions are given up
+    on_assigned, on_revoked, on_lost  called with partitions, from within a poll or `close`
+    """
 
     def __init__(
         self,
@@ -99,6 +114,8 @@ class Consumer(AssignedPartitions):
         check_until(until)
         if isolation_level not in ISOLATION_LEVELS:
             raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
+        if max_poll_records < 1:
+            raise ValueError(f"max_poll_records is at least 1, not {max_poll_records}")
         if group is not None and partitions is not None:
             raise ValueError("in a group the group says which partitions: assign() reads some by hand")
         subscription = Subscription.to(topics, pattern, exclude)
@@ -133,7 +150,11 @@ class Consumer(AssignedPartitions):
             self._group = GroupReading(self._cluster, self._reader, settings, offset, callbacks, interval)
         self._discovery: Discovery | None = None  # None: nothing is subscribed to
         if subscription:
-            self._subscribe(subscription)
+            try:
+                self._subscribe(subscription)
+            except BaseException:
+                self.close()
+                raise
 
     # -- what is read
 
@@ -304,11 +325,10 @@ class Consumer(AssignedPartitions):
         deadline = time.monotonic() + timeout
         with self._guard:
             while True:
-                self._look_around(deadline)
+                self._follow_group(deadline)
                 if self._reader.has_records(decoded):
                     return True
-                if self._discovery is not None and self._discovery.is_by_pattern:
-                    self._reader.drop_gone()
+                self._look_around()
                 self._reader.raise_errors()
                 left = deadline - time.monotonic()
                 if self.at_end:
@@ -317,13 +337,15 @@ class Consumer(AssignedPartitions):
                 if left <= 0:
                     return self._reader.has_records(decoded)
 
-    def _look_around(self, deadline: float) -> None:
-        """What the group wants, which topics there are, and where new partitions begin."""
+    def _follow_group(self, deadline: float) -> None:
+        """Do what the group wants; without partitions there is nothing to do but to wait for it."""
         if self._discovery is None and not self._reader.positions:
             raise ValueError("nothing to read: subscribe() to topics or assign() partitions first")
         if self._group is not None:
-            left = 0.0 if self._reader.positions else max(0.0, deadline - time.monotonic())
-            self._group.poll(left)
+            self._group.poll(0.0 if self._reader.positions else max(0.0, deadline - time.monotonic()))
+
+    def _look_around(self) -> None:
+        """Which topics and partitions there are, and where new ones begin."""
         if self._discovery is not None:
             before = self._discovery.names
             news = self._discovery.news()
@@ -331,4 +353,6 @@ class Consumer(AssignedPartitions):
                 self._group.subscribe(self._discovery.names)
             if self._group is None and self._until is None:
                 self._reader.add(dict.fromkeys(news, "earliest"))
+            if self._discovery.is_by_pattern:
+                self._reader.drop_gone()
         self._reader.settle()
