@@ -15,12 +15,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import KafkaError
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
@@ -45,7 +46,7 @@ class Outcome(NamedTuple):
 class Receipt:
     """Of a batch, or of the batches into which it had to be split."""
 
-    __slots__ = ("_callbacks", "_changed", "_missing", "_outcomes", "finished", "hurry", "partition")
+    __slots__ = ("_callbacks", "_changed", "_lock", "_missing", "_outcomes", "finished", "hurry", "partition")
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
@@ -53,8 +54,9 @@ class Receipt:
         self.hurry: Callable[[], None] | None = None  # lets the batch go at once, for somebody waits
         self._missing = 1  # parts whose outcome is not known
         self._outcomes: dict[int, Outcome] = {}  # first record of a part -> what became of it
-        self._callbacks: list[Callable[[], object]] = []
-        self._changed = threading.Condition()  # guards the above
+        self._callbacks: list[tuple[Callable[[Any], object], object]] = []  # and what they are called with
+        self._lock = threading.Lock()  # guards the above
+        self._changed = threading.Condition(self._lock)
 
     @property
     def settled(self) -> bool:
@@ -62,12 +64,12 @@ class Receipt:
 
     def split(self) -> None:
         """One part became two."""
-        with self._changed:
+        with self._lock:
             self._missing += 1
 
     def settle(self, first: int, outcome: Outcome) -> None:
         """The outcome of a part, the first one counts; after the last part, all who wait and all callbacks are told."""
-        with self._changed:
+        with self._lock:
             if first in self._outcomes:
                 return
             self._outcomes[first] = outcome
@@ -77,19 +79,19 @@ class Receipt:
             self.hurry = None
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
-        for callback in callbacks:
-            _call(callback)
-        with self._changed:
+        for callback, argument in callbacks:
+            _call(callback, argument)
+        with self._lock:
             self.finished = True
             self._changed.notify_all()
 
-    def add_callback(self, callback: Callable[[], object]) -> None:
-        """Call it when all is settled, which may be now."""
-        with self._changed:
+    def add_callback(self, callback: Callable[[T], object], argument: T) -> None:
+        """Call it with the argument when all is settled, which may be now."""
+        with self._lock:
             if self._missing:
-                self._callbacks.append(callback)
+                self._callbacks.append((callback, argument))
                 return
-        _call(callback)
+        _call(callback, argument)
 
     def wait(self, timeout: float | None) -> bool:
         """Until the outcome is known; the batch goes at once, without linger. False: it is not."""
@@ -124,10 +126,10 @@ class Receipt:
         return KafkaError(outcome.error.code, what)
 
 
-def _call(callback: Callable[[], object]) -> None:
+def _call(callback: Callable[[T], object], argument: T) -> None:
     """A callback's mistake must not keep others from hearing of their records."""
     try:
-        callback()
+        callback(argument)
     except BaseException:  # sys.exit() too: this is not the program's thread
         log.exception("a delivery's callback failed")
 
@@ -161,7 +163,7 @@ class Delivery:
 
     def add_done_callback(self, callback: Callable[["Delivery"], object]) -> None:
         """Call it with this delivery when that is done: now, or later in the producer's thread."""
-        self._receipt.add_callback(lambda: callback(self))
+        self._receipt.add_callback(callback, self)
 
 
 class Range(NamedTuple):
@@ -227,7 +229,7 @@ class Deliveries:
         left = len(self._parts)
         counting = threading.Lock()  # guards `left`: batches of several leaders are settled in several threads
 
-        def one_less() -> None:
+        def one_less(part: Part | None) -> None:
             nonlocal left
             with counting:
                 left -= 1
@@ -236,9 +238,9 @@ class Deliveries:
             callback(self)
 
         for part in self._parts:
-            part.receipt.add_callback(one_less)
+            part.receipt.add_callback(one_less, part)
         if not self._parts:
-            one_less()
+            one_less(None)
 
 
 def _wait(receipt: Receipt, timeout: float | None) -> None:
