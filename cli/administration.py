@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from .arguments import topic_name
-from .common import bootstrap_option, json_option, name_value
+from .common import NewPath, bootstrap_option, json_option, name_value
 from .patience import patience_with
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def admin_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @bootstrap_option
     @click.option(
-        "--command-config", "config", type=click.Path(), metavar="FILE", help="A client.properties file as Kafka has."
+        "--command-config", "config", type=NewPath(), metavar="FILE", help="A client.properties file as Kafka has."
     )
     @click.option(
         "-X", "settings", type=name_value, multiple=True, metavar="NAME=VALUE", help="A setting of the client."

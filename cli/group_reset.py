@@ -102,14 +102,18 @@ def reset(
     if export:
         for partition, planned in plan.items():
             click.echo(f"{partition.topic},{partition.partition},{planned.offset}")
-        return
+    else:
+        _print(group, plan, execute, as_json)
+
+
+def _print(group: str, plan: "Plan", executed: bool, as_json: bool) -> None:
     rows = [(it.topic, it.partition, planned.committed, planned.offset) for it, planned in plan.items()]
     if as_json:
         offsets = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-        print_json({"group": group, "executed": execute, "offsets": offsets})
+        print_json({"group": group, "executed": executed, "offsets": offsets})
         return
     print_table(COLUMNS, rows)
-    done = f"{plural(len(rows), 'offset')} set" if execute else "nothing was done; --execute does it"
+    done = f"{plural(len(rows), 'offset')} set" if executed else "nothing was done; --execute does it"
     click.echo(done, err=True)
 
 

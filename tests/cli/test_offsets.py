@@ -5,6 +5,7 @@ import json
 import pytest
 
 import hmb
+from hmb.client import TopicPartition
 
 from .conftest import Hmb
 
@@ -16,7 +17,7 @@ def topic(servers: str) -> str:
         for number in range(10):
             producer.send("places", b"x", partition=0, timestamp=1000 + number).result()
     with hmb.Admin(servers) as admin:
-        admin.delete_records({hmb.client.TopicPartition("places", 0): 2})
+        admin.delete_records({TopicPartition("places", 0): 2})
     return "places"
 
 

@@ -1,5 +1,6 @@
 """A client and several brokers: one dies, a leader changes, what is known grows old."""
 
+import threading
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsRespo
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request, Response
 
+from .raw import raw_server
 from .scripted import Clock, HangUp, ScriptedBroker
 
 Topic = MetadataResponse.MetadataResponseTopic
@@ -214,3 +216,31 @@ def test_a_broker_that_is_of_another_cluster_now_is_left_for_the_bootstrap_serve
             cluster.topics()
             cluster.close()
         assert cluster.nodes
+
+
+def test_a_broker_that_says_nothing_costs_its_timeout_and_no_more() -> None:
+    done = threading.Event()
+    with ScriptedBroker(answer) as silent, ScriptedBroker(answer) as good:
+        brokers = Brokers(silent, good)
+        brokers.leaders["t"] = (2, 0)
+
+        def say_nothing(request: MetadataRequest) -> MetadataResponse:
+            done.wait()
+            raise HangUp
+
+        silent.metadata = say_nothing
+        for _ in range(5):  # whichever of the two is asked first
+            cluster = Cluster([silent.address, good.address], timeout=0.2)
+            assert cluster.leader(TopicPartition("t", 0)) == brokers.node(2)
+            cluster.close()
+        done.set()
+
+
+def test_a_broker_that_answers_nonsense_is_left_for_another() -> None:
+    with raw_server(lambda client: client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as port:
+        with ScriptedBroker(answer) as good:
+            Brokers(good).leaders["t"] = (1, 0)
+            for _ in range(5):
+                assert Cluster(f"127.0.0.1:{port},{good.address}").topic("t").name == "t"
+        with pytest.raises(ConnectionFailed, match="does not speak Kafka's protocol"):
+            Cluster(f"127.0.0.1:{port}").topics()

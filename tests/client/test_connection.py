@@ -2,8 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from math import inf
 
 import pytest
@@ -22,25 +21,8 @@ from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
 
+from .raw import raw_server
 from .scripted import Clock, HangUp, ScriptedBroker
-
-
-@contextmanager
-def raw_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A server that is no broker: `serve` gets each connection."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def accept() -> None:
-            while True:
-                try:
-                    client, _ = listener.accept()
-                except OSError:
-                    return
-                with client:
-                    serve(client)
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield listener.getsockname()[1]
 
 
 def test_speaks_the_newest_version_that_both_know(servers: str) -> None:

@@ -1,0 +1,24 @@
+"""A server that is no broker."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def raw_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
+    """A server that is no broker: `serve` gets each connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                with client:
+                    serve(client)
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
