@@ -1,8 +1,11 @@
 """Members of groups for tests: a membership each, and a listener that writes down what it hears."""
 
-from collections.abc import Callable, Collection, Iterable
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import hmb
 from hmb.client.group_membership import join_group
 from hmb.client.membership import GroupSettings
 from hmb.client.metadata import Cluster, TopicPartition
@@ -17,10 +20,22 @@ GROUP_CONFIG = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.assignment.interval.ms": "0",
     "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
     "log.flush.acks.all": "false",
 }
 
 Told = Callable[["Member", str, frozenset[TopicPartition]], None]
+
+
+@contextmanager
+def group_servers() -> Iterator[str]:
+    """A broker set up as GROUP_CONFIG says: HMB, or the one that HMB_TEST_SERVERS names (tests/conformance)."""
+    given = os.environ.get("HMB_TEST_SERVERS")
+    if given:
+        yield given
+        return
+    with hmb.Broker(config=GROUP_CONFIG) as broker:
+        yield broker.bootstrap_servers
 
 
 class Member:

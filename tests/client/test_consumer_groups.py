@@ -15,7 +15,7 @@ from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import KafkaError
 from tests.waiting import until
 
-from .group_members import GROUP_CONFIG, make_topic
+from .group_members import GROUP_CONFIG, group_servers, make_topic
 
 KINDS = [
     pytest.param({}, id="eager"),
@@ -28,8 +28,8 @@ NAMES = (f"t{number}" for number in itertools.count())
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with hmb.Broker(config=GROUP_CONFIG) as broker:
-        yield broker.bootstrap_servers
+    with group_servers() as servers:
+        yield servers
 
 
 @pytest.fixture

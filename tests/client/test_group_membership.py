@@ -23,7 +23,7 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request, Response
 from tests.waiting import until
 
-from .group_members import GROUP_CONFIG, Member, add_partitions, make_topic, share
+from .group_members import GROUP_CONFIG, Member, add_partitions, group_servers, make_topic, share
 from .scripted import ScriptedBroker
 
 PROTOCOLS: list[dict[str, Any]] = [
@@ -45,8 +45,8 @@ Join = Callable[..., Member]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with hmb.Broker(config=GROUP_CONFIG) as broker:
-        yield broker.bootstrap_servers
+    with group_servers() as servers:
+        yield servers
 
 
 @pytest.fixture
