@@ -30,6 +30,7 @@ class Position:
     fetched: int = UNKNOWN
     end: int | None = None  # stop before this offset; None: never
     is_paused: bool = False
+    is_asked: bool = False  # a leader owes an answer about it
     is_dropped: bool = False  # another has taken its place, or the partition was given up
     error: Exception | None = None  # why nothing can be read after what has come
     failing_since: float | None = None  # time.monotonic() of the first failure in a row
