@@ -3,9 +3,12 @@
     connection   one socket to one broker: agrees on versions, sends requests, reads answers
     metadata     which broker leads which partition
     partitioner  which partition a record goes to
-    accumulator  records on their way, gathered into batches
-    sender       the thread that sends batches, and sends them again
-    producer     the producer, made of the four above
+    delivery     what became of a record
+    accumulator  records on their way, gathered into batches (`batch`)
+    sender       the threads that send batches, and send them again
+    idempotence  numbers, by which brokers know what was sent again
+    transactions records of several partitions, all or none
+    producer     the producer, made of these
     consumer     the consumer
     membership   its place in a group; group_membership and those it names make it so
     simple_consumer   the low-level consumer of Kafka 0.7: one broker, an offset in every request

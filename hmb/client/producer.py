@@ -42,13 +42,35 @@ MAX_REQUEST_SIZE = 1024 * 1024  # bytes of records, as long as one batch alone i
 # that comes back from a system call may wait 5 ms for Python's interpreter lock. Sends of 100 B a second, one by one:
 # 120,000 in batches of 16 KB, 180,000 of 64 KB, 380,000 of 256 KB, and no more than that of 1 MB.
 BATCH_SIZE = 256 * 1024
-ACKS = {0: 0, 1: 1, -1: -1, "all": -1}
+ALL = -1
+ACKS: dict[int | str, int] = {0: 0, 1: 1, -1: ALL, "all": ALL}
 
 Serializer = Callable[[Any], bytes | None]
 
 
 class Producer:
-    """Sends records to topics; thread-safe. Times are in seconds, but for `linger_ms`; sizes in bytes."""
+    """Sends records to topics; thread-safe, and a context manager.
+
+    Times are in seconds (`linger_ms` excepted), sizes in bytes; Kafka's names for the settings, without `.ms`:
+
+    bootstrap_servers    "host:port,host:port" or a list: any brokers of the cluster
+    acks                 0, 1 or -1 ("all"): who must have a record before it counts as sent
+    compression          of batches: none, gzip, snappy, lz4 or zstd; `compression_level` from fast to small
+    linger_ms            how long a batch waits for more records
+    batch_size           of records of one partition that go together, at most
+    buffer_memory        of records on their way; above it `send` waits
+    max_request_size     of a request, and so of a record
+    request_timeout      how long an answer may take
+    delivery_timeout     how long a record is tried to be delivered
+    max_block            how long `send` waits for metadata or memory
+    retry_backoff        before a batch is sent again; twice as long each time, up to a second
+    idempotence          True: each record is written once, or fail; False: no; None: where acks and broker allow for it
+    partitioner          murmur2, hash, random, or a function (see `partitioner`)
+    key_serializer, value_serializer    functions to bytes; else keys and values are bytes or None
+    transactional_id     a name for transactions, which outlives this producer (see `transactions`)
+    transaction_timeout  after which the coordinator aborts a transaction
+    metadata_max_age     after which topics are asked about again
+    """
 
     def __init__(
         self,
@@ -74,18 +96,9 @@ class Producer:
         transaction_timeout: float = 60.0,
         metadata_max_age: float = METADATA_MAX_AGE,
     ) -> None:
-        """`idempotence`: False: no, True: yes or fail, None: yes where `acks` and the broker allow for it."""
-        if acks not in ACKS:
-            raise ValueError(f"acks is 0, 1 or -1 (all), not {acks!r}")
-        if compression.upper() not in Codec.__members__:
-            raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
-        if (idempotence or transactional_id is not None) and ACKS[acks] != -1:
-            what = "idempotence needs" if transactional_id is None else "transactions need"
-            raise ValueError(f"{what} acks=-1 (all), not {acks}")
-        if transactional_id is not None and idempotence is False:
-            raise ValueError("transactions need idempotence")
-        self._max_block, self._retry_backoff = max_block, retry_backoff
-        self._max_request_size = max_request_size
+        encoding = Encoding(_codec(compression), compression_level, transactional=transactional_id is not None)
+        number_of_acks = _checked_acks(acks, idempotence, transactional_id)
+        self._max_block, self._retry_backoff, self._max_request_size = max_block, retry_backoff, max_request_size
         self._partitioner = partitioner_of(partitioner)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._trouble: str | None = None
@@ -93,27 +106,20 @@ class Producer:
         self._patience = delivery_timeout + 2 * request_timeout
         timeout = min(request_timeout, delivery_timeout)
         self._cluster = Cluster(bootstrap_servers, client_id, timeout, metadata_max_age=metadata_max_age)
-        self._counters = Counters()
-        batch_size = min(batch_size, max_request_size)
-        self._accumulator = Accumulator(batch_size, linger_ms / 1000, buffer_memory, max_block, self._counters)
-        identities = Identities()
         self._transactions: Transactions | None = None
+        identities = Identities()
         if transactional_id is not None:
-            identities = self._transactions = Transactions(
-                self._cluster, transactional_id, transaction_timeout, max_block, retry_backoff
-            )
-        elif idempotence or (idempotence is None and ACKS[acks] == -1):
+            patience = (transaction_timeout, max_block, retry_backoff)
+            identities = self._transactions = Transactions(self._cluster, transactional_id, *patience)
+        elif idempotence is not False and number_of_acks == ALL:
             identities = ProducerId(required=bool(idempotence))
-        settings = Settings(
-            ACKS[acks],
-            Encoding(Codec[compression.upper()], compression_level, transactional=transactional_id is not None),
-            max_request_size,
-            request_timeout,
-            delivery_timeout,
-            retry_backoff,
-            metadata_max_age,
-        )
-        self._router = Router(Desk(self._accumulator, self._cluster, settings, identities, self._counters))
+        counters = Counters()
+        size = min(batch_size, max_request_size)
+        self._accumulator = Accumulator(size, linger_ms / 1000, buffer_memory, max_block, counters)
+        times = (request_timeout, delivery_timeout, retry_backoff, metadata_max_age)
+        settings = Settings(number_of_acks, encoding, max_request_size, *times)
+        self._desk = Desk(self._accumulator, self._cluster, settings, identities, counters)
+        self._router = Router(self._desk)
         self._router.start()
 
     def send(
@@ -257,12 +263,12 @@ class Producer:
 
     def metrics(self) -> ProducerMetrics:
         """What it has done so far."""
-        return self._counters.snapshot(self._accumulator.used)
+        return self._desk.counters.snapshot(self._accumulator.used)
 
     @property
     def trouble(self) -> str | None:
-        """Why `send` is waiting for a topic's metadata, as far as it is known; from any thread."""
-        return self._trouble
+        """Why nothing gets on at the moment, as far as it is known, or None; from any thread."""
+        return self._trouble or self._desk.trouble
 
     def __enter__(self) -> Self:
         return self
@@ -309,6 +315,23 @@ class Producer:
                 self._trouble = None
                 return topic
             time.sleep(self._retry_backoff)
+
+
+def _codec(compression: str) -> Codec:
+    if compression.upper() not in Codec.__members__:
+        raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
+    return Codec[compression.upper()]
+
+
+def _checked_acks(acks: int | str, idempotence: bool | None, transactional_id: str | None) -> int:
+    if acks not in ACKS:
+        raise ValueError(f"acks is 0, 1 or -1 (all), not {acks!r}")
+    if (idempotence or transactional_id is not None) and ACKS[acks] != ALL:
+        what = "idempotence needs" if transactional_id is None else "transactions need"
+        raise ValueError(f"{what} acks=-1 (all), not {acks}")
+    if transactional_id is not None and idempotence is False:
+        raise ValueError("transactions need idempotence")
+    return ACKS[acks]
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:

@@ -60,9 +60,11 @@ class Desk:
     ) -> None:
         self.accumulator, self.cluster, self.settings = accumulator, cluster, settings
         self.identities, self.counters = identities, counters
+        self.trouble: str | None = None  # why the last batch that was put off was put off
 
     def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
         """The broker has it."""
+        self.trouble = None
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
         self.accumulator.done(batch)  # afterwards: the memory is free once everyone was told
@@ -87,6 +89,7 @@ class Desk:
             batch.retry_at = min(now + pause * random.uniform(1 - JITTER, 1 + JITTER), deadline)
             batch.tries += 1
             self.counters.retried()
+            self.trouble = error.message if isinstance(error, KafkaError) else str(error)
             self.cluster.forget(batch.partition.topic)  # a new leader may be why
             self.accumulator.move(batch.queue, self.accumulator.unrouted)
 
