@@ -27,7 +27,7 @@ def pause_after(failures: int) -> float:
 @pytest.mark.parametrize(
     ("failures", "pause"), [(0, 0), (1, FIRST_PAUSE), (2, 0.1), (3, 0.2), (6, LONGEST_PAUSE), (99, LONGEST_PAUSE)]
 )
-def test_the_pause_doubles_up_to_a_second(failures: int, pause: float) -> None:
+def test_the_pause_doubles_up_to_a_limit(failures: int, pause: float) -> None:
     assert pause * (1 - JITTER) <= pause_after(failures) <= pause * (1 + JITTER) + 0.02
 
 
