@@ -3,7 +3,7 @@
 A broker that is down refuses a connection within microseconds, so a client that tries again at once makes thousands of
 attempts a second, and when the broker comes back all clients fall upon it in the same moment.  Hence *exponential
 backoff with jitter*: after the first failure an address is left alone for 50 ms, after each further one for twice as
-long,  up to 0.8 s, each time some 20 % more or less, so that clients drift apart; a broker that is back is found within
+long, up to 0.8 s, each time some 20 % more or less, so that clients drift apart; a broker that is back is found within
 a second.  Attempts that come too early are not made: they fail with what was wrong the last time.  They do not wait
 either, for whoever has other brokers to talk to should do that meanwhile.
 
