@@ -34,11 +34,9 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 class Accumulator:
     """The queues of all partitions, bounded by `memory` bytes."""
 
-    def __init__(
-        self, batch_size: int, linger: float, memory: int, max_block: float, counters: Counters | None = None
-    ) -> None:
+    def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
-        self._counters = counters or Counters()
+        self.counters = Counters()
         # Guards all below and what is in open batches; a receipt's is taken inside of it, no other.
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)  # memory has come free
@@ -316,7 +314,7 @@ class Accumulator:
         finally:
             self._waiting.remove(ticket)
             self._room.notify_all()  # the next one
-            self._counters.waited(time.monotonic() - started)
+            self.counters.waited(time.monotonic() - started)
         if self._closed:
             raise ValueError("the producer is closed")
         if not free:

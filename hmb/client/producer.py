@@ -29,7 +29,7 @@ from hmb.client.idempotence import Identities, ProducerId
 from hmb.client.membership import GroupMetadata
 from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Topic, no_such_partition
 from hmb.client.partitioner import Partitioner, by_murmur2, partitioner_of
-from hmb.client.producer_metrics import Counters, ProducerMetrics
+from hmb.client.producer_metrics import ProducerMetrics
 from hmb.client.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
 from hmb.client.sender import Desk, Router, Settings
 from hmb.client.transactions import Offsets, Transactions
@@ -72,6 +72,9 @@ class Producer:
     metadata_max_age     after which topics are asked about again
     """
 
+    _transactions: Transactions | None = None
+    _trouble: str | None = None
+
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
@@ -101,24 +104,19 @@ class Producer:
         self._max_block, self._retry_backoff, self._max_request_size = max_block, retry_backoff, max_request_size
         self._partitioner = partitioner_of(partitioner)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
-        self._trouble: str | None = None
         # The last try may begin right before the delivery timeout; it has to find the leader and to be answered.
         self._patience = delivery_timeout + 2 * request_timeout
         timeout = min(request_timeout, delivery_timeout)
         self._cluster = Cluster(bootstrap_servers, client_id, timeout, metadata_max_age=metadata_max_age)
-        self._transactions: Transactions | None = None
-        identities = Identities()
         if transactional_id is not None:
             patience = (transaction_timeout, max_block, retry_backoff)
-            identities = self._transactions = Transactions(self._cluster, transactional_id, *patience)
-        elif idempotence is not False and number_of_acks == ALL:
-            identities = ProducerId(required=bool(idempotence))
-        counters = Counters()
+            self._transactions = Transactions(self._cluster, transactional_id, *patience)
         size = min(batch_size, max_request_size)
-        self._accumulator = Accumulator(size, linger_ms / 1000, buffer_memory, max_block, counters)
+        self._accumulator = Accumulator(size, linger_ms / 1000, buffer_memory, max_block)
         times = (request_timeout, delivery_timeout, retry_backoff, metadata_max_age)
         settings = Settings(number_of_acks, encoding, max_request_size, *times)
-        self._desk = Desk(self._accumulator, self._cluster, settings, identities, counters)
+        identities = self._transactions or _identities(number_of_acks, idempotence)
+        self._desk = Desk(self._accumulator, self._cluster, settings, identities)
         self._router = Router(self._desk)
         self._router.start()
 
@@ -263,7 +261,7 @@ class Producer:
 
     def metrics(self) -> ProducerMetrics:
         """What it has done so far."""
-        return self._desk.counters.snapshot(self._accumulator.used)
+        return self._accumulator.counters.snapshot(self._accumulator.used)
 
     @property
     def trouble(self) -> str | None:
@@ -332,6 +330,12 @@ def _checked_acks(acks: int | str, idempotence: bool | None, transactional_id: s
     if transactional_id is not None and idempotence is False:
         raise ValueError("transactions need idempotence")
     return ACKS[acks]
+
+
+def _identities(acks: int, idempotence: bool | None) -> Identities:
+    if idempotence is False or acks != ALL:
+        return Identities()
+    return ProducerId(required=bool(idempotence))
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:

@@ -26,7 +26,6 @@ from hmb.client.encoding import NEWEST_PRODUCE, Encoding, halves, produce_reques
 from hmb.client.errors import answered_error
 from hmb.client.idempotence import LOST_TRACK, Identities, number, rewind, take_back
 from hmb.client.metadata import Cluster, Node, TopicPartition
-from hmb.client.producer_metrics import Counters
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 
@@ -55,11 +54,9 @@ class Settings:
 class Desk:
     """What the producer's threads share: how a batch's way ends, or begins again."""
 
-    def __init__(
-        self, accumulator: Accumulator, cluster: Cluster, settings: Settings, identities: Identities, counters: Counters
-    ) -> None:
-        self.accumulator, self.cluster, self.settings = accumulator, cluster, settings
-        self.identities, self.counters = identities, counters
+    def __init__(self, accumulator: Accumulator, cluster: Cluster, settings: Settings, identities: Identities) -> None:
+        self.accumulator, self.cluster, self.settings, self.identities = accumulator, cluster, settings, identities
+        self.counters = accumulator.counters
         self.trouble: str | None = None  # why the last batch that was put off was put off
 
     def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:

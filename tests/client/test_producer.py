@@ -389,3 +389,34 @@ def test_a_higher_level_compresses_more() -> None:
             producer.send("t", text).result(10)
         sizes.append(batches(broker)[0].size)
     assert sizes[1] < sizes[0] < len(text)
+
+
+def test_threads_share_a_producer_and_each_ones_records_stay_in_order(servers: str) -> None:
+    with Producer(servers, batch_size=500, linger_ms=0, buffer_memory=5_000) as producer:
+
+        def send(name: int) -> None:
+            for number in range(300):
+                producer.send("shared", b"%d" % number, b"%d" % name, partition=number % 2)
+            producer.send_many("shared", [b"%d" % number for number in range(300, 600)], [b"%d" % name] * 300, 0)
+
+        threads = [threading.Thread(target=send, args=(name,)) for name in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    found: dict[tuple[bytes | None, int], list[int]] = {}
+    for record in Consumer(servers, "shared", until="end"):
+        found.setdefault((record.key, record.partition), []).append(int(record.value or b""))
+    for name in range(4):
+        assert found[b"%d" % name, 0] == [*range(0, 300, 2), *range(300, 600)]
+        assert found[b"%d" % name, 1] == list(range(1, 300, 2))
+
+
+def test_a_callback_may_send(servers: str) -> None:
+    done = threading.Event()
+    with Producer(servers) as producer:
+        producer.send(
+            "echo", b"1", on_delivery=lambda it: producer.send("echo", b"2", on_delivery=lambda it: done.set())
+        )
+        assert done.wait(10)
+    assert {record.value for record in Consumer(servers, "echo", until="end")} == {b"1", b"2"}
