@@ -55,6 +55,13 @@ class HungUp(ConnectionFailed):
     """The broker closed the connection where an answer should have come."""
 
 
+def _guess(beginning: bytes) -> str:
+    """What it may be that began so."""
+    if beginning.startswith(b"\x15\x03"):  # an alert: what came was no ClientHello
+        return "; it looks like TLS, which this client does not speak: use a PLAINTEXT listener"
+    return "; it looks like HTTP" if beginning == b"HTTP" else ""
+
+
 def _has_input(source: socket.socket) -> bool:
     """Whether something has come; on a connection that waits for nothing that is its end."""
     poll = select.poll()
@@ -69,6 +76,7 @@ class _Stream:
         self._socket = source
         self._buffered: BufferedReader = source.makefile("rb")
         self.deadline = 0.0  # time.monotonic()
+        self.beginning = b""  # the first bytes that have come
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes, as soon as there are some."""
@@ -76,7 +84,9 @@ class _Stream:
         if left <= 0:
             raise TimeoutError
         self._socket.settimeout(left)
-        return self._buffered.read1(size)
+        data = self._buffered.read1(size)
+        self.beginning = self.beginning or data[:4]
+        return data
 
     def has_some(self) -> bool:
         """Whether `read` would not wait."""
@@ -295,7 +305,8 @@ class Connection:
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
         except ProtocolError as error:
-            raise self._failed(f"{self.address} does not speak Kafka's protocol: {error}") from error
+            what = f"{self.address} does not speak Kafka's protocol: {error}"
+            raise self._failed(what + _guess(self._stream.beginning)) from error
 
     def _failed(self, what: str, kind: type[ConnectionFailed] = ConnectionFailed) -> ConnectionFailed:
         if self._is_ready:
