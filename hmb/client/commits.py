@@ -39,6 +39,7 @@ OF_A_PARTITION = frozenset(
         ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     }
 )
+OF_MEMBERS = "group {!r} has members, who alone may commit; use another group for partitions assigned by hand"
 MAY_PASS = frozenset({ErrorCode.STALE_MEMBER_EPOCH})  # once the next heartbeat has brought the new epoch
 
 
@@ -94,14 +95,12 @@ class CommittedOffsets:
 
     def say(self, request: Request, timeout: float) -> None:
         """The member's last word, over the same connection."""
-        while self._sent:
-            self._settle_one()
+        self._settle_all(timeout)
         self._coordinator.send(request, timeout)
 
-    def close(self) -> None:
+    def close(self, timeout: float | None = None) -> None:
         with suppress(ConnectionFailed):
-            while self._sent:
-                self._settle_one()
+            self._settle_all(timeout)
         self._coordinator.forget()
 
     def _until_done(self, attempt: Callable[[float], T], timeout: float | None = None) -> T:
@@ -133,8 +132,7 @@ class CommittedOffsets:
 
     def _commit(self, offsets: Offsets, timeout: float) -> None:
         identity = self._post(offsets)
-        while self._sent:
-            self._settle_one()
+        self._settle_all(timeout)
         self._check(self._coordinator.connection().receive(timeout), identity)
 
     def _post(self, offsets: Offsets) -> GroupMetadata:
@@ -142,10 +140,14 @@ class CommittedOffsets:
         connection.post(commit_request(identity, offsets), connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME))
         return identity
 
-    def _settle_one(self) -> None:
+    def _settle_all(self, timeout: float | None = None) -> None:
+        while self._sent:
+            self._settle_one(timeout)
+
+    def _settle_one(self, timeout: float | None = None) -> None:
         """Read the oldest answer, and tell whoever waits for it."""
         try:
-            response = self._coordinator.connection().receive()
+            response = self._coordinator.connection().receive(timeout)
         except ConnectionFailed as error:
             self._connection_lost(error)
             raise
@@ -164,14 +166,15 @@ class CommittedOffsets:
         for partition, code in commit_codes(response):
             if code:
                 error = self._error(partition, code)
+                if code == ErrorCode.UNKNOWN_MEMBER_ID and not identity.member_id:
+                    error = KafkaError(error.code, OF_MEMBERS.format(identity.group_id))
                 self._refused(error.code, identity)
                 raise error
 
     # -- OffsetFetch
 
     def _fetch(self, partitions: list[TopicPartition]) -> Committed:
-        while self._sent:
-            self._settle_one()
+        self._settle_all()
         connection = self._coordinator.connection()
         version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
         stable = self._settings.require_stable

@@ -35,7 +35,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
 
 LONGEST_WAIT = 60.0  # seconds; then one looks again, though nothing is to be expected
-GOODBYE = 5.0  # seconds for the last words to a coordinator
+GOODBYE = 5.0  # seconds at most for the last words to a coordinator
 
 
 def join_group(cluster: Cluster, settings: GroupSettings, listener: RebalanceListener) -> Membership:
@@ -113,16 +113,17 @@ class GroupMembership:
         if self._member.error is not None:
             raise self._member.error
 
-    def close(self) -> None:
+    def close(self, timeout: float | None = None) -> None:
+        goodbye = GOODBYE if timeout is None else min(timeout, GOODBYE)
         try:
             with self._changed:
                 call = self._member.last_call()
             if call is not None:
                 self._tell(call)
         finally:
-            self._stop()
-            self._say_goodbye()
-            self._offsets.close()
+            self._stop(goodbye)
+            self._say_goodbye(goodbye)
+            self._offsets.close(timeout)
 
     def _next_call(self, deadline: float) -> Call | None:
         """Wait for it until the deadline, but only while the group is busy."""
@@ -144,19 +145,19 @@ class GroupMembership:
                 self._member.called(call)
                 self._changed.notify_all()
 
-    def _stop(self) -> None:
+    def _stop(self, timeout: float) -> None:
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
         if self._thread is not None:
             self._coordinator.interrupt()  # a JoinGroup may wait for minutes
-            self._thread.join(GOODBYE)
+            self._thread.join(timeout)
 
-    def _say_goodbye(self) -> None:
+    def _say_goodbye(self, timeout: float) -> None:
         request = self._member.leave_request()
         if request is not None:
             with suppress(ConnectionFailed, KafkaError):  # its session will end anyhow
-                self._offsets.say(request, GOODBYE)
+                self._offsets.say(request, timeout)
 
     def _committer(self) -> GroupMetadata:
         """KafkaError for who is no member: what it says might be taken for a commit by hand, if the group is empty."""

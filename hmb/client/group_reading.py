@@ -116,12 +116,12 @@ class GroupReading:
         self._patience = timeout
         try:
             if self._membership is not None:
-                self._membership.close()  # this calls on_revoked
+                self._membership.close(timeout)  # this calls on_revoked
             else:
                 self._commit_before_leaving(self._reader.positions)
         finally:
             if self._alone is not None:
-                self._alone.close()
+                self._alone.close(timeout)
             self._membership = self._alone = None
             self.is_assigned = False
 

@@ -45,6 +45,7 @@ class GroupMetadata(NamedTuple):
 
 
 PROTOCOLS = ("classic", "consumer")
+LONGEST = 2**31 // 1000  # seconds: that many milliseconds go into an int32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ class GroupSettings:
         if not 0 < self.heartbeat_interval < self.session_timeout:
             what = f"a heartbeat every {self.heartbeat_interval:g} s, and a session of {self.session_timeout:g} s"
             raise ValueError(f"{what}: there must be several heartbeats in a session")
+        if not 0 < self.max_poll_interval < LONGEST or self.session_timeout >= LONGEST:
+            raise ValueError(f"max_poll_interval and session_timeout are seconds, above 0 and below {LONGEST:,}")
 
 
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
@@ -119,8 +122,8 @@ class GroupOffsets(Protocol):
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed for each partition; None where nothing."""
 
-    def close(self) -> None:
-        """Close the connections; commits that have not been answered are waited for."""
+    def close(self, timeout: float | None = None) -> None:
+        """Close the connections; answers to commits are waited for, each for `timeout` or `request_timeout`."""
 
 
 class Membership(GroupOffsets, Protocol):
@@ -145,5 +148,5 @@ class Membership(GroupOffsets, Protocol):
         again in the background, until it works.
         """
 
-    def close(self) -> None:
+    def close(self, timeout: float | None = None) -> None:
         """`on_revoked` for all that is owned, then leave the group; a static member goes without a word (KIP-345)."""

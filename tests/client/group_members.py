@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 import hmb
 from hmb.client.group_membership import join_group
 from hmb.client.membership import GroupSettings
@@ -23,6 +25,11 @@ GROUP_CONFIG = {
     "offsets.topic.replication.factor": "1",
     "log.flush.acks.all": "false",
 }
+
+EAGER: dict[str, Any] = {"assignors": ("range",)}
+COOPERATIVE: dict[str, Any] = {"assignors": ("cooperative-sticky",)}
+CONSUMER: dict[str, Any] = {"group_protocol": "consumer"}
+KINDS = [pytest.param(EAGER, id="eager"), pytest.param(COOPERATIVE, id="cooperative"), pytest.param(CONSUMER, id="848")]
 
 Told = Callable[["Member", str, frozenset[TopicPartition]], None]
 

@@ -15,13 +15,8 @@ from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import KafkaError
 from tests.waiting import until
 
-from .group_members import GROUP_CONFIG, group_servers, make_topic
+from .group_members import GROUP_CONFIG, KINDS, group_servers, make_topic
 
-KINDS = [
-    pytest.param({}, id="eager"),
-    pytest.param({"assignors": ["cooperative-sticky"]}, id="cooperative"),
-    pytest.param({"group_protocol": "consumer"}, id="consumer"),
-]
 each_kind = pytest.mark.parametrize("kind", KINDS)
 NAMES = (f"t{number}" for number in itertools.count())
 
@@ -200,6 +195,15 @@ def test_partitions_assigned_by_hand_begin_where_the_group_has_committed(servers
         consumer.assign(partitions)
         produce(servers, topic, range(10, 11))
         assert places(read(consumer, count=2)) == [(0, 10), (1, 10)]
+
+
+def test_who_was_given_partitions_by_hand_commits_nothing_in_a_group_that_has_members(servers: str, topic: str) -> None:
+    partition = TopicPartition(topic, 0)
+    with reader(servers, topic) as member, Consumer(servers, group=f"readers of {topic}") as stranger:
+        read(member)
+        stranger.assign({partition: 5})
+        with pytest.raises(KafkaError, match="has members, who alone may commit; use another group"):
+            stranger.commit()
 
 
 def test_a_pattern_finds_topics_that_are_made_later(servers: str) -> None:

@@ -3,41 +3,18 @@
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import hmb
-from hmb.client.connection import Connection
-from hmb.client.group_membership import group_offsets
 from hmb.client.membership import GroupSettings, OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from hmb.protocol.messages.find_coordinator import FindCoordinatorResponse
-from hmb.protocol.messages.heartbeat import HeartbeatRequest
-from hmb.protocol.messages.join_group import JoinGroupRequest
-from hmb.protocol.messages.leave_group import LeaveGroupRequest
-from hmb.protocol.messages.sync_group import SyncGroupRequest
-from hmb.protocol.schema import Request, Response
 from tests.waiting import until
 
-from .group_members import GROUP_CONFIG, Member, add_partitions, group_servers, make_topic, share
-from .scripted import ScriptedBroker
+from .group_members import COOPERATIVE, EAGER, KINDS, Member, add_partitions, group_servers, make_topic, share
 
-PROTOCOLS: list[dict[str, Any]] = [
-    {"assignors": ("range",)},
-    {"assignors": ("roundrobin",)},
-    {"assignors": ("sticky",)},
-    {"assignors": ("cooperative-sticky",)},
-    {"group_protocol": "consumer"},
-]
-EAGER, COOPERATIVE, CONSUMER = PROTOCOLS[0], PROTOCOLS[3], PROTOCOLS[4]
-every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda it: "-".join(map(str, it.values())))
-each_kind = pytest.mark.parametrize(
-    "protocol", [EAGER, COOPERATIVE, CONSUMER], ids=["eager", "cooperative", "consumer"]
-)
+each_kind = pytest.mark.parametrize("protocol", KINDS)
 
 NAMES = (f"t{number}" for number in itertools.count())
 Join = Callable[..., Member]
@@ -67,7 +44,7 @@ def join(servers: str, topic: str) -> Iterator[Join]:
         yield join
 
 
-@every_protocol
+@pytest.mark.parametrize("protocol", [*KINDS, {"assignors": ("roundrobin",)}, {"assignors": ("sticky",)}])
 def test_members_share_the_partitions_as_they_come_and_go(servers: str, topic: str, join: Join, protocol: Any) -> None:
     partitions = make_topic(servers, topic, 4)
     members = [join(**protocol)]
@@ -298,69 +275,6 @@ def test_members_of_different_protocols_do_not_fit_in_one_group(servers: str, to
         until(lambda: stranger.poll() is None)
 
 
-GROUP_REQUESTS = [JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest]
-
-
-@pytest.mark.parametrize("version", JoinGroupRequest.versions)
-def test_a_group_in_every_version(
-    servers: str, topic: str, join: Join, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def version_of(self: Connection, request: type[Request], at_most: int | None = None) -> int:
-        newest = newest_of(self, request, at_most)
-        return min(newest, version) if request in GROUP_REQUESTS else newest
-
-    newest_of = Connection.version_of
-    monkeypatch.setattr(Connection, "version_of", version_of)
-    partitions = make_topic(servers, topic, 4)
-    members = [join(session_timeout=10.0) for _ in range(2)]
-    share(members, partitions)
-    members.pop(0).close()
-    share(members, partitions)
-
-
-def test_a_static_member_needs_a_broker_that_knows_of_them(
-    servers: str, topic: str, join: Join, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Connection, "version_of", lambda self, request, at_most=None: 4)
-    member = join(group_instance_id="i")
-    with pytest.raises(KafkaError, match=r"need Kafka 2\.3"):
-        until(lambda: member.poll() is None)
-    monkeypatch.undo()
-
-
-@pytest.mark.parametrize(
-    ("settings", "advice"),
-    [({}, "assign.. partitions by hand"), ({"group_protocol": "consumer"}, 'use group_protocol="classic"')],
-)
-def test_a_broker_without_groups_is_named_with_what_to_do(settings: Any, advice: str) -> None:
-    def answer(request: Request, version: int) -> Response:
-        where = FindCoordinatorResponse.Coordinator(key="g", node_id=7, host="127.0.0.1", port=broker.port)
-        return FindCoordinatorResponse(coordinators=[where])
-
-    with ScriptedBroker(answer, {JoinGroupRequest: -1, ConsumerGroupHeartbeatRequest: -1}) as broker:
-        member = Member(broker.address, "g", "t", **settings)
-        with pytest.raises(KafkaError, match=f"has no [A-Z_]+ API; .*{advice}"):
-            until(lambda: member.poll() is None)
-        member.close()
-
-
-@each_kind
-def test_a_group_goes_on_after_its_broker_was_away(tmp_path: Path, protocol: Any) -> None:
-    with hmb.Broker(tmp_path, config=GROUP_CONFIG) as broker:
-        servers = broker.bootstrap_servers
-        partitions = make_topic(servers, "t", 4)
-        members = [Member(servers, "g", "t", **protocol) for _ in range(2)]
-        share(members, partitions)
-        members[0].membership.commit(dict.fromkeys(partitions, OffsetAndMetadata(5)))
-    with hmb.Broker(tmp_path, port=int(servers.rpartition(":")[2]), config=GROUP_CONFIG):
-        share(members, partitions)
-        members.append(Member(servers, "g", "t", **protocol))
-        share(members, partitions)
-        assert set(members[2].membership.committed(partitions).values()) == {OffsetAndMetadata(5)}
-        for member in members:
-            member.close()
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_membership_whose_thread_has_failed_says_so(servers: str, topic: str, join: Join) -> None:
     member = join()
@@ -369,35 +283,14 @@ def test_a_membership_whose_thread_has_failed_says_so(servers: str, topic: str, 
         until(lambda: member.poll() is None)
 
 
-def test_offsets_of_a_group_without_members(servers: str, topic: str) -> None:
-    partitions = make_topic(servers, topic, 2)
-    first, second = sorted(partitions)
-    cluster = Cluster(servers)
-    offsets = group_offsets(cluster, GroupSettings(group_id=f"nobody of {topic}"))
-    offsets.commit({first: OffsetAndMetadata(3, "three")})
-    assert offsets.committed([first, second]) == {first: OffsetAndMetadata(3, "three"), second: None}
-    answers: list[Exception | None] = []
-    for number in range(3):
-        offsets.commit_async({first: OffsetAndMetadata(number)}, lambda them, error: answers.append(error))
-    offsets.commit({second: OffsetAndMetadata(9)})  # those before it are answered first
-    assert answers == [None, None, None]
-    assert offsets.committed([first])[first] == OffsetAndMetadata(2)
-    assert offsets.committed([]) == {} and offsets.metadata.generation_id == -1
-    with pytest.raises(KafkaError, match="no-such-topic-0: This broker has no such topic") as caught:
-        offsets.commit({TopicPartition("no-such-topic", 0): OffsetAndMetadata(1)})
-    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    offsets.commit_async({TopicPartition("no-such-topic", 0): OffsetAndMetadata(1)}, lambda _, it: answers.append(it))
-    offsets.close()
-    assert isinstance(answers[-1], KafkaError)
-    cluster.close()
-
-
 def test_settings_that_cannot_work_are_refused() -> None:
     for settings, why in (
         ({"group_id": ""}, "a group needs a name"),
         ({"group_protocol": "new"}, "one of classic, consumer, not 'new'"),
         ({"assignors": ("best",)}, "no assignor 'best'"),
         ({"heartbeat_interval": 45.0}, "several heartbeats in a session"),
+        ({"max_poll_interval": 0.0}, "above 0 and below 2,147,483"),
+        ({"session_timeout": 1e9}, "above 0 and below 2,147,483"),
     ):
         with pytest.raises(ValueError, match=why):
             GroupSettings(**{"group_id": "g", **settings})  # type: ignore[arg-type]

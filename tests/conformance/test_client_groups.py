@@ -21,7 +21,7 @@ TESTS = Path(__file__).parents[1] / "client"
 pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("name", ["test_group_membership.py", "test_consumer_groups.py"])
+@pytest.mark.parametrize("name", ["test_group_membership.py", "test_group_brokers.py", "test_consumer_groups.py"])
 def test_groups_are_the_same_with_kafka(kafka_43: Path, name: str) -> None:
     with peers.Kafka43(config=GROUP_CONFIG) as kafka:
         run = subprocess.run(
