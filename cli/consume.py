@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,10 +104,13 @@ class Commits:
         self._committed: dict[TopicPartition, int] = {}
         self._at = time.monotonic()
 
-    def all_is_printed(self, consumer: "Consumer") -> None:
-        """Called between two polls; now and then it commits."""
+    @contextmanager
+    def printing(self, consumer: "Consumer") -> "Iterator[None]":
+        """Around the printing of what was polled last; now and then it commits."""
         settled = (it for it in consumer.assignment if consumer.lag(it) is not None)
-        self._printed = {partition: consumer.position(partition) for partition in settled}
+        positions = {partition: consumer.position(partition) for partition in settled}
+        yield
+        self._printed = positions
         if time.monotonic() - self._at >= COMMIT_INTERVAL:
             self.commit(consumer, self._printed)
 
@@ -167,17 +170,16 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
         records = consumer.poll(wait, left)
         reading.awaited = False
         reading.polled += len(records)
+        with nullcontext() if commits is None else commits.printing(consumer):
+            _print(write, records if keep is None else keep(records), reading)
+        if notes is not None:
+            notes.tell(consumer)
         if records:
             last = time.monotonic()
-            _print(write, records if keep is None else keep(records), reading)
         elif reader_has_left():
             raise BrokenPipeError
         elif idle is not None and time.monotonic() - last >= idle:
             return
-        if commits is not None:
-            commits.all_is_printed(consumer)
-        if notes is not None:
-            notes.tell(consumer)
 
 
 def _print(write: Write, records: "list[ConsumerRecord]", reading: Reading) -> None:
