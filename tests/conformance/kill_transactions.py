@@ -1,0 +1,206 @@
+"""kill -9 of a broker in the middle of transactions, again and again: all of a transaction is seen, or nothing of it.
+
+    python -m tests.conformance.kill_transactions --kills 20
+    python -m tests.conformance.kill_transactions --kills 20 --against kafka43
+
+Numbers are read from one topic and written to two partitions of another, some in a transaction, together with the
+offset up to which they were read.  Every third transaction or so is aborted, and its numbers are read again.  A kill
+comes at a random moment; whoever copies goes on when the broker is back, or starts anew, under the same transactional
+id, where the committed offset says.
+
+Each record names its transaction.  Readers of committed records must at last have every number exactly once; all
+records of a transaction that was committed, none of one that was aborted, and of one whose commit got no answer all or
+none.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+
+import confluent_kafka
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from hmb.bench import peers
+from tests.conformance.kill import options
+from tests.conformance.matrix import BROKERS
+
+SOURCE, COPY, GROUP = "numbers", "copy", "copiers"
+PARTITIONS = 2  # of the copy
+AT_ONCE = 50  # numbers in a transaction, at most
+SECONDS = 30.0
+QUICKLY: dict[str, str | int | float | bool] = {
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 200,
+    "retry.backoff.ms": 20,
+    "metadata.recovery.strategy": "none",  # librdkafka 2.16 goes on asking a coordinator that it has struck off
+    "log_level": 0,
+}
+
+
+class Copier(threading.Thread):
+    """Copies all numbers, whatever becomes of the broker."""
+
+    def __init__(self, bootstrap: str, count: int, chance: random.Random) -> None:
+        super().__init__(daemon=True)
+        self.settings = {**QUICKLY, "bootstrap.servers": bootstrap}
+        self.count, self.chance = count, chance
+        self.transaction = 0
+        self.written: dict[int, Counter[int]] = defaultdict(Counter)  # by transaction
+        self.committed: set[int] = set()
+        self.aborted: set[int] = set()
+        self.position = 0
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        deadline = time.monotonic() + SECONDS
+        try:
+            while self.position < self.count:
+                try:
+                    self.copy()
+                    deadline = time.monotonic() + SECONDS
+                except KafkaException:  # the broker was killed: everything anew
+                    if time.monotonic() > deadline:
+                        raise
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def copy(self) -> None:
+        producer = confluent_kafka.Producer({**self.settings, "transactional.id": "copier", "linger.ms": 0})
+        producer.init_transactions(SECONDS)
+        consumer = confluent_kafka.Consumer(
+            {**self.settings, "group.id": GROUP, "isolation.level": "read_committed", "enable.auto.commit": False}
+        )
+        try:
+            self.position = self.committed_position(consumer)
+            while self.position < self.count:
+                self.copy_some(producer, consumer)
+        finally:
+            consumer.close()
+
+    def committed_position(self, consumer: confluent_kafka.Consumer) -> int:
+        (found,) = consumer.committed([TopicPartition(SOURCE, 0)], SECONDS)
+        position = max(0, found.offset)
+        consumer.assign([TopicPartition(SOURCE, 0, position)])
+        return position
+
+    def copy_some(self, producer: confluent_kafka.Producer, consumer: confluent_kafka.Consumer) -> None:
+        messages = consumer.consume(self.chance.randint(1, AT_ONCE), 5.0)
+        for message in messages:
+            if message.error() is not None:
+                raise KafkaException(message.error())
+        if not messages:
+            raise KafkaException(confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT))
+        self.transaction += 1
+        producer.begin_transaction()
+        for message in messages:
+            number = int(message.value() or b"-1")
+            self.written[self.transaction][number] += 1
+            producer.produce(COPY, b"%d %d" % (self.transaction, number), partition=number % PARTITIONS)
+        last = messages[-1].offset()
+        assert last is not None
+        offsets = [TopicPartition(SOURCE, 0, last + 1)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), SECONDS)
+        if self.chance.random() < 0.3:
+            producer.flush(SECONDS)
+            producer.abort_transaction(SECONDS)
+            self.aborted.add(self.transaction)
+            self.committed_position(consumer)
+        else:
+            producer.commit_transaction(SECONDS)
+            self.committed.add(self.transaction)
+            self.position = last + 1
+
+    def check(self, bootstrap: str, *, is_over: bool) -> int:
+        """What readers of committed records see; how many records that are."""
+        seen: dict[int, Counter[int]] = defaultdict(Counter)
+        for transaction, number in read_committed(bootstrap):
+            seen[transaction][number] += 1
+        for transaction in self.committed:
+            assert seen[transaction] == self.written[transaction], f"transaction {transaction} is not whole"
+        for transaction, numbers in seen.items():
+            assert transaction not in self.aborted or not numbers, f"transaction {transaction} was aborted and is seen"
+            assert not numbers or numbers == self.written[transaction], f"transaction {transaction} is seen in part"
+        every = Counter[int]()
+        for numbers in seen.values():
+            every += numbers
+        twice = [number for number, times in every.items() if times > 1]
+        assert not twice, f"{len(twice)} numbers were copied twice, the first: {twice[0]}"
+        assert not is_over or every.keys() == set(range(self.count)), "numbers are missing"
+        return every.total()
+
+
+def read_committed(bootstrap: str) -> list[tuple[int, int]]:
+    """(transaction, number) of all records up to where the committed ones ended when this began."""
+    consumer = confluent_kafka.Consumer(
+        {**QUICKLY, "bootstrap.servers": bootstrap, "group.id": "checker", "isolation.level": "read_committed"}
+        | {"enable.partition.eof": True}
+    )
+    found, ended = [], set[int]()
+    try:
+        consumer.assign([TopicPartition(COPY, partition, 0) for partition in range(PARTITIONS)])
+        deadline = time.monotonic() + SECONDS
+        while len(ended) < PARTITIONS:
+            assert time.monotonic() < deadline, f"not read within {SECONDS} s"
+            for message in consumer.consume(1_000, 0.2):
+                error = message.error()
+                if error is None:
+                    transaction, number = (message.value() or b"").split()
+                    found.append((int(transaction), int(number)))
+                elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                    ended.add(message.partition() or 0)
+    finally:
+        consumer.close()
+    return found
+
+
+def prepare(bootstrap: str, count: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic(SOURCE, 1, 1), NewTopic(COPY, PARTITIONS, 1)]
+    for made in admin.create_topics(topics).values():
+        made.result(SECONDS)
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
+    for number in range(count):
+        producer.produce(SOURCE, b"%d" % number)
+        producer.poll(0)
+    assert not producer.flush(SECONDS)
+
+
+def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
+    """How many transactions there were.  What is wrong is an AssertionError."""
+    count = kills * 800
+    with broker:
+        prepare(broker.bootstrap, count)
+        copier = Copier(broker.bootstrap, count, chance)
+        copier.start()
+        for kill in range(kills):
+            goal = copier.transaction + chance.randint(5, 60)
+            while copier.transaction < goal and copier.is_alive():
+                time.sleep(chance.random() / 100)
+            broker.kill()
+            broker.start()
+            length = copier.check(broker.bootstrap, is_over=False)
+            print(f"kill {kill + 1}: {copier.transaction} transactions, {length} numbers copied")
+        copier.join(count / 100 + SECONDS)
+        assert copier.failure is None, f"the copier failed: {copier.failure!r}"
+        assert not copier.is_alive(), "the copier does not come to its end"
+        length = copier.check(broker.bootstrap, is_over=True)
+        outcomes = f"{len(copier.committed)} committed, {len(copier.aborted)} aborted"
+        print(f"{kills} kills: {copier.transaction} transactions, {outcomes}; {length} numbers copied once each")
+    return copier.transaction
+
+
+def main() -> int:
+    chosen = options("kill -9 a broker in the middle of transactions, and look for all or nothing of each.")
+    run(BROKERS[chosen.against](), chosen.kills, random.Random(chosen.seed))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""A few kills in every run of the tests; `kill_transactions.py --kills 20` is the experiment."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hmb.bench import peers
+from tests.conformance.kill_transactions import run
+
+
+@pytest.mark.external
+@pytest.mark.slow
+def test_a_transaction_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
+    assert run(peers.Hmb(tmp_path / "hmb"), 2, random.Random(3)) > 2
