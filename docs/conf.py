@@ -33,6 +33,7 @@ html_show_sphinx = False
 
 default_role = "code"  # `name` in docstrings
 highlight_language = "none"
+smartquotes = False  # --listen is no dash
 pygments_style = "friendly"
 pygments_dark_style = "native"
 
@@ -43,6 +44,8 @@ nb_execution_raise_on_error = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 90
 autodoc_default_options = {"members": True}
 
 copybutton_prompt_text = "$ "  # of a session only what was typed

@@ -33,6 +33,8 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from pygments.lexer import RegexLexer, bygroups
+from pygments.token import Generic
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -137,7 +139,7 @@ class CommandSession:
 def _with_ports(text: str, before: int, after: int) -> str:
     """Ports from one on become those from another on."""
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
-    return re.sub(r"(?<=:)\d+\b", lambda found: moved.get(found[0], found[0]), text)
+    return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 
 
 def _free_ports() -> int:
@@ -165,6 +167,18 @@ def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         process.wait()
 
 
+class SessionLexer(RegexLexer):
+    """What was typed stands out; what was printed is only text, whatever it looks like."""
+
+    name = "Session"
+    tokens: ClassVar[dict[str, Any]] = {
+        "root": [
+            (r"^(\$ )(.*\n)", bygroups(Generic.Prompt, Generic.Strong)),
+            (r".*\n", Generic.Output),
+        ]
+    }
+
+
 class SessionDirective(SphinxDirective):
     """See the module."""
 
@@ -189,7 +203,7 @@ class SessionDirective(SphinxDirective):
             text = "".join(self._run(session, command) for command in commands(list(self.content)))
         except CommandFailed as error:
             raise self.error(str(error)) from error
-        block = nodes.literal_block(text, text, language="console")
+        block = nodes.literal_block(text, text, language="session")
         self.set_source_info(block)
         return [block]
 
@@ -222,6 +236,7 @@ def end_session(app: Sphinx, _doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_lexer("session", SessionLexer)
     app.add_directive("session", SessionDirective)
     app.connect("doctree-read", end_session)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

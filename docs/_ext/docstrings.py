@@ -4,7 +4,7 @@
     ```
 
 A module begins with a short essay; the directive shows it.  Docstrings are written to be read in the code: a block that
-stands further in is text to be shown as it is, whether or not a double colon announces it.
+stands further in is text to be shown as it is, whether or not a double colon announces it, and so are lines in columns.
 """
 
 from __future__ import annotations
@@ -18,12 +18,27 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+COLUMNS = re.compile(r"\S.*[^\s.:;?!] {2,}\S")  # two spaces follow the end of a sentence, too
 ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
 
 
 def as_markdown(docstring: str) -> str:
     """A docstring, which is nearly Markdown."""
     return re.sub(r"::$", ":", docstring, flags=re.MULTILINE)
+
+
+def indent_columns(lines: list[str]) -> list[str]:
+    """Move paragraphs of which every line has columns further in."""
+    paragraphs: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            paragraphs[-1].append(line)
+        else:
+            paragraphs += [[line], []]
+    for paragraph in paragraphs:
+        if len(paragraph) > 1 and all(map(COLUMNS.match, paragraph)):
+            paragraph[:] = ["    " + line for line in paragraph]
+    return [line for paragraph in paragraphs for line in paragraph]
 
 
 def announce_blocks(lines: list[str]) -> list[str]:
@@ -59,7 +74,7 @@ class Essay(SphinxDirective):
 
 def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
     """For autodoc."""
-    lines[:] = announce_blocks(lines)
+    lines[:] = announce_blocks(indent_columns(lines))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

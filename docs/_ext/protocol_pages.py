@@ -46,7 +46,7 @@ def table() -> str:
         name, title = _stem(request), _sentences(_handler_docstring(request))[0]
         versions = f"{request.versions[0]}-{request.versions[-1]}" if len(request.versions) > 1 else "0"
         flexible = f"from {request.flexible[0]}" if request.flexible else "none"
-        what = title.partition(": ")[2]
+        what = _capital(title.partition(": ")[2])
         rows.append(
             f"| {int(request.api_key)} | [{api_name(request)}](api/{name}.md) | {versions} | {flexible} | {what} |"
         )
@@ -57,11 +57,11 @@ def page(request: type[Request]) -> str:
     """What the handler says, and the messages."""
     title, rest = _sentences(_handler_docstring(request))
     response = RESPONSES[request.api_key]
-    lines = [f"# {api_name(request)} ({int(request.api_key)})", "", title.partition(": ")[2], ""]
+    lines = [f"# {api_name(request)} ({int(request.api_key)})", "", _capital(title.partition(": ")[2]), ""]
     sections = PARTS.split(rest)
     lines += [sections[0], ""]
     for name, text in zip(sections[1::2], sections[2::2], strict=True):
-        lines += [f"**{name}.** " + _dedented(text), ""]
+        lines += [f"**{name}.** " + _capital(_dedented(text)), ""]
     lines += ["## Messages", ""]
     essay = as_markdown(inspect.getdoc(sys.modules[request.__module__]) or "")
     lines += [essay.partition("\n")[2].strip(), ""]
@@ -79,6 +79,10 @@ def _sentences(docstring: str) -> tuple[str, str]:
     """The first line, and the rest."""
     first, _, rest = docstring.partition("\n")
     return first, rest.strip()
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _dedented(text: str) -> str:
