@@ -1,0 +1,48 @@
+"""`hmb bench` finds its suites, and passes on what they are told."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hmb.cli.bench import SCENARIOS, command
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_suite_is_there(name: str) -> None:
+    assert callable(importlib.import_module(f"hmb.bench.{name.replace('-', '_')}").main)
+
+
+def test_help_lists_the_suites() -> None:
+    shown = CliRunner().invoke(command, ["--help"]).output
+    for name in SCENARIOS:
+        assert f"  {name} " in shown
+
+
+def test_options_are_the_suites_own() -> None:
+    result = CliRunner().invoke(command, ["produce", "--help"])
+    assert result.exit_code == 0 and "--cells" in result.output and "hmb bench produce" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["produce", "--repeat", "0"], "'0' is not a number from 1 on"),
+        (["produce", "-b", "here:there"], "is not an address"),
+        (["thesis", "--cells", "11"], "invalid choice: 11"),
+        (["plot", "nothing.json"], "nothing.json"),
+        (["nonsense"], "No such command 'nonsense'"),
+    ],
+)
+def test_mistakes_are_named(arguments: list[str], complaint: str, capfd: pytest.CaptureFixture[str]) -> None:
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code in (1, 2)
+    assert complaint in result.output + capfd.readouterr().err
+
+
+def test_a_folder_without_kafka_is_said(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, ["start", "--kafka-dir", str(tmp_path), "--results", str(tmp_path)])
+    assert result.exit_code == 1 and "no Kafka in" in result.output
