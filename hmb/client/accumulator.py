@@ -37,7 +37,7 @@ class Accumulator:
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
         self.counters = Counters()
-        # Guards all below and what is in open batches; a receipt's is taken inside of it, no other.
+        # Guards all below and what is in open batches; only that of the counters is taken inside of it.
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)  # memory has come free
         self._queues: dict[str, dict[int, PartitionQueue]] = {}
@@ -159,17 +159,17 @@ class Accumulator:
     def encoded(self, batch: Batch, data: bytes) -> None:
         """A batch has got the form in which it is sent; perhaps it takes less memory now."""
         with self._lock:
-            self._used += len(data) - batch.size
-            batch.data = data
-            batch.records.data = bytearray()
+            if self._is_in_front(batch):
+                self._used += len(data) - batch.size
+            batch.data, batch.records.data = data, bytearray()
             self._room.notify_all()
 
     def done(self, batch: Batch) -> None:
         """A front batch was delivered or given up; its place and memory are free."""
         with self._lock:
+            if not self._is_in_front(batch):
+                return
             queue = batch.queue
-            if not queue.batches or queue.batches[0] is not batch:
-                return  # abandoned
             queue.batches.popleft()
             if not queue.batches:
                 queue.lane.queues.pop(queue)
@@ -183,9 +183,9 @@ class Accumulator:
     def split(self, batch: Batch, halves: Sequence[Batch]) -> None:
         """Smaller batches take the place of one that was too large."""
         with self._lock:
+            if not self._is_in_front(batch):
+                return
             queue = batch.queue
-            if not queue.batches or queue.batches[0] is not batch:
-                return  # abandoned
             queue.batches.popleft()
             queue.batches.extendleft(reversed(halves))
             queue.max_size = max(half.size for half in halves) + RECORD_BATCH_OVERHEAD
@@ -226,6 +226,12 @@ class Accumulator:
             self._wake_all()
         for batch in batches:
             batch.fail(error)
+
+    @staticmethod
+    def _is_in_front(batch: Batch) -> bool:
+        """As are all that are under way, unless they were abandoned."""
+        batches = batch.queue.batches
+        return bool(batches) and batches[0] is batch
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> Batch:
         """The open batch into which so many bytes go, if need be a new one, when there is memory for them."""
