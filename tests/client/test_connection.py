@@ -173,10 +173,11 @@ def test_a_server_that_speaks_something_else(said: bytes) -> None:
     [(b"\x15\x03\x03\x00\x02\x02\x46", "it looks like TLS, which"), (b"HTTP/1.1 400 Bad", "it looks like HTTP")],
 )
 def test_a_server_of_which_one_can_guess_what_it_is(said: bytes, guess: str) -> None:
-    with (
-        raw_server(lambda client: (client.recv(1024), client.sendall(said))[1]) as port,
-        pytest.raises(ConnectionFailed, match=guess),
-    ):
+    def speak(client: socket.socket) -> None:
+        client.recv(1024)
+        client.sendall(said)
+
+    with raw_server(speak) as port, pytest.raises(ConnectionFailed, match=guess):
         Connection("127.0.0.1", port).send(ApiVersionsRequest())
 
 
