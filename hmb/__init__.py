@@ -49,18 +49,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
-    from hmb.client import Admin, Consumer, Producer
+    from hmb.client import Admin, Consumer, ConsumerRecord, Producer, TopicPartition
     from hmb.client.simple_consumer import SimpleConsumer
 
-__all__ = ["Admin", "Broker", "Consumer", "Producer", "SimpleConsumer"]
+__all__ = ["Admin", "Broker", "Consumer", "ConsumerRecord", "Producer", "SimpleConsumer", "TopicPartition"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Admin": "hmb.client",
     "Broker": "hmb.broker",
     "Consumer": "hmb.client",
+    "ConsumerRecord": "hmb.client",
     "Producer": "hmb.client",
     "SimpleConsumer": "hmb.client.simple_consumer",
+    "TopicPartition": "hmb.client",
 }
 
 

@@ -9,7 +9,8 @@
     idempotence  numbers, by which brokers know what was sent again
     transactions records of several partitions, all or none
     producer     the producer, made of these
-    consumer     the consumer
+    consumer     the consumer: a `reader` of partitions, with what says which (`subscription`, `group_reading`)
+    fetcher      asks the leaders for batches; in_hand and arrow make records and columns of them
     membership   its place in a group; group_membership and those it names make it so
     simple_consumer   the low-level consumer of Kafka 0.7: one broker, an offset in every request
     admin        topics, settings, groups, offsets and the cluster itself, to look at and to change
@@ -24,19 +25,32 @@ if TYPE_CHECKING:
     from hmb.client.admin import Admin
     from hmb.client.connection import Connection, ConnectionFailed
     from hmb.client.consumer import Consumer, ConsumerRecord
-    from hmb.client.delivery import RecordMetadata
+    from hmb.client.delivery import Deliveries, Delivery, RecordMetadata
+    from hmb.client.errors import DeserializationError
+    from hmb.client.membership import OffsetAndMetadata
     from hmb.client.metadata import Cluster, TopicPartition
+    from hmb.client.offsets import AtTime, FromStart
     from hmb.client.producer import Producer
+    from hmb.client.producer_metrics import ProducerMetrics
+    from hmb.client.reader import ConsumerMetrics
     from hmb.client.simple_consumer import SimpleConsumer
 
 __all__ = [
     "Admin",
+    "AtTime",
     "Cluster",
     "Connection",
     "ConnectionFailed",
     "Consumer",
+    "ConsumerMetrics",
     "ConsumerRecord",
+    "Deliveries",
+    "Delivery",
+    "DeserializationError",
+    "FromStart",
+    "OffsetAndMetadata",
     "Producer",
+    "ProducerMetrics",
     "RecordMetadata",
     "SimpleConsumer",
     "TopicPartition",
@@ -44,12 +58,20 @@ __all__ = [
 
 _HOMES = {
     "Admin": "admin",
+    "AtTime": "offsets",
     "Cluster": "metadata",
     "Connection": "connection",
     "ConnectionFailed": "connection",
     "Consumer": "consumer",
+    "ConsumerMetrics": "reader",
     "ConsumerRecord": "consumer",
+    "Deliveries": "delivery",
+    "Delivery": "delivery",
+    "DeserializationError": "errors",
+    "FromStart": "offsets",
+    "OffsetAndMetadata": "membership",
     "Producer": "producer",
+    "ProducerMetrics": "producer_metrics",
     "RecordMetadata": "delivery",
     "SimpleConsumer": "simple_consumer",
     "TopicPartition": "metadata",
