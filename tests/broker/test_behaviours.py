@@ -1,20 +1,20 @@
 """Behaviour that hand-written brokers get wrong and clients depend on, numbered as in the list that HMB is built to.
 
-12 and 13 are of transactions: the requests that they speak of are not advertised until transactions are here, which is
-what the test of 3 sees to.  The rest is tried here once each, in the shortest form; the details are tried where their
-API is.
+Each is tried here once, in the shortest form; the details are tried where their API is.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from hmb.broker import Broker
 from hmb.broker.handlers import HANDLERS
 from hmb.client import Connection
+from hmb.coordinator.transaction_markers import MarkerWriter
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
@@ -38,6 +38,7 @@ from hmb.records import Record, encode_batch, read_records
 from hmb.records.control import ControlType, EndTransactionMarker
 from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import Asker, Wire
+from tests.broker.test_transaction_apis import Producer, committed_offset
 from tests.storage.conftest import batch
 
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
@@ -189,6 +190,48 @@ def test_11_commit_metadata_and_leader_epoch_come_back_as_sent(ask: Asker) -> No
     (answer,) = ask(OffsetFetchRequest(group_id="g", topics=[asked]), 7).topics
     found = [(p.committed_offset, p.committed_leader_epoch, p.metadata) for p in answer.partitions]
     assert found == [(5, -1, "so far; \u00e9"), (6, 3, "")]
+
+
+def test_12_a_transaction_ends_once_its_timeout_has_a_limit_and_zombies_are_shut_out(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask.broker.topics.create("t", 1)
+    producer = Producer(ask)
+    assert producer.init(900_001) == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    producer.add()
+    write, seen_meanwhile = MarkerWriter.write, []
+
+    def meanwhile(writer: MarkerWriter, *arguments: Any) -> None:
+        seen_meanwhile.append(producer.end())
+        write(writer, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MarkerWriter, "write", meanwhile)
+        assert producer.end() == 0
+    assert seen_meanwhile == [ErrorCode.CONCURRENT_TRANSACTIONS]
+    assert producer.end() == 0, "a repetition is answered like the first"
+    assert producer.end(False) == ErrorCode.INVALID_TXN_STATE
+    Producer(ask)
+    assert producer.end() == ErrorCode.PRODUCER_FENCED
+    assert producer.write() == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_13_offsets_in_a_transaction_are_members_and_hold_up_who_wants_stable_ones(
+    ask: Asker,
+) -> None:
+    ask.broker.topics.create("t", 1)
+    producer = Producer(ask, kind=True)
+    assert producer.commit_offset(1, generation_id=1) == ErrorCode.ILLEGAL_GENERATION
+    member_id = ask(join(instance="one"), 5).member_id
+    ask(SyncGroupRequest(group_id="g", generation_id=1, member_id=member_id, group_instance_id="one"), 3)
+    member = {"generation_id": 1, "member_id": member_id, "group_instance_id": "one"}
+    assert producer.commit_offset(5, **member | {"generation_id": 2}) == ErrorCode.ILLEGAL_GENERATION
+    assert producer.commit_offset(5, **member | {"member_id": "x"}) == ErrorCode.FENCED_INSTANCE_ID
+    assert producer.commit_offset(5, generation_id=1, member_id="x") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert producer.commit_offset(5, **member) == 0
+    assert committed_offset(ask, stable=True) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
+    assert producer.end() == 0
+    assert committed_offset(ask, stable=True) == (0, 5)
 
 
 def test_14_a_duplicate_among_the_last_five_gets_its_first_offset_and_only_a_gap_is_45(

@@ -136,9 +136,7 @@ def test_an_offset_is_not_seen_before_it_is_durable(journal: Journal, manager: O
     assert manager.fetch("g") == {T0: at(5)}
 
 
-def test_the_last_to_be_enqueued_is_the_last_to_count(
-    journal: Journal, manager: OffsetManager, topic: Topic
-) -> None:
+def test_the_last_to_be_enqueued_is_the_last_to_count(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
     older, newer = (manager.begin_commit("g", {T0: at(offset)}) for offset in (5, 6))
     journal.write(newer)
     journal.write(older)
