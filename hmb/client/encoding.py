@@ -63,7 +63,7 @@ class Encoding:
         records = list(read_records(data))
         if any(record.headers for record in records):
             raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{address} is older than headers (Kafka 0.11)")
-        return encode_message_set(records, magic, self.codec)
+        return encode_message_set(records, magic, self.codec, level=self.level)
 
 
 def renumbered(data: bytes, new: Number) -> bytes:

@@ -72,7 +72,12 @@ class AssignedMessages:
 
 
 def encode_message_set(
-    records: Sequence[Record], magic: int, codec: Codec = Codec.NONE, *, keep_offsets: bool = False
+    records: Sequence[Record],
+    magic: int,
+    codec: Codec = Codec.NONE,
+    *,
+    level: int | None = None,
+    keep_offsets: bool = False,
 ) -> bytes:
     """The records as messages 0, 1, 2 ... or at their own offsets; compressed, as one wrapper. Headers get lost."""
     parts: list[bytes] = []
@@ -85,7 +90,8 @@ def encode_message_set(
     last_offset = records[-1].offset if keep_offsets else len(records) - 1
     max_timestamp = max([record.timestamp for record in records])
     attributes = codec | _timestamp_attributes(records[-1], magic)
-    return encode_message(last_offset, magic, attributes, max_timestamp, None, compress(codec, data, magic))
+    content = compress(codec, data, magic, level=level)
+    return encode_message(last_offset, magic, attributes, max_timestamp, None, content)
 
 
 def encode_record(record: Record, offset: int, magic: int) -> bytes:
