@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import pytest
 
 from hmb.broker import Broker
+from hmb.broker.dispatch import Dispatcher
 from hmb.broker.handlers import HANDLERS
 from hmb.client import Connection
 from hmb.coordinator.transaction_markers import MarkerWriter
@@ -37,7 +39,7 @@ from hmb.protocol.schema import Request, Response
 from hmb.records import Record, encode_batch, read_records
 from hmb.records.control import ControlType, EndTransactionMarker
 from tests.broker.calls import fetch, outcome, produce
-from tests.broker.conftest import Asker, Wire
+from tests.broker.conftest import LISTENER, Asker, Wire
 from tests.broker.test_transaction_apis import Producer, committed_offset
 from tests.storage.conftest import batch
 
@@ -200,9 +202,11 @@ def test_12_a_transaction_ends_once_its_timeout_has_a_limit_and_zombies_are_shut
     assert producer.init(900_001) == ErrorCode.INVALID_TRANSACTION_TIMEOUT
     producer.add()
     write, seen_meanwhile = MarkerWriter.write, []
+    elsewhere = copy(producer)
+    elsewhere.ask = Asker(ask.broker, Dispatcher(ask.broker, LISTENER), ask.logs)
 
     def meanwhile(writer: MarkerWriter, *arguments: Any) -> None:
-        seen_meanwhile.append(producer.end())
+        seen_meanwhile.append(elsewhere.end())
         write(writer, *arguments)
 
     with monkeypatch.context() as patched:

@@ -21,8 +21,8 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from hmb.storage.log import Log
+from tests.broker.calls import outcome, produce
 from tests.broker.conftest import Asker
-from tests.broker.test_handlers import outcome, produce
 from tests.storage.conftest import batch
 from tests.storage.transactions import committed_offsets
 
