@@ -138,7 +138,19 @@ class GroupsAdmin(AdminBase):
                         raise  # else it may be a classic one
             return _describe_classic_group(connection, group)
 
-        return self._at_coordinator(group, ask)
+        try:
+            return self._at_coordinator(group, ask)
+        except KafkaError as error:
+            if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+                self._refuse_other_types(group)
+            raise
+
+    def _refuse_other_types(self, group: str) -> None:
+        """Say why a group that is listed is not found."""
+        for listed in self.list_groups():
+            if listed.group_id == group and listed.type.lower() not in (CLASSIC, CONSUMER):
+                what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, what)
 
 
 def _is_one_of(text: str, wanted: Collection[str]) -> bool:

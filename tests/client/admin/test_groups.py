@@ -11,10 +11,11 @@ from hmb.client.admin import Admin, PlannedOffset, ShiftBy, raised
 from hmb.client.membership import OffsetAndMetadata
 from hmb.client.offsets import AtTime
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from hmb.protocol.messages.list_groups import ListGroupsResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
 
@@ -201,3 +202,27 @@ def test_an_old_broker() -> None:
         assert isinstance(left["gone"], KafkaError)
         with pytest.raises(KafkaError, match="has no group instance ids"):
             admin.remove_members("g", group_instance_ids=["i"])
+
+
+def test_a_group_of_another_type_is_listed_but_not_described() -> None:
+    def answer(request: Request, version: int) -> Response:
+        match request:
+            case FindCoordinatorRequest():
+                found = FindCoordinatorResponse.Coordinator(key="sg", node_id=7, host="127.0.0.1", port=broker.port)
+                return FindCoordinatorResponse(coordinators=[found])
+            case ConsumerGroupDescribeRequest():
+                unknown = ConsumerGroupDescribeResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+                return ConsumerGroupDescribeResponse(groups=[unknown])
+            case DescribeGroupsRequest():
+                dead = DescribeGroupsResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+                return DescribeGroupsResponse(groups=[dead])
+        share = ListGroupsResponse.ListedGroup(group_id="sg", protocol_type="share", group_state="Stable")
+        share.group_type = "share"
+        return ListGroupsResponse(groups=[share])
+
+    with ScriptedBroker(answer) as broker, Admin(broker.address) as admin:
+        assert [it.type for it in admin.list_groups()] == ["share"]
+        with pytest.raises(KafkaError, match="group 'sg' is a share group, which this client only lists"):
+            raised(admin.describe_groups(["sg"])["sg"])
+        with pytest.raises(KafkaError, match="there is no group 'other'"):
+            raised(admin.describe_groups(["other"])["other"])
