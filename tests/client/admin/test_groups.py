@@ -15,7 +15,7 @@ from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeR
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from hmb.protocol.messages.list_groups import ListGroupsResponse
+from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
 
@@ -183,6 +183,8 @@ def old_broker(request: Request, version: int) -> Response:
             return DescribeGroupsResponse(
                 groups=[DescribeGroupsResponse.DescribedGroup(group_id="g", group_state="Dead")]
             )
+        case ListGroupsRequest():
+            return ListGroupsResponse()
     raise AssertionError(request)
 
 
