@@ -7,7 +7,7 @@ lines it has, so that an error names the guilty one and what was acknowledged is
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,12 +48,15 @@ def command(**given: Any) -> None:
     servers = keywords.pop("bootstrap_servers", options.servers)
     tally = Tally(source.stop)
     producer = _producer(servers, keywords)
+    transaction = Transaction(producer, options.abort) if "transactional_id" in keywords else nullcontext("")
     started = time.monotonic()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: with a tally
     try:
-        with Patience(partial(_awaited, servers, tally, producer), lambda: tally.oldest):
+        with Patience(partial(_awaited, servers, tally, producer), lambda: tally.oldest), transaction:
             _send_all(producer, topic, options, source, tally)
-        if not tally.delivered and not tally.error:
+            if tally.error:
+                raise tally.error
+        if not tally.delivered:
             _reach(servers)
     finally:
         with suppress(TimeoutError):
@@ -62,9 +65,30 @@ def command(**given: Any) -> None:
         if not options.quiet or tally.missing:
             count, seconds = tally.delivered, time.monotonic() - started
             what = f"{count} record{'s' * (count != 1)} sent to {topic} in {seconds:.1f} s"
-            click.echo(what + tally.missing, err=True)
-    if tally.error:
-        raise tally.error
+            fate = transaction.fate if isinstance(transaction, Transaction) else ""
+            click.echo(what + fate + tally.missing, err=True)
+
+
+class Transaction(AbstractContextManager[None]):
+    """One around all: committed if everything went well and nobody wants otherwise, else aborted."""
+
+    def __init__(self, producer: "Producer", abort: bool) -> None:
+        self._producer, self._abort = producer, abort
+        self.fate = ""
+
+    def __enter__(self) -> None:
+        self._producer.init_transactions()
+        self._producer.begin_transaction()
+        self.fate = "; what became of their transaction is not known"
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None and not self._abort:
+            self._producer.commit_transaction()
+            self.fate = " and committed"
+            return
+        with suppress(Exception) if kind is not None else nullcontext():  # the first error is the one to tell
+            self._producer.abort_transaction()
+            self.fate = " and taken back: the transaction was aborted"
 
 
 def _producer(servers: str, keywords: dict[str, Any]) -> "Producer":

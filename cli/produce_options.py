@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import click
 from click.shell_completion import CompletionItem
@@ -73,6 +74,8 @@ class Options:
     codec: str | None
     acks: str | None
     rate: float | None
+    transaction: bool
+    abort: bool
     quiet: bool
     settings: tuple[tuple[str, str], ...]
     config: str | None
@@ -116,7 +119,10 @@ class Options:
         keywords = client_keywords(PRODUCER, self.config, self.settings)
         acks = {"-1": -1, "1": 1, "0": 0}.get(self.acks, self.acks) if self.acks else None
         given = {"acks": acks, "compression": self.codec, "partitioner": self.partitioner}
-        return keywords | {name: value for name, value in given.items() if value is not None}
+        keywords |= {name: value for name, value in given.items() if value is not None}
+        if self.transaction or self.abort:
+            keywords.setdefault("transactional_id", f"hmb-produce-{uuid4()}")
+        return keywords
 
 
 OPTIONS: list[Callable[[Any], Any]] = [
@@ -146,6 +152,9 @@ OPTIONS: list[Callable[[Any], Any]] = [
     HOW("--acks", synonyms=["--request-required-acks"], type=click.Choice(ACKS),
         help="Who must have a record.  [default: all]"),
     HOW("--rate", type=rate, metavar="N[/s]", help="At most so many records a second; also N/m, N/h."),
+    HOW("--transaction", is_flag=True,
+        help="All in one transaction, which is committed at the end; at an error or Ctrl-C it is aborted."),
+    HOW("--abort", is_flag=True, help="As --transaction, but abort it at the end."),
     HOW("-q", "--quiet", is_flag=True, help="Do not say how many records were sent, nor how far it is."),
     bootstrap_option,
     settings_option("--producer-property", "--command-property"),

@@ -183,3 +183,25 @@ def test_json_keeps_the_partitions_and_the_order_in_them(run: Hmb, servers: str,
     for partition in range(3):
         values = [int(it.value) for it in records(servers, topic) if it.partition == partition]
         assert values == list(range(partition, 3000, 3))
+
+
+def committed_values(run: Hmb, servers: str, topic: str) -> list[str]:
+    return run("consume", topic, "-e", "--isolation-level", "read_committed", "-b", servers).stdout.split()
+
+
+def test_one_transaction_around_all(run: Hmb, servers: str, topic: str) -> None:
+    produce = ("produce", topic, "-p", "0", "-b", servers)
+    assert " and committed\n" in run(*produce, "--transaction", stdin="1\n2\n").stderr
+    assert " and taken back: the transaction was aborted\n" in run(*produce, "--abort", stdin="3\n").stderr
+    assert " and committed\n" in run(*produce, "-X", "transactional.id=mine", stdin="4\n").stderr
+    assert committed_values(run, servers, topic) == ["1", "2", "4"]
+    assert run("consume", topic, "-e", "-b", servers).stdout.split() == ["1", "2", "3", "4"]
+
+
+def test_a_transaction_is_aborted_when_a_line_is_wrong(run: Hmb, servers: str, topic: str) -> None:
+    lines = '{"value": "1"}\n{"value": 2}\n'
+    result = run("produce", topic, "--json", "--transaction", "-b", servers, stdin=lines, exit_code=1)
+    tally, error = result.stderr.splitlines()
+    assert tally.startswith("1 record sent to ") and tally.endswith("and taken back: the transaction was aborted")
+    assert error.startswith("hmb: standard input, line 2: ")
+    assert committed_values(run, servers, topic) == []
