@@ -31,7 +31,7 @@ from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Topic, no_such_partit
 from hmb.client.partitioner import Partitioner, by_murmur2, partitioner_of
 from hmb.client.producer_metrics import ProducerMetrics
 from hmb.client.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
-from hmb.client.sender import Desk, Router, Settings
+from hmb.client.sender import Completion, Router, Settings
 from hmb.client.transactions import Offsets, Transactions
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name
@@ -116,8 +116,8 @@ class Producer:
         times = (request_timeout, delivery_timeout, retry_backoff, metadata_max_age)
         settings = Settings(number_of_acks, encoding, max_request_size, *times)
         identities = self._transactions or _identities(number_of_acks, idempotence)
-        self._desk = Desk(self._accumulator, self._cluster, settings, identities)
-        self._router = Router(self._desk)
+        self._completion = Completion(self._accumulator, self._cluster, settings, identities)
+        self._router = Router(self._completion)
         self._router.start()
 
     def send(
@@ -266,7 +266,7 @@ class Producer:
     @property
     def trouble(self) -> str | None:
         """Why nothing gets on at the moment, as far as it is known, or None; from any thread."""
-        return self._trouble or self._desk.trouble
+        return self._trouble or self._completion.trouble
 
     def __enter__(self) -> Self:
         return self

@@ -51,7 +51,7 @@ class Settings:
     metadata_max_age: float
 
 
-class Desk:
+class Completion:
     """What the producer's threads share: how a batch's way ends, or begins again."""
 
     def __init__(self, accumulator: Accumulator, cluster: Cluster, settings: Settings, identities: Identities) -> None:
@@ -110,23 +110,23 @@ class Desk:
 class Router(threading.Thread):
     """Finds the leader of each queue that has batches and no leader; runs until all is sent after the close."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, completion: Completion) -> None:
         super().__init__(name="hmb-producer", daemon=True)
-        self._desk = desk
+        self._completion = completion
         self._senders: dict[Node, Sender] = {}
 
     def run(self) -> None:
-        accumulator, max_age = self._desk.accumulator, self._desk.settings.metadata_max_age
+        accumulator, max_age = self._completion.accumulator, self._completion.settings.metadata_max_age
         while not accumulator.finished:
             batches = accumulator.wait_for_batches(accumulator.unrouted, max_age)
-            for batch in self._desk.not_doomed(batches):
+            for batch in self._completion.not_doomed(batches):
                 try:
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
-                    self._desk.retry_or_give_up(batch, error)
+                    self._completion.retry_or_give_up(batch, error)
                 except Exception as error:  # whatever it is, nobody may wait for ever
                     log.exception("the producer's thread failed")
-                    self._desk.give_up(batch, error)
+                    self._completion.give_up(batch, error)
             if not batches:
                 self._keep_up()
         for sender in self._senders.values():
@@ -134,9 +134,9 @@ class Router(threading.Thread):
 
     def _keep_up(self) -> None:
         """Topics may have got more partitions since they were asked about."""
-        for topic in self._desk.accumulator.topics():
+        for topic in self._completion.accumulator.topics():
             with suppress(ConnectionFailed, KafkaError):  # whoever sends there will hear of it
-                self._desk.cluster.topic(topic)
+                self._completion.cluster.topic(topic)
 
     def interrupt(self) -> None:
         """End what is waited for; from any thread."""
@@ -144,48 +144,48 @@ class Router(threading.Thread):
             sender.connection.interrupt()
 
     def _route(self, batch: Batch) -> None:
-        leader = self._desk.cluster.leader(batch.partition)
+        leader = self._completion.cluster.leader(batch.partition)
         sender = self._senders.get(leader)
         if sender is None:
-            sender = Sender(leader, self._desk)
+            sender = Sender(leader, self._completion)
             sender.start()
             self._senders[leader] = sender
-        self._desk.accumulator.move(batch.queue, sender.lane)
+        self._completion.accumulator.move(batch.queue, sender.lane)
 
 
 class Sender(threading.Thread):
     """Sends batches to one leader, in rounds."""
 
-    def __init__(self, leader: Node, desk: Desk) -> None:
+    def __init__(self, leader: Node, completion: Completion) -> None:
         super().__init__(name=f"hmb-producer-{leader.host}:{leader.port}", daemon=True)
-        self.lane: Lane = desk.accumulator.new_lane()
-        self.connection: Connection = desk.cluster.connect(leader)
-        self._desk, self._settings = desk, desk.settings
+        self.lane: Lane = completion.accumulator.new_lane()
+        self.connection: Connection = completion.cluster.connect(leader)
+        self._completion, self._settings = completion, completion.settings
         self._left: dict[Batch, None] = {}  # batches of this round of which nothing is known yet
 
     def run(self) -> None:
-        while batches := self._desk.accumulator.wait_for_batches(self.lane):
-            self._left = dict.fromkeys(self._desk.not_doomed(batches))
+        while batches := self._completion.accumulator.wait_for_batches(self.lane):
+            self._left = dict.fromkeys(self._completion.not_doomed(batches))
             try:
                 self._round(list(self._left))
             except (ConnectionFailed, KafkaError) as error:
                 self.connection.close()
                 for batch in self._left:
-                    self._desk.retry_or_give_up(batch, error)
+                    self._completion.retry_or_give_up(batch, error)
             except Exception as error:  # whatever it is, nobody may wait for ever
                 log.exception("the producer's thread failed")
                 self.connection.close()
                 for batch in self._left:
-                    self._desk.give_up(batch, error)
+                    self._completion.give_up(batch, error)
         self.connection.close()
 
     def _round(self, batches: list[Batch]) -> None:
         if not batches:
             return
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
-        identity = self._desk.identities.identity(self.connection) if version > 2 else None
+        identity = self._completion.identities.identity(self.connection) if version > 2 else None
         encoded = [batch for batch in batches if self._encode(batch, version, identity)]
-        self._desk.identities.join(batch.partition for batch in encoded)
+        self._completion.identities.join(batch.partition for batch in encoded)
         posted: deque[tuple[list[Batch], float]] = deque()
         for some in requests(encoded, self._settings.max_request_size):
             self._post(some, version)
@@ -193,7 +193,7 @@ class Sender(threading.Thread):
         while posted and self._settings.acks:
             some, since = posted.popleft()
             response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
-            self._desk.counters.answered(time.monotonic() - since)
+            self._completion.counters.answered(time.monotonic() - since)
             self._settle(some, response)
 
     def _encode(self, batch: Batch, version: int, identity: Identity | None) -> bool:
@@ -203,25 +203,27 @@ class Sender(threading.Thread):
                 data = self._settings.encoding.encode(batch, version, identity, self.connection.address)
             except KafkaError as error:
                 self._finish(batch)
-                self._desk.give_up(batch, error)
+                self._completion.give_up(batch, error)
                 return False
-            self._desk.counters.encoded(batch.records.count, batch.size, len(data))
-            self._desk.accumulator.encoded(batch, data)
+            self._completion.counters.encoded(batch.records.count, batch.size, len(data))
+            self._completion.accumulator.encoded(batch, data)
         elif batch.number is None and identity is not None:
             batch.data = renumbered(batch.data, number(batch, identity))
         return True
 
     def _post(self, batches: list[Batch], version: int) -> None:
         timeout_ms = int(self._settings.request_timeout * 1000)
-        request = produce_request(batches, self._settings.acks, timeout_ms, self._desk.identities.transactional_id)
+        request = produce_request(
+            batches, self._settings.acks, timeout_ms, self._completion.identities.transactional_id
+        )
         for batch in batches:
             batch.unresolved += 1
         self.connection.post(request, version, answered=self._settings.acks != 0)
-        self._desk.counters.posted()
+        self._completion.counters.posted()
         if self._settings.acks == 0:
             for batch in batches:
                 self._finish(batch)
-                self._desk.deliver(batch, -1, -1)
+                self._completion.deliver(batch, -1, -1)
 
     def _settle(self, batches: Iterable[Batch], response: ProduceResponse) -> None:
         answers = {
@@ -234,10 +236,12 @@ class Sender(threading.Thread):
             answer = answers.get(batch.partition)
             if answer is None:
                 error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}")
-                self._desk.give_up(batch, error)
+                self._completion.give_up(batch, error)
             elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 # A duplicate: written by an earlier try, and too long ago for the broker to say where.
-                self._desk.deliver(batch, -1 if answer.error_code else answer.base_offset, answer.log_append_time_ms)
+                self._completion.deliver(
+                    batch, -1 if answer.error_code else answer.base_offset, answer.log_append_time_ms
+                )
             else:
                 self._refused(batch, answer)
 
@@ -249,28 +253,28 @@ class Sender(threading.Thread):
             self._split(batch)
         elif error.code in LOST_TRACK and self._may_start_again(batch):
             log.warning("%s; its records are sent again in a new epoch of the producer", error.message)
-            self._desk.retry_or_give_up(batch, error, again=True)
+            self._completion.retry_or_give_up(batch, error, again=True)
         else:
             guilty = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
             if guilty:
-                self._desk.give_up(batch, error, guilty)
+                self._completion.give_up(batch, error, guilty)
             else:
-                self._desk.retry_or_give_up(batch, error)
+                self._completion.retry_or_give_up(batch, error)
 
     def _split(self, batch: Batch) -> None:
         """As Kafka does: two batches, again and again, until a record alone is too large."""
         parts = halves(batch)
         rewind(batch)
         batch.receipt.split()
-        self._desk.counters.split()
-        self._desk.accumulator.split(batch, parts)
+        self._completion.counters.split()
+        self._completion.accumulator.split(batch, parts)
 
     def _may_start_again(self, batch: Batch) -> bool:
         """Number the batch anew if no copy of it can be in the log, nor come there."""
         sequence = batch.queue.sequence
         if batch.number is None or sequence is None or batch.unresolved or self._settings.encoding.transactional:
             return False
-        self._desk.identities.new_epoch(sequence)
+        self._completion.identities.new_epoch(sequence)
         batch.number = None
         return True
 
