@@ -77,7 +77,13 @@ def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _optio
     lines[:] = announce_blocks(indent_columns(lines))
 
 
+def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:
+    """For sphinx-click: a help text is no reStructuredText, in which a backslash would take the next character."""
+    lines[:] = [line.replace("\\", "\\\\") for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("essay", Essay)
+    app.connect("sphinx-click-process-options", process_options)
     app.connect("autodoc-process-docstring", process_docstring)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

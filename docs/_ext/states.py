@@ -9,52 +9,98 @@ on the left, the longer the further out; the table below the picture says why ea
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-WIDTH, HEIGHT, GAP, LEFT = 190, 36, 44, 190  # of a box, between boxes, left of them
-LANE = 26  # between arrows
+WIDTH, HEIGHT, GAP = 190, 36, 40  # of a box, between boxes
+LANE = 24  # between arrows
 MARKER = (
     '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
 )
 
 
-def picture(transitions: Any) -> str:
+class Arrow(NamedTuple):
+    """One step, by the numbers of its states."""
+
+    number: int
+    before: int
+    after: int
+
+    @property
+    def length(self) -> int:
+        return abs(self.after - self.before)
+
+    @property
+    def is_straight(self) -> bool:
+        return self.after - self.before == 1
+
+
+def picture(transitions: Sequence[Any]) -> str:
     """An SVG of (before, after, because) with members of one enum."""
     states = list(type(transitions[0].before))
-    top = {state: number * (HEIGHT + GAP) + 4 for number, state in enumerate(states)}
+    arrows = [Arrow(n, states.index(t.before), states.index(t.after)) for n, t in enumerate(transitions, 1)]
+    straight = [arrow for arrow in arrows if arrow.is_straight]
+    forward = _lanes(arrow for arrow in arrows if arrow.length and arrow.after > arrow.before and not arrow.is_straight)
+    back = _lanes(arrow for arrow in arrows if arrow.after <= arrow.before)
+    left = (len(back) + 1) * LANE
+    width, height = left + WIDTH + (len(forward) + 1) * LANE, len(states) * (HEIGHT + GAP)
     parts = [MARKER]
-    for state in states:
-        parts.append(f'<rect x="{LEFT}" y="{top[state]}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>')
-        middle = top[state] + HEIGHT / 2 + 5
-        parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{middle}" text-anchor="middle">{escape(state.value)}</text>')
-    lanes = {1: 0, -1: 0}
-    for number, step in sorted(enumerate(transitions, 1), key=lambda each: _length(states, each[1])):
-        direction = 1 if states.index(step.after) > states.index(step.before) else -1
-        if _length(states, step) == 1 and direction == 1:
-            x = LEFT + WIDTH / 2
-            start, end = top[step.before] + HEIGHT, top[step.after] - 1
-            parts.append(f'<path d="M{x} {start} L{x} {end}" marker-end="url(#arrow)"/>')
-            parts.append(f'<text x="{x + 8}" y="{(start + end) / 2 + 5}" font-size="13">{number}</text>')
-            continue
-        lanes[direction] += 1
-        edge = LEFT + WIDTH if direction == 1 else LEFT
-        out = edge + direction * LANE * lanes[direction]
-        start, end = top[step.before] + HEIGHT / 2 + 6 * direction, top[step.after] + HEIGHT / 2 - 6 * direction
-        parts.append(f'<path d="M{edge} {start} H{out} V{end} H{edge}" marker-end="url(#arrow)"/>')
-        parts.append(f'<text x="{out + 4}" y="{(start + end) / 2 + 5}" font-size="13">{number}</text>')
-    width, height = 2 * LEFT + WIDTH, len(states) * (HEIGHT + GAP)
+    for number, state in enumerate(states):
+        parts.append(f'<rect x="{left}" y="{_top(number)}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>')
+        middle, label = _top(number) + HEIGHT / 2 + 5, escape(label_of(state))
+        parts.append(f'<text x="{left + WIDTH / 2}" y="{middle}" text-anchor="middle">{label}</text>')
+    parts += [_straight(arrow, left + WIDTH / 2) for arrow in straight]
+    for lanes, edge, direction in ((forward, left + WIDTH, 1), (back, left, -1)):
+        for lane, several in enumerate(lanes, 1):
+            parts += [_around(arrow, edge, direction, edge + direction * LANE * lane) for arrow in several]
     return f'<svg class="states" viewBox="0 0 {width} {height}" width="{width}" role="img">{"".join(parts)}</svg>'
 
 
-def _length(states: list[Any], step: Any) -> int:
-    return abs(states.index(step.after) - states.index(step.before))
+def label_of(state: Any) -> str:
+    """As Kafka names it."""
+    return str(getattr(state, "label", state.value))
+
+
+def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
+    """The arrows of one side, the short ones near; in a lane none meets another."""
+    lanes: list[list[Arrow]] = []
+    for arrow in sorted(arrows, key=lambda each: each.length):
+        for lane in lanes:
+            if all(_are_apart(arrow, other) for other in lane):
+                lane.append(arrow)
+                break
+        else:
+            lanes.append([arrow])
+    return lanes
+
+
+def _are_apart(one: Arrow, other: Arrow) -> bool:
+    (_, end_of_first), (second, _) = sorted(sorted((each.before, each.after)) for each in (one, other))
+    return end_of_first < second
+
+
+def _top(number: int) -> int:
+    return number * (HEIGHT + GAP) + 4
+
+
+def _straight(arrow: Arrow, x: float) -> str:
+    start, end = _top(arrow.before) + HEIGHT, _top(arrow.after) - 1
+    line = f'<path d="M{x} {start} V{end}" marker-end="url(#arrow)"/>'
+    return line + f'<text x="{x + 8}" y="{(start + end) / 2 + 5}" font-size="13">{arrow.number}</text>'
+
+
+def _around(arrow: Arrow, edge: int, direction: int, out: int) -> str:
+    shift = 6 * (direction if arrow.length else -1)  # those that leave a box stand beside those that come to it
+    start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
+    line = f'<path d="M{edge} {start + shift} H{out} V{end - shift} H{edge}" marker-end="url(#arrow)"/>'
+    return line + f'<text x="{out + 3}" y="{(start + end) / 2 + 5}" font-size="12">{arrow.number}</text>'
 
 
 class StatesDirective(SphinxDirective):
@@ -69,7 +115,7 @@ class StatesDirective(SphinxDirective):
         self.env.note_dependency(module.__file__)
         transitions = getattr(module, name)
         rows = [["", "from", "to", "because"]]
-        rows += [[str(n), t.before.value, t.after.value, t.because] for n, t in enumerate(transitions, 1)]
+        rows += [[str(n), label_of(t.before), label_of(t.after), t.because] for n, t in enumerate(transitions, 1)]
         return [nodes.raw("", picture(transitions), format="html"), _table(rows)]
 
 
