@@ -164,8 +164,8 @@ class Consumer(AssignedPartitions):
             subscription = Subscription.to(topics, pattern, exclude)
             if not subscription:
                 raise ValueError("name at least one topic, or a pattern")
-            if self._group is None:
-                self._reader.remove(list(self._reader.positions))
+            if self._group is None or self._discovery is None:
+                self.unsubscribe()
             self._subscribe(subscription)
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
@@ -175,11 +175,11 @@ class Consumer(AssignedPartitions):
         assigns by hand is no member of the group, but commits for it.
         """
         with self._guard:
-            self.unsubscribe()
             given = isinstance(partitions, Mapping)
             wishes = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(partitions, self._offset)
             for wish in wishes.values():
                 check_offset(wish)
+            self.unsubscribe()
             if self._group is not None:
                 self._group.is_assigned = True
             if self._group is not None and not given:
@@ -238,10 +238,13 @@ class Consumer(AssignedPartitions):
         """
         from hmb.client.arrow import take_batch
 
-        if not self._bring(timeout, decoded=False):
-            return None
-        with self._guard:
-            return take_batch(self._reader.hand)
+        deadline = time.monotonic() + timeout
+        while self._bring(max(0.0, deadline - time.monotonic()), decoded=False):
+            with self._guard:
+                batch = take_batch(self._reader.hand)
+            if batch is not None:  # what was in hand may have been markers of transactions
+                return batch
+        return None
 
     def arrow_batches(self) -> "Iterator[pyarrow.RecordBatch]":
         """Arrow batches as `poll_arrow` gives them, to the end if there is one, where the consumer is closed."""

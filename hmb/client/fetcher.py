@@ -35,7 +35,7 @@ from hmb.client.offsets import EARLIEST, LATEST, Offset, list_offsets
 from hmb.client.positions import Position
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
-from hmb.records import iter_batches
+from hmb.records import Batch, iter_batches
 
 NEWEST_FETCH, NEWEST_BY_NAME = 13, 12  # 13 names topics by their ids; what came later is for followers
 LARGEST_FETCH = 256 * 1024 * 1024
@@ -140,15 +140,17 @@ class Fetcher:
         self.failures += 1
         now = time.monotonic()
         position.failing_since = position.failing_since or now
+        position.gone_since = (position.gone_since or now) if _is_gone(error) else None
         position.retry_at = now + RETRY_PAUSE
         self._cluster.forget(position.partition.topic)
-        if is_final(error) or now - position.failing_since >= self._patience(error):
+        if is_final(error) or self._lasted_too_long(position, now):
             position.error = error
 
-    def _patience(self, error: Exception) -> float:
-        """How long an error may last. A topic that is not there may have been made just now, but news travel fast."""
-        is_gone = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return min(self._settings.retry_for, GONE_AFTER) if is_gone else self._settings.retry_for
+    def _lasted_too_long(self, position: Position, now: float) -> bool:
+        """A topic that is not there may have been made just now, or its broker have started, but news travel fast."""
+        if position.gone_since is not None and now - position.gone_since >= GONE_AFTER:
+            return True
+        return position.failing_since is not None and now - position.failing_since >= self._settings.retry_for
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -167,6 +169,9 @@ class Fetcher:
             for position in positions:
                 self.failed(position, error)
             return
+        except BaseException:  # Ctrl-C in the middle of a request: the next one must not come behind half of it
+            connection.close()
+            raise
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
         names = {topic_id: name for name, topic_id in ids.items()}
         self._asked[leader] = _Asked({it.partition: (it, it.fetched) for it in positions}, deadline, names)
@@ -242,17 +247,20 @@ class Fetcher:
                     self._partition_failed(position, error)
 
     def _read_partition(self, position: Position, data: PartitionData) -> Iterator[Fetched]:
-        position.failing_since = None
-        position.log_start, position.high_watermark = data.log_start_offset, data.high_watermark
-        position.last_stable = data.last_stable_offset
+        position.failing_since = position.gone_since = None
+        position.high_watermark, position.last_stable = data.high_watermark, data.last_stable_offset
         if not isinstance(data.records, memoryview) or not data.records:
             return
         self.fetched_bytes += len(data.records)
+        batches: deque[Batch] = deque()
         try:
-            batches = deque(batch for batch in iter_batches(data.records) if batch.last_offset >= position.fetched)
+            for batch in iter_batches(data.records):
+                if batch.last_offset >= position.fetched:
+                    batches.append(batch)
         except KafkaError as error:
-            where = f"{position.partition} from offset {position.fetched}"
-            raise KafkaError(error.code, f"{where}: {error.message}") from error
+            if not batches:  # else the next fetch begins with the damage
+                where = f"{position.partition} from offset {position.fetched}"
+                raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:
             position.fetched = batches[-1].last_offset + 1
             yield Fetched(position, batches, self._aborted(data))
@@ -295,6 +303,10 @@ class Fetcher:
         return min(
             (it.retry_at for it in self._positions.values() if it.failing_since and it.may_fetch), default=math.inf
         )
+
+
+def _is_gone(error: Exception) -> bool:
+    return isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def is_final(error: Exception) -> bool:

@@ -157,7 +157,16 @@ class GroupReading:
         except (ConnectionFailed, KafkaError) as error:
             log.warning("the positions of %s were not committed: %s", ", ".join(map(str, news)), error)
 
-    def _commit_within(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float) -> None: ...
+    def _commit_within(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float) -> None:
+        """Commit, and wait for the answer so long only."""
+        deadline = time.monotonic() + timeout
+        answers: list[Exception | None] = []
+        self.offsets.commit_async(offsets, lambda _, error: answers.append(error))
+        while not answers and time.monotonic() < deadline:
+            time.sleep(0.01)
+            self.offsets.poll(0.0)
+        if answers != [None]:
+            log.warning("the positions were not committed: %s", answers[0] if answers else "no answer in time")
 
     def _auto_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
         if error is not None:

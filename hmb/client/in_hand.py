@@ -187,8 +187,9 @@ class InHand:
         return True
 
     def _decode(self, fetched: Fetched) -> None:
-        batch, position = fetched.batches.popleft(), fetched.position
+        batch, position = fetched.batches[0], fetched.position
         records, error = self.decoding.records(fetched, batch)
+        fetched.batches.popleft()  # not before: Ctrl-C may have come
         after = batch.last_offset + 1
         if error is not None:
             position.error = error

@@ -34,8 +34,8 @@ class Position:
     is_dropped: bool = False  # another has taken its place, or the partition was given up
     error: Exception | None = None  # why nothing can be read after what has come
     failing_since: float | None = None  # time.monotonic() of the first failure in a row
+    gone_since: float | None = None  # of the first in a row by which the topic is not there
     retry_at: float = 0.0
-    log_start: int = UNKNOWN
     high_watermark: int = UNKNOWN
     last_stable: int = UNKNOWN
 
@@ -57,7 +57,7 @@ class Position:
     def move_to(self, offset: int) -> None:
         """Go on from there; what was wrong elsewhere is forgotten."""
         self.consumed = self.fetched = offset
-        self.wish = self.error = self.failing_since = self.topic_id = None
+        self.wish = self.error = self.failing_since = self.gone_since = self.topic_id = None
         self.in_group = False  # what it has committed is behind us, or not there any more
         self.retry_at = 0.0
 

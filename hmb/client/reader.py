@@ -63,7 +63,7 @@ class Reader:
         for fetched in self.fetcher.fetch(timeout):
             self.hand.add(fetched)
 
-    def metrics(self) -> "ConsumerMetrics":
+    def metrics(self) -> ConsumerMetrics:
         fetcher, hand = self.fetcher, self.hand
         return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, hand.handed_out, fetcher.failures)
 
@@ -196,8 +196,8 @@ class Reader:
         if isinstance(error, ConnectionFailed | KafkaError) and not is_final(error):
             for position in self.positions.values():  # one word about what all partitions of a topic or a broker have
                 if str(position.error) == str(error):
-                    position.error = position.failing_since = None
-        raise error
+                    position.error = position.failing_since = position.gone_since = None
+        raise error.with_traceback(None)  # or that would grow with each time
 
     def drop_gone(self) -> None:
         """Stop reading topics that have been deleted."""

@@ -68,6 +68,43 @@ def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
         assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
+@pytest.mark.parametrize("by_arrow", [False, True])
+def test_what_came_before_bytes_that_are_no_batches_is_handed_out(by_arrow: bool) -> None:
+    class Damaged(Log):
+        """Of which a fetch from offset 2 on begins with the damage."""
+
+        def __call__(self, request: Request, version: int) -> Response | None:
+            if isinstance(request, FetchRequest) and request.topics[0].partitions[0].fetch_offset == 2:
+                self.data = b"garbage" * 100
+            return super().__call__(request, version)
+
+    log = Damaged(encode_batch(RECORDS[:2]) + b"garbage" * 100, 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t") as consumer:
+        if by_arrow:
+            batch = consumer.poll_arrow(10)
+            assert batch is not None
+            assert batch.column("value").to_pylist() == [b"0", b"1"]
+        else:
+            assert [record.value for record in consumer.poll(10)] == [b"0", b"1"]
+        with pytest.raises(KafkaError, match="t-0 from offset 2: neither batch nor message"):
+            consumer.poll(10)
+
+
+def test_control_c_while_a_batch_is_decoded_loses_nothing() -> None:
+    interrupts = [KeyboardInterrupt()]
+
+    def deserialize(data: bytes) -> bytes:
+        if interrupts:
+            raise interrupts.pop()
+        return data
+
+    log = Log(encode_batch(RECORDS), 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t", value_deserializer=deserialize) as consumer:
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll(10)
+        assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+
+
 def test_an_unknown_codec_is_named_with_the_place_of_the_batch() -> None:
     data = bytearray(encode_batch(RECORDS))
     data[22] = 5
@@ -239,6 +276,19 @@ def test_without_a_group_nothing_is_committed() -> None:
         pytest.raises(ValueError, match="without a group nothing is committed"),
     ):
         consumer.commit()
+
+
+@pytest.mark.parametrize("timeout", [None, 5])
+def test_closing_commits_what_was_handed_out(servers: str, timeout: float | None) -> None:
+    topic = f"close-{timeout}"
+    with Producer(servers) as producer:
+        for number in range(3):
+            producer.send(topic, b"%d" % number, partition=0).result()
+    consumer = Consumer(servers, topic, group=topic)
+    assert poll_all(consumer, 2) == [b"0", b"1"]
+    consumer.close(timeout)
+    with Consumer(servers, topic, group=topic) as consumer:
+        assert poll_all(consumer, 1) == [b"2"]
 
 
 def test_a_callback_that_raises_leaves_poll_and_spoils_nothing(servers: str) -> None:
