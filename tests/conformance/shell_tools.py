@@ -22,12 +22,15 @@ TOOLS = {
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
+
+WHERE_FIRST = {"kafka-transactions"}  # whose commands come last
 
 
 class Result(NamedTuple):
@@ -66,7 +69,8 @@ class ShellTools:
     def run(self, tool: str, *arguments: str) -> Result:
         """What it prints, on both channels, and its exit code."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        words = [TOOLS[tool], *arguments, "--bootstrap-server", self._bootstrap]
+        where = ["--bootstrap-server", self._bootstrap]
+        words = [TOOLS[tool], *where, *arguments] if tool in WHERE_FIRST else [TOOLS[tool], *arguments, *where]
         self._process.stdin.write("\t".join(words) + "\n")
         self._process.stdin.flush()
         lines: list[str] = []

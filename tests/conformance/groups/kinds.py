@@ -28,7 +28,7 @@ JAVA = ["0.9.0.1", "0.10.2.2", "0.11.0.3", "1.0.2", "2.8.2"]
 SMALL_JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
-def _fetched(name: str) -> Path:
+def fetched(name: str) -> Path:
     folder = Path(os.environ.get("HMB_CLIENTS") or peers.FETCHED / "clients") / name
     if not folder.exists():
         raise peers.PeerUnavailable(f"no {name} client: run tests/conformance/fetch_clients.sh, or set HMB_CLIENTS")
@@ -65,7 +65,7 @@ def _verifiable_consumer(
 
 def _java(version: str, folder: Path, *arguments: str) -> list[str]:
     _program("java")
-    return _verifiable_consumer(_fetched(f"java-{version}"), "--broker-list", folder, *arguments)
+    return _verifiable_consumer(fetched(f"java-{version}"), "--broker-list", folder, *arguments)
 
 
 def _java_43(folder: Path, *arguments: str, more: tuple[str, ...] = ()) -> list[str]:
@@ -73,11 +73,11 @@ def _java_43(folder: Path, *arguments: str, more: tuple[str, ...] = ()) -> list[
 
 
 def _go(folder: Path, *arguments: str) -> list[str]:
-    return [str(_fetched("go") / "member"), *arguments]
+    return [str(fetched("go") / "member"), *arguments]
 
 
 def _node(folder: Path, *arguments: str) -> list[str]:
-    return [_program("node"), str(_fetched("node") / "member.js"), *arguments]
+    return [_program("node"), str(fetched("node") / "member.js"), *arguments]
 
 
 KINDS: dict[str, Command] = {
