@@ -55,10 +55,13 @@ class Input:
                 is_stdin = name == STDIN
                 stream = sys.stdin.buffer if is_stdin else stack.enter_context(Path(name).open("rb"))
                 where = "standard input" if is_stdin else name
-                if self.in_lines or is_stdin:
-                    yield from self._in_lines(stream, where)
-                else:
-                    yield self._whole(stream, where)
+                try:
+                    if self.in_lines or is_stdin:
+                        yield from self._in_lines(stream, where)
+                    else:
+                        yield self._whole(stream, where)
+                except OSError as error:  # in reading, which does not say of what
+                    raise CliError(f"{where}: {error.strerror}") from error
             if self._stopped:
                 return
 

@@ -94,6 +94,16 @@ def test_a_file_that_is_too_large_or_not_there(run: Hmb, servers: str, topic: st
     assert error == f"hmb: {huge}: longer than 16,777,216 bytes; -l sends it line by line"
 
 
+def test_input_that_cannot_be_read(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
+    with (tmp_path / "write-only").open("wb") as stdin:
+        process = start("produce", topic, "-b", servers, stdin=stdin)
+        errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+    assert errors.endswith(b"\nhmb: standard input: Bad file descriptor\n")
+    result = run("produce", topic, str(tmp_path), "-b", servers, exit_code=1)
+    assert result.stderr.splitlines()[-1] == f"hmb: {tmp_path}: Is a directory"
+
+
 def test_a_rate_makes_it_last(run: Hmb, servers: str, topic: str) -> None:
     result = run("produce", topic, "--rate", "20/s", "-b", servers, stdin="x\n" * 5)
     seconds = re.search(r"5 records sent to \S+ in ([\d.]+) s", result.stderr)
