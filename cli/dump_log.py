@@ -23,6 +23,7 @@ PROGRESS_INTERVAL = 0.2  # seconds
 @click.option("--deep-iteration", is_flag=True, help="Show the records inside the batches.")
 @click.option("--print-data-log", is_flag=True, help="Show their keys and values too.")
 @click.option("--offsets-decoder", is_flag=True, help="Show the records of __consumer_offsets as what they mean.")
+@click.option("--transaction-log-decoder", is_flag=True, help="The same for those of __transaction_state.")
 @click.option("--index-sanity-check", is_flag=True, help="Check indexes only as a broker does at its start.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show each byte with its field.")
 @click.option("--tree", "as_tree", is_flag=True, help="Show segments, batches and records with sizes and offsets.")
@@ -34,6 +35,7 @@ def command(
     deep_iteration: bool,
     print_data_log: bool,
     offsets_decoder: bool,
+    transaction_log_decoder: bool,
     index_sanity_check: bool,
     as_hex: bool,
     as_tree: bool,
@@ -46,15 +48,17 @@ def command(
     all partitions. Damage is named on standard error with its position, and the command ends with exit code 5; with 1
     where a FILE is none of a log's.
     """
-    from hmb.coordinator.offsets_decoder import decode_record
+    from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
     from hmb.storage.dump import dump
     from hmb.storage.dump_entries import DumpOptions, View
 
     if as_hex + as_tree + verify > 1:
         raise click.UsageError("--hex, --tree and --verify exclude each other")
+    if offsets_decoder and transaction_log_decoder:
+        raise click.UsageError("--offsets-decoder and --transaction-log-decoder exclude each other")
     view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
     progress = _Progress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
-    decode = decode_record if offsets_decoder else None
+    decode = decode_offsets if offsets_decoder else decode_transactions if transaction_log_decoder else None
     options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show, decode)
     paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
     damages = unknown = 0

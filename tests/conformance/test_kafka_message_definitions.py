@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hmb.coordinator.group_records import KEYS, Key
+from hmb.coordinator.transaction_records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode
@@ -24,9 +25,11 @@ from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import MESSAGES
 from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 
-RECORDS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
+GROUPS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
+TRANSACTIONS: list[type[Struct]] = [cls for key in TRANSACTION_KEYS.values() for cls in (key, key.value)]
+OWNERS = {cls.__name__: owner for owner, own in (("group", GROUPS), ("transaction", TRANSACTIONS)) for cls in own}
 OTHERS = [RequestHeader, ResponseHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
-CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), *OTHERS, *RECORDS]
+CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), *OTHERS, *GROUPS, *TRANSACTIONS]
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
 ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs v0 from KIP-133
     ("OffsetCommitRequestPartition", "commit_timestamp"),
@@ -56,12 +59,17 @@ class Lacking(NamedTuple):
 
 @cache
 def definition(jars: Path, name: str) -> dict[str, Any]:
-    """One of the JSON files (with comments) in the jar of the clients, or of the group coordinator."""
-    owner = "group-coordinator" if name in {cls.__name__ for cls in RECORDS} else "clients"
+    """One of the JSON files (with comments) in the jar of the clients, or of a coordinator."""
+    owner = f"{OWNERS[name]}-coordinator" if name in OWNERS else "clients"
     with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()
     loaded: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     return loaded
+
+
+def versions_of(field: dict[str, Any]) -> str:
+    """A field that is always tagged may have no others."""
+    return str(field.get("versions") or field["taggedVersions"])
 
 
 def snake_case(name: str) -> str:
@@ -92,7 +100,7 @@ def their_fields(fields: list[dict[str, Any]], version: int) -> list[Column | La
             their_default(field),
             field["tag"] if version in version_range(field.get("taggedVersions", "none")) else None,
         )
-        if version in version_range(field["versions"])
+        if version in version_range(versions_of(field))
         else Lacking(snake_case(field["name"]), field.get("ignorable", False), their_default(field))
         for field in fields
     ]
@@ -125,12 +133,12 @@ def compare(
     struct: type[Struct], fields: list[dict[str, Any]], version: int, common: dict[str, list[dict[str, Any]]]
 ) -> None:
     """`common`: the structs that their message declares once and uses in several places."""
-    fields = [field for field in fields if field["versions"] != f"{UNSTABLE.get(struct.__name__)}+"]
+    fields = [field for field in fields if versions_of(field) != f"{UNSTABLE.get(struct.__name__)}+"]
     both = [field for name, field in struct.fields.items() if (struct.__name__, name) not in ONLY_HERE]
     assert our_fields(struct, version) == their_fields(fields, version), f"{struct.__qualname__} v{version}"
     for theirs, ours in zip(fields, both, strict=True):
         nested = ours.struct or (ours.item and ours.item.struct)
-        if nested and version in version_range(theirs["versions"]):
+        if nested and version in version_range(versions_of(theirs)):
             compare(nested, theirs.get("fields") or common[nested.__name__], version, common)
 
 

@@ -1,4 +1,4 @@
-"""`hmb dump-log --offsets-decoder` beside Kafka's: every type and version of record, line by line."""
+"""`hmb dump-log` with its decoders of journals beside Kafka's: every type and version of record, line by line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.offsets_decoder import decode_record
+from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
+from hmb.coordinator.transaction_records import TransactionLogKey, TransactionLogValue
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.schema import Field, Struct, version_range
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_marker
@@ -80,6 +81,26 @@ def consumer_groups() -> list[Record]:
     return found
 
 
+def test_every_transaction(kafka_43: Path, tmp_path: Path) -> None:
+    key, value = TransactionLogKey, TransactionLogValue
+    records = [
+        Record(
+            timestamp=1,
+            key=encode_key(sample(key, 0, number)),
+            value=encode_value(sample(value, version, number), version),
+        )
+        for version in value.versions
+        for number in range(4)
+    ]
+    records.append(Record(timestamp=2, key=encode_key(key(transactional_id="gone"))))
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(encode_batch(records))
+    ours = our_lines([log], DumpOptions(decode=decode_transactions))
+    assert len(ours) == 2 + 1 + len(records)
+    for one, other in zip_longest(ours, kafka_s_lines(kafka_43, [log], "--transaction-log-decoder")):
+        assert one == other
+
+
 def test_every_record(kafka_43: Path, tmp_path: Path) -> None:
     records = every_record() + consumer_groups()
     records.append(Record(timestamp=2, key=encode_key(OffsetCommitKey(group="g", topic="t"))))
@@ -87,7 +108,7 @@ def test_every_record(kafka_43: Path, tmp_path: Path) -> None:
     marker = encode_marker(EndTransactionMarker(ControlType.COMMIT, 3), 5, 7, 1, base_offset=len(records))
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(encode_batch(records) + marker)
-    ours = our_lines([log], DumpOptions(decode=decode_record))
+    ours = our_lines([log], DumpOptions(decode=decode_offsets))
     assert len(ours) == 2 + 1 + len(records) + 2, "the file; a batch with its records, one with its marker"
     for one, other in zip_longest(ours, kafka_s_lines(kafka_43, [log], "--offsets-decoder")):
         assert one == other

@@ -1,4 +1,6 @@
-"""The records of `__consumer_offsets` as JSON, in the words of Kafka's DumpLogSegments --offsets-decoder.
+"""The records of the coordinators' journals as JSON, in the words of Kafka's DumpLogSegments.
+
+Those of `__consumer_offsets` as by its --offsets-decoder, those of `__transaction_state` by --transaction-log-decoder::
 
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
@@ -13,7 +15,17 @@ import base64
 from typing import Any
 from uuid import UUID
 
-from hmb.coordinator.group_records import GroupMetadataValue, Key, UnknownRecordType, Value, decode_key, decode_value
+from hmb.coordinator.group_records import (
+    KEYS,
+    GroupMetadataValue,
+    Key,
+    Keys,
+    UnknownRecordType,
+    Value,
+    decode_key,
+    decode_value,
+)
+from hmb.coordinator.transaction_records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.consumer_protocol import (
     CONSUMER,
     ConsumerProtocol,
@@ -32,12 +44,22 @@ IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
 }
 
 
-def decode_record(record: Record) -> Decoded:
+def decode_offsets(record: Record) -> Decoded:
+    """A record of `__consumer_offsets`."""
+    return _decode(record, KEYS)
+
+
+def decode_transactions(record: Record) -> Decoded:
+    """A record of `__transaction_state`."""
+    return _decode(record, TRANSACTION_KEYS)
+
+
+def _decode(record: Record, keys: Keys) -> Decoded:
     """A record's key and value; where they cannot be read, what Kafka says to that."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:
-        key = decode_key(record.key)
+        key = decode_key(record.key, keys)
         value = "<DELETE>" if record.value is None else _value(key, record.value)
     except UnknownRecordType as error:
         return Decoded(f"Unknown record type {error.record_type} at offset {record.offset}, skipping.", None)

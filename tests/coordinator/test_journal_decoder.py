@@ -16,7 +16,7 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.offsets_decoder import decode_record
+from hmb.coordinator.journal_decoder import decode_offsets
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.records import Record
 from hmb.storage.dump_entries import Decoded
@@ -26,7 +26,7 @@ COMMIT = OffsetCommitKey(group="g", topic="t", partition=0)
 
 def decoded(key: Key, value: Value | None, version: int | None = None) -> Decoded:
     encoded = None if value is None else encode_value(value, version)
-    return decode_record(Record(offset=7, key=encode_key(key), value=encoded))
+    return decode_offsets(Record(offset=7, key=encode_key(key), value=encoded))
 
 
 def test_what_a_version_lacks_is_left_out() -> None:
@@ -91,7 +91,7 @@ def test_structs_inside_structs() -> None:
 
 
 def test_what_cannot_be_read_is_said() -> None:
-    unknown = decode_record(Record(offset=7, key=b"\0\x63", value=b""))
+    unknown = decode_offsets(Record(offset=7, key=b"\0\x63", value=b""))
     assert unknown == Decoded("Unknown record type 99 at offset 7, skipping.", None)
     for record in (Record(offset=7, key=b"k"), Record(offset=7), Record(offset=7, key=encode_key(COMMIT), value=b"\0")):
-        assert str(decode_record(record).key).startswith("Error at offset 7, skipping. ")
+        assert str(decode_offsets(record).key).startswith("Error at offset 7, skipping. ")
