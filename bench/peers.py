@@ -17,6 +17,7 @@ without these variables they are looked for where `tests/conformance/fetch_kafka
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -255,14 +256,18 @@ class Kafka43(Peer):
 
     name = "Kafka 4.3.0"
 
+    @functools.cached_property
+    def cluster_id(self) -> str:
+        return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
     def prepare(self) -> None:
         self.jars = kafka_43_jars()
         properties = self.directory / "server.properties"
         write_properties(properties, self._properties(free_ports(1)[0]))
         if (self.data_dir / "meta.properties").exists():
             return
-        cluster_id = "--cluster-id=" + urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        format_storage = java(self.jars, "kafka.tools.StorageTool", "format", cluster_id, "--config", str(properties))
+        given = (f"--cluster-id={self.cluster_id}", "--config", str(properties))
+        format_storage = java(self.jars, "kafka.tools.StorageTool", "format", *given)
         done = subprocess.run(format_storage, capture_output=True, text=True)
         if done.returncode != 0:
             raise PeerFailed(f"{self.name}'s storage was not formatted: {done.stdout}{done.stderr}")
@@ -347,7 +352,17 @@ class Kafka082(Peer):
 
         Without that name, which comes after the first answers, a topic cannot be created.
         """
-        return brokers_known(self.port) is not None and b"/brokers/ids/" in self._ask_zookeeper(b"dump")
+        return brokers_known(self.port) is not None and self._is_registered()
+
+    def _is_registered(self) -> bool:
+        return b"/brokers/ids/" in self._ask_zookeeper(b"dump")
+
+    def kill(self) -> None:
+        """Until ZooKeeper has noticed, which takes seconds: one that starts before takes its old self for a rival."""
+        super().kill()
+        deadline = time.monotonic() + STOP_SECONDS
+        while self._is_registered() and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def stop(self) -> int | None:
         code = super().stop()

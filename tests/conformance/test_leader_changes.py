@@ -1,0 +1,98 @@
+"""A real cluster of two brokers, one of which dies: the library finds the new leaders and the new coordinator."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+import hmb
+from hmb.client import TopicPartition
+from hmb.client.admin import Admin, NewTopic, raised
+from hmb.client.delivery import Delivery
+from tests.conformance.kafka_cluster import KafkaCluster
+
+pytestmark = [pytest.mark.external, pytest.mark.slow]
+
+PARTITIONS = [TopicPartition("t", number) for number in range(4)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterator[KafkaCluster]:
+    with KafkaCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        with Admin(cluster.bootstrap) as admin:
+            placed = {0: [1, 2], 1: [2, 1], 2: [1, 2], 3: [2, 1]}
+            raised(admin.create_topics([NewTopic("t", assignments=placed)])["t"])
+        yield cluster
+
+
+class Reading(threading.Thread):
+    """A member of a group of its own: notes what is meant for it, until it has read `last` in all partitions."""
+
+    def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"]) -> None:
+        super().__init__(daemon=True)
+        self.values: list[bytes] = []
+        self._group = group.encode()
+        self._consumer = hmb.Consumer(servers, "t", group=group, group_protocol=protocol)
+
+    def run(self) -> None:
+        ended = set()
+        while len(ended) < len(PARTITIONS):
+            for record in self._consumer.poll(0.5):
+                if record.key == self._group:
+                    self.values.append(record.value)
+                    if record.value == b"last":
+                        ended.add(record.partition)
+        self._consumer.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("victim", [1, 2])
+def test_a_broker_dies_and_comes_back(
+    cluster: KafkaCluster, protocol: Literal["classic", "consumer"], victim: int
+) -> None:
+    group = f"{protocol}-{victim}"
+    reading = Reading(cluster.bootstrap, group, protocol)
+    reading.start()
+    deliveries: list[Delivery] = []
+    other = 3 - victim
+    with hmb.Producer(cluster.bootstrap) as producer, Admin(cluster.bootstrap) as admin:
+
+        def send(count: int) -> None:
+            for number in range(len(deliveries), len(deliveries) + count):
+                partition = number % len(PARTITIONS)
+                deliveries.append(producer.send("t", b"%d" % number, group.encode(), partition))
+
+        send(1000)
+        producer.flush()
+        cluster.brokers[victim].kill()
+        send(1000)
+        producer.flush()
+        described = raised(admin.describe_topics(["t"])["t"])
+        assert {it.leader for it in described.partitions} == {other}
+        assert all(it.is_under_replicated for it in described.partitions)
+        ends = admin.list_offsets(dict.fromkeys(PARTITIONS, "latest"))
+        assert sum(raised(end).offset for end in ends.values()) >= 2000
+        described_group = raised(admin.describe_groups([group])[group])
+        assert described_group.coordinator.port == cluster.brokers[other].port
+        cluster.brokers[victim].start()
+        send(1000)
+        for partition in range(len(PARTITIONS)):
+            producer.send("t", b"last", group.encode(), partition)
+        producer.flush()
+        assert [delivery.exception() for delivery in deliveries] == [None] * 3000
+        reading.join(60)
+        sent = [b"%d" % number for number in range(3000)] + [b"last"] * len(PARTITIONS)
+        assert sorted(reading.values) == sorted(sent)  # each once
+        in_sync(admin)
+        elected = admin.elect_leaders(PARTITIONS)
+        assert set(elected.values()) == {None}
+
+
+def in_sync(admin: Admin) -> None:
+    """Wait until both brokers have all records, so that the other one may die."""
+    while any(it.is_under_replicated for it in raised(admin.describe_topics(["t"])["t"]).partitions):
+        pass
