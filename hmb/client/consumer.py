@@ -59,19 +59,22 @@ LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata sa
 class Consumer(AssignedPartitions):
     """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms` and timestamps (ms since 1970).
 
-    partitions                      only these numbers of each topic
-    pattern, exclude                regular expressions for whole names of topics, in place of names (`subscription`)
-    max_wait_ms, min_bytes          how long a broker waits for how much, before it answers
-    max_bytes, max_partition_bytes  how much it answers at most; a single batch that is larger still comes
-    max_poll_records                how many records a poll hands out at most
-    request_timeout, retry_for      how long an answer may take; how long a failure is tried again before it is raised
-    metadata_max_age                how often one looks for new topics and partitions
-    isolation_level                 "read_committed" leaves out what was aborted, and waits for what is not decided yet
-    check_crcs                      False: believe that batches are undamaged
-    key_, value_deserializer        from bytes to what a record is to hold; null stays None
-    group ... max_poll_interval     as in Kafka's consumer (`membership`)
-    auto_commit                     save positions every `auto_commit_interval`, and before partitions are given up
-    on_assigned, on_revoked, on_lost  called with partitions, from within a poll or `close`
+    What it is told::
+
+        offset, until                   where to begin and where to stop (`offsets`)
+        partitions                      only these numbers of each topic
+        pattern, exclude                regular expressions for whole names of topics (`subscription`)
+        max_wait_ms, min_bytes          how long a broker waits for how much, before it answers
+        max_bytes, max_partition_bytes  how much it answers at most; a single batch that is larger still comes
+        max_poll_records                how many records a poll hands out at most
+        request_timeout, retry_for      how long an answer may take; how long failures are tried again
+        metadata_max_age                how often one looks for new topics and partitions
+        isolation_level                 "read_committed" leaves out what was aborted or is not decided yet
+        check_crcs                      False: believe that batches are undamaged
+        key_, value_deserializer        from bytes to what a record is to hold; null stays None
+        group ... max_poll_interval     as in Kafka's consumer (`membership`)
+        auto_commit                     save positions every `auto_commit_interval`, and when they are given up
+        on_assigned, on_revoked, on_lost  are called with partitions, from within a poll or `close`
     """
 
     def __init__(
