@@ -1,6 +1,9 @@
 """`hmb sniff`: look at what clients and brokers say to each other, from in between."""
 
 import json
+import re
+import shutil
+import sys
 import threading
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,8 +23,10 @@ if TYPE_CHECKING:
     from .proxy import Link
 
 DEFAULT_LISTEN = f"{DEFAULT_HOST}:9093"
+ERROR = re.compile(r"error_code=([A-Z]\w+)")
 LOOK_SECONDS = 0.5  # between looks whether somebody reads the output
-LONGEST_TEXT = 160  # characters of a message in a line
+LONGEST_LINE = 200  # characters, where there is no terminal
+SHORTEST_TEXT = 20  # characters of what a message says, however narrow the terminal
 
 
 def _listen(text: str) -> str:
@@ -112,6 +117,11 @@ class _Show:
 
 
 class _Lines(_Show):
+    @property
+    def _room(self) -> int:
+        """A frame is a line on a terminal, and not much more than that elsewhere."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else LONGEST_LINE
+
     def note(self, link: "Link | None", text: str) -> None:
         with self._lock:
             click.echo(f"{'' if link is None else f'#{link.number} '}{text}", err=True)
@@ -130,13 +140,14 @@ class _Lines(_Show):
         ]
         if seen.elapsed is not None:
             words.append(f"{1000 * seen.elapsed:.1f} ms")
-        lines = [" ".join([*words, *self._said(seen)]).rstrip()]
+        room = self._room - len(click.unstyle(" ".join(words)))
+        lines = [" ".join([*words, *self._said(seen, room)]).rstrip()]
         if seen.frame is not None and (self._verbose or self._as_hex):
             lines += self._fields(seen.frame)
         return "\n".join(lines)
 
-    def _said(self, seen: "Seen") -> list[str]:
-        """What the frame says, in few words, and what was done to it."""
+    def _said(self, seen: "Seen", room: int) -> list[str]:
+        """What the frame says, in so many characters, and what was done to it."""
         from hmb.protocol.errors import ProtocolError
 
         from .frames import brief
@@ -153,8 +164,10 @@ class _Lines(_Show):
         if seen.question is None and (client := header.client_id) is not None:
             notes.insert(0, client)
         text = brief(body) if body is not None else "[not known]"
-        text = text if len(text) <= LONGEST_TEXT or self._verbose or self._as_hex else f"{text[:LONGEST_TEXT]}..."
-        return [*notes, text]
+        if errors := dict.fromkeys(ERROR.findall(text)):  # said at once: the text may be cut before them
+            notes.append(click.style(" ".join(errors), fg="red"))
+        room = max(SHORTEST_TEXT, room - sum(len(click.unstyle(note)) + 1 for note in notes) - 1)
+        return [*notes, text if len(text) <= room else f"{text[: room - 3]}..."]
 
     def _fields(self, frame: "Frame") -> list[str]:
         from hmb.protocol.annotate import meaning

@@ -101,6 +101,13 @@ def test_a_reader_who_has_seen_enough(servers: str) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
+def test_errors_are_said_first(run: Hmb, servers: str) -> None:
+    with sniffing(servers) as (address, process):
+        run("topics", "describe", "nosuch", "-b", address, exit_code=3)
+        output = stopped(process)
+    assert any(" UNKNOWN_TOPIC_OR_PARTITION " in line and "brokers=[" in line for line in output.splitlines())
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
