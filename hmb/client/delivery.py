@@ -162,7 +162,10 @@ class Delivery:
         return self._receipt.error_of(self._index)
 
     def add_done_callback(self, callback: Callable[["Delivery"], object]) -> None:
-        """Call it with this delivery when that is done: now, or later in the producer's thread."""
+        """Call it with this delivery when that is done: now, or later in the producer's thread.
+
+        That thread goes on when the call returns, so a callback must not wait for other records; it may send some.
+        """
         self._receipt.add_callback(callback, self)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProducerMetrics:
-    """Since the producer was made. Records that were sent: as often as they were tried; times in seconds."""
+    """Since the producer was made; times in seconds. A batch that is sent again counts once, its halves count anew."""
 
     records_delivered: int
     records_failed: int
