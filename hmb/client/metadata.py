@@ -142,10 +142,15 @@ class Cluster:
 
     def leader(self, partition: TopicPartition) -> Node:
         """Who leads a partition; KafkaError if nobody does, or if it does not exist."""
-        topic = self.topic(partition.topic)
-        if partition.partition not in topic.leaders:
-            raise no_such_partition(topic, partition.partition)
-        leader = topic.leaders[partition.partition]
+        name, number = partition
+        known = self._topics.get(name)
+        leader = known.leaders.get(number) if known else None
+        if leader is not None and name not in self._old and not self._is_aged(name):
+            return leader  # without the lock, and whether or not other partitions have one
+        topic = self.topic(name)
+        if number not in topic.leaders:
+            raise no_such_partition(topic, number)
+        leader = topic.leaders[number]
         if leader is None:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader at the moment")
         return leader
@@ -268,10 +273,10 @@ class Cluster:
                 if epochs.get(number, epoch) < epoch:  # from a broker that has not heard of it yet
                     leaders[number], epochs[number] = before.leaders[number], epoch
         known = Topic(name, leaders, topic.topic_id, topic.is_internal, epochs)
+        self._asked_at[name] = self._clock()
         self._topics[name] = known
         if known.topic_id != NO_ID:
             self._names[known.topic_id] = name
-        self._asked_at[name] = self._clock()
         self._old.discard(name)
         return known
 

@@ -148,6 +148,23 @@ def test_nobody_leads_a_partition_or_there_is_none() -> None:
             assert caught.value.code.name.startswith(error)
 
 
+def test_a_partition_without_a_leader_does_not_have_all_others_asked_for() -> None:
+    with ScriptedBroker(answer) as broker:
+        brokers = Brokers(broker)
+        brokers.leaders["t"] = (1, 0)
+        partition = Topic.MetadataResponsePartition
+        topic = Topic(name="t", partitions=[partition(leader_id=1), partition(partition_index=1, leader_id=-1)])
+        brokers.topic = lambda name: topic  # type: ignore[method-assign]
+        cluster = Cluster(broker.address)
+        for _ in range(3):
+            assert cluster.leader(TopicPartition("t", 0)) == brokers.node(1)
+        assert len(brokers.asked) == 1
+        for _ in range(3):
+            with pytest.raises(KafkaError, match="t-1 has no leader at the moment"):
+                cluster.leader(TopicPartition("t", 1))
+        assert len(brokers.asked) == 4
+
+
 def test_what_is_old_is_asked_again_all_of_it_at_once() -> None:
     clock = Clock()
     with ScriptedBroker(answer) as broker:
