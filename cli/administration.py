@@ -60,7 +60,9 @@ def admin_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(
         *arguments: Any, servers: str, config: str | None, settings: tuple[tuple[str, str], ...], **options: Any
     ) -> None:
-        from .client_config import COMMON, client_keywords
+        from hmb.client.settings import COMMON
+
+        from .client_config import client_keywords
 
         keywords = client_keywords(COMMON, config, settings)
         named = keywords.pop("bootstrap_servers", servers)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.client.settings import CONSUMER
+
 from .arguments import delimiter, topic_name
-from .client_config import CONSUMER, client_keywords, config_option, settings_option
+from .client_config import client_keywords, config_option, settings_option
 from .common import bootstrap_option, name_value
 from .completion import complete_groups, complete_partitions, complete_topics
 from .filters import HeaderFilter, Search, header_search, search

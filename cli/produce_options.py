@@ -10,8 +10,10 @@ from uuid import uuid4
 import click
 from click.shell_completion import CompletionItem
 
+from hmb.client.settings import PRODUCER
+
 from .arguments import delimiter, topic_name
-from .client_config import PRODUCER, client_keywords, config_option, settings_option
+from .client_config import client_keywords, config_option, settings_option
 from .common import bootstrap_option, name_value
 from .completion import complete_partitions, complete_topics
 from .line_formats import Header, Parse, json_line, kafka_line, kcat_line
