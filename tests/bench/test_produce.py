@@ -63,5 +63,5 @@ def test_hmbs_producer_sends_what_it_says() -> None:
     with hmb.Broker() as broker:
         target = Target("embedded", broker.bootstrap_servers, os.getpid())
         figures = produce(target, HmbProducer(), Cell(100, 5_000, 3_000, (0, 0, 0, 0)), "t")
-    assert figures["records_per_second"] > 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["max_ms"]
+    assert figures["records_per_second"] > 0 <= figures["p50_ms"] <= figures["p99_ms"] <= figures["max_ms"]
     assert figures["client_cpu_seconds"] > 0 < figures["broker_resident_bytes"]
