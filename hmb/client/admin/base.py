@@ -95,9 +95,6 @@ class AdminBase:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {number}; there are: {known}")
         return self._connection(self.cluster.nodes[number])
 
-    def _leader(self, partition: TopicPartition) -> Connection:
-        return self._connection(self.cluster.leader(partition))
-
     def _controller(self, request: Request, version: int | None = None) -> Any:
         return self.cluster.send_to_controller(request, version)
 

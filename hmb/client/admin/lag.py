@@ -10,6 +10,7 @@ offset that the log does not hold would leave the group to its `auto.offset.rese
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from hmb.client.admin.base import raised
@@ -21,6 +22,7 @@ from hmb.client.offsets import AtTime
 from hmb.client.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.protocol.errors import ErrorCode, KafkaError
 
+AT_ONCE = 100  # partitions
 ENOUGH_FOR_A_BATCH = 64 * 1024  # bytes: as batches mostly are; the first batch of an answer may be larger
 
 
@@ -123,11 +125,10 @@ def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """One request; what is left to ask for.  It gets shorter or goes on, for the first partition is always answered."""
-    fetched = consumer.multifetch(
-        PartitionFetch(topic, partition, offset, ENOUGH_FOR_A_BATCH) for (topic, partition), offset in wanted.items()
-    )
+    asked = list(islice(wanted.items(), AT_ONCE))
+    fetched = consumer.multifetch(PartitionFetch(*it, offset, ENOUGH_FOR_A_BATCH) for it, offset in asked)
     left = {}
-    for number, ((partition, offset), answer) in enumerate(zip(wanted.items(), fetched, strict=True)):
+    for number, ((partition, offset), answer) in enumerate(zip(asked, fetched, strict=True)):
         if isinstance(answer, KafkaError):
             continue
         if answer.records:
@@ -135,7 +136,7 @@ def _next_records(
                 found[partition] = answer.records[0].timestamp
         elif answer.next_offset > offset or number:  # a marker of a transaction; or the answer was full
             left[partition] = answer.next_offset
-    return left
+    return left | dict(islice(wanted.items(), AT_ONCE, None))
 
 
 def _offset(found: ListedOffset | KafkaError) -> int | None:

@@ -7,7 +7,7 @@ import pytest
 
 import hmb
 from hmb.client import TopicPartition
-from hmb.client.admin import Admin, PlannedOffset, ShiftBy, raised
+from hmb.client.admin import Admin, NewTopic, PlannedOffset, ShiftBy, raised
 from hmb.client.membership import OffsetAndMetadata
 from hmb.client.offsets import AtTime
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -111,6 +111,17 @@ def test_the_time_of_many_lags_is_found_though_one_answer_does_not_hold_them_all
         partitions = [TopicPartition("wide", number) for number in range(3)]
         admin.alter_group_offsets("wide", dict.fromkeys(partitions, 0))
         assert [lag.unread_since for lag in admin.describe_lag("wide").values()] == [100, 101, 102]
+
+
+def test_the_time_of_more_lags_than_one_request_asks_about(servers: str) -> None:
+    partitions = [TopicPartition("many", number) for number in range(250)]
+    with Admin(servers) as admin, hmb.Producer(servers) as producer:
+        admin.create_topics([NewTopic("many", 250)])
+        for topic, number in partitions:
+            producer.send(topic, b"x", partition=number, timestamp=number)
+        producer.flush()
+        admin.alter_group_offsets("many", dict.fromkeys(partitions, 0))
+        assert [lag.unread_since for lag in admin.describe_lag("many").values()] == list(range(250))
 
 
 @pytest.mark.parametrize(
