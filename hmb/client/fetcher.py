@@ -219,7 +219,9 @@ class Fetcher:
         for position, _ in asked.positions.values():
             position.is_asked = False
         try:
-            response: FetchResponse = connection.receive(max(0.0, asked.deadline - time.monotonic()))
+            if not connection.is_answered:
+                raise self._overdue(connection)
+            response: FetchResponse = connection.receive(self._settings.request_timeout)
             if response.error_code:
                 raise answered_error(f"fetch from {connection.address}", response.error_code)
         except (ConnectionFailed, KafkaError) as error:
@@ -245,6 +247,12 @@ class Fetcher:
                     yield from self._read_partition(position, data)
                 except KafkaError as error:
                     self._partition_failed(position, error)
+
+    def _overdue(self, connection: Connection) -> ConnectionFailed:
+        """Nothing has come, though it should have. (What came while nobody was looking is not late.)"""
+        connection.close()
+        what = f"{connection.address} did not answer within {self._settings.request_timeout:g} s"
+        return ConnectionFailed(connection.host, connection.port, what)
 
     def _read_partition(self, position: Position, data: PartitionData) -> Iterator[Fetched]:
         position.failing_since = position.gone_since = None

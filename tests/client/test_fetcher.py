@@ -62,6 +62,19 @@ def test_a_fetch_says_what_the_consumer_was_told() -> None:
         assert fetch.topics[0].partitions[0].partition_max_bytes == 10_000
 
 
+def test_an_answer_that_came_while_nobody_polled_is_not_late() -> None:
+    with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
+        assert len(consumer.poll(10)) == 2
+        offsets_asked(broker, 2)
+        fetcher = consumer._reader.fetcher
+        for asked in fetcher._asked.values():
+            asked.deadline = 0.0
+        while not all(connection.is_answered for connection in fetcher._connections.values()):
+            time.sleep(0.001)
+        assert [it.value for it in consumer.poll(10)] == [b"2", b"3"]
+        assert fetcher.failures == 0
+
+
 def test_an_answer_to_a_fetch_from_elsewhere_is_not_taken() -> None:
     with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
         assert len(consumer.poll(10)) == 2  # and the fetch from offset 2 on is under way
