@@ -131,8 +131,7 @@ class Journal:
 
         Raises NOT_COORDINATOR where there is no topic.
         """
-        if (logs := self._topic.logs()) is not self._logs:
-            self._follow(logs)
+        self._follow()
         if not self._partitions:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"there is no topic {self._topic.name} yet")
         value = java_hash(id)
@@ -158,9 +157,11 @@ class Journal:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self._topic.name}-{number} is being read")
         return partition
 
-    def _follow(self, logs: Mapping[int, Log]) -> None:
+    def _follow(self) -> None:
         """The topic is another one than before: deleted, or made while the broker runs, and then there is nothing in
         it to load.  The number of its partitions counts from now on, whatever is added later."""
+        if (logs := self._topic.logs()) is self._logs:
+            return
         with self._lock:
             if logs is not self._logs:
                 self._take(logs, State.ACTIVE)
@@ -185,7 +186,13 @@ class Journal:
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
     ) -> Pending:
-        """Take the next place of a partition for the end of a transaction.  Raises as `check_coordinates` does."""
+        """Take the next place of a partition for the end of a transaction.
+
+        Raises UNKNOWN_TOPIC_OR_PARTITION where it is gone, and as `check_coordinates` does.
+        """
+        self._follow()
+        if number not in self._partitions:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {self._topic.name}-{number}")
         return self._enqueue(Pending(self._active(number), (), apply, producer, marker))
 
     def _enqueue(self, pending: Pending) -> Pending:

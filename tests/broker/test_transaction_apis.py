@@ -203,6 +203,17 @@ def test_a_deleted_topic_does_not_keep_a_transaction_from_its_end(ask: Asker, lo
     assert state(ask).transaction_state == "CompleteCommit"
 
 
+def test_nor_does_a_deleted_topic_of_offsets(ask: Asker, log: Log) -> None:
+    producer = Producer(ask)
+    producer.add_offsets()
+    producer.commit_offset(5)
+    topic = ask.broker.topics.get("__consumer_offsets")
+    assert topic is not None
+    ask.broker.topics.delete(topic, ask.broker.on_topic_deleted)
+    assert producer.end() == 0
+    assert state(ask).transaction_state == "CompleteCommit"
+
+
 def log_id(ask: Asker) -> Any:
     topic = ask.broker.topics.get("t")
     assert topic is not None
