@@ -108,6 +108,7 @@ class SimpleConsumer:
             (name := TopicPartition(topic.topic, data.partition_index)): _records(name, by_partition[name], data)
             for topic in response.responses
             for data in topic.partitions
+            if TopicPartition(topic.topic, data.partition_index) in by_partition
         }
         nothing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker did not answer for this partition")
         return [found.get(partition, nothing) for partition in by_partition]

@@ -1,0 +1,226 @@
+"""Whatever is at the other end, every part of the client says what is wrong and with whom, and in time.
+
+The parts are tried with the same servers: those that are no brokers, and one whose answers are damaged on the way.
+"""
+
+import math
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+import hmb
+from hmb.client import Admin, ConnectionFailed, Consumer, Producer, SimpleConsumer, TopicPartition
+from hmb.client.admin import ConfigResource, NewTopic, ResourceType
+from hmb.client.fetcher import RETRY_PAUSE
+from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.records import encode_batch
+
+from .fetching import RECORDS, Log
+from .raw import raw_server
+from .scripted import ScriptedBroker
+
+PATIENCE = 0.3  # seconds that the clients have
+BOUND = 20.0  # seconds in which each test is over by far
+each_seed = pytest.mark.parametrize("seed", range(int(os.environ.get("HMB_TEST_SEEDS", "3"))))  # of damage
+
+
+def produce(address: str) -> None:
+    with Producer(address, request_timeout=PATIENCE, delivery_timeout=1.0, max_block=1.0) as producer:
+        producer.send("t", b"1").result(BOUND)
+
+
+def consume(address: str) -> None:
+    with Consumer(address, "t", until="end", request_timeout=PATIENCE, retry_for=0.5) as consumer:
+        list(consumer)
+
+
+def consume_in_a_group(address: str) -> None:
+    with Consumer(address, "t", group="g", until="end", request_timeout=PATIENCE, retry_for=0.5) as consumer:
+        consumer.poll(1.0)
+
+
+def administer(address: str) -> None:
+    with Admin(address, request_timeout=PATIENCE) as admin:
+        admin.list_topics()
+
+
+def fetch(address: str) -> None:
+    with SimpleConsumer(address, timeout=PATIENCE) as consumer:
+        consumer.fetch("t", 0, 0)
+
+
+CLIENTS = [produce, consume, consume_in_a_group, administer, fetch]
+T0 = TopicPartition("t", 0)
+QUESTIONS: list[Callable[[Admin], object]] = [
+    lambda admin: admin.describe_topics(["t"]),
+    lambda admin: admin.create_topics([NewTopic("u")]),
+    lambda admin: admin.describe_configs([ConfigResource(ResourceType.TOPIC, "t")]),
+    lambda admin: admin.list_groups(),
+    lambda admin: admin.describe_groups(["g"]),
+    lambda admin: admin.list_group_offsets("g"),
+    lambda admin: admin.list_offsets({T0: "latest"}),
+    lambda admin: admin.delete_records({T0: 0}),
+    lambda admin: admin.describe_cluster(),
+    lambda admin: admin.describe_log_dirs(),
+]
+each_client = pytest.mark.parametrize("use", CLIENTS)
+
+
+def hang_up(client: socket.socket) -> None:
+    client.recv(1024)
+
+
+def say_nothing(client: socket.socket) -> None:
+    while client.recv(1024):
+        pass
+
+
+def speak_html(client: socket.socket) -> None:
+    client.recv(1024)
+    client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def claim_gigabytes(client: socket.socket) -> None:
+    client.recv(1024)
+    client.sendall(b"\x7f\xff\xff\xff" + bytes(100))
+
+
+def answer_with_zeros(client: socket.socket) -> None:
+    client.recv(1024)
+    client.sendall(b"\0\0\0\x10" + bytes(16))
+
+
+def dribble(client: socket.socket) -> None:
+    """An answer of 1,000 bytes, one at a time."""
+    client.recv(1024)
+    with suppress(OSError):
+        for byte in (b"\0", b"\0", b"\x03", b"\xe8", *[b"\0"] * 1_000):
+            client.sendall(byte)
+            time.sleep(0.01)
+
+
+@each_client
+@pytest.mark.parametrize(
+    "serve", [hang_up, say_nothing, speak_html, claim_gigabytes, answer_with_zeros, dribble], ids=lambda it: it.__name__
+)
+def test_what_is_no_broker_is_named(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
+    started = time.monotonic()
+    with raw_server(serve) as port, pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}"):
+        use(f"127.0.0.1:{port}")
+    assert time.monotonic() - started < BOUND
+
+
+@each_client
+def test_a_broker_that_is_not_there(use: Callable[[str], None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}"):
+        use(f"127.0.0.1:{port}")
+    with pytest.raises(ConnectionFailed, match=r"nowhere\.invalid"):
+        use("nowhere.invalid:9092")
+
+
+class Damage:
+    """A proxy that changes, drops or adds bytes in answers, without regard for what they mean."""
+
+    def __init__(self) -> None:
+        self.target = 0  # the broker's port
+        self._lock = threading.Lock()  # guards the chance and what is spared
+        self._chance, self._spared = random.Random(), math.inf
+
+    def begin(self, seed: int) -> None:
+        """The first answers, up to five, are spared; of the others most are damaged."""
+        with self._lock:
+            self._chance, self._spared = random.Random(seed), seed % 6
+
+    def serve(self, client: socket.socket) -> None:
+        threading.Thread(target=self._requests, args=(client.dup(),), daemon=True).start()
+
+    def _requests(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self.target)) as broker:
+            back = threading.Thread(target=self._answers, args=(broker, client), daemon=True)
+            back.start()
+            with suppress(OSError):
+                while data := client.recv(1 << 16):
+                    broker.sendall(data)
+            with suppress(OSError):
+                broker.shutdown(socket.SHUT_RDWR)
+            back.join()
+
+    def _answers(self, broker: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError, ProtocolError), broker.makefile("rb") as stream:
+            while (frame := read_frame(stream, 1 << 24)) is not None:
+                client.sendall(self._damaged(bytearray(len(frame).to_bytes(4, "big") + frame)))
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+    def _damaged(self, wire: bytearray) -> bytes:
+        with self._lock:
+            self._spared -= 1
+            if self._spared >= 0 or self._chance.random() < 0.2:
+                return bytes(wire)
+            at = self._chance.randrange(len(wire))
+            some = slice(at, at + self._chance.randrange(1, 9))
+            match self._chance.randrange(3):
+                case 0:
+                    wire[at] = self._chance.randrange(256)
+                case 1:
+                    del wire[some]
+                case _:
+                    wire[at:at] = wire[some]
+            return bytes(wire)
+
+
+@pytest.fixture(scope="module")
+def damage() -> Iterator[tuple[Damage, str]]:
+    """With its address, which the broker behind it takes for its own."""
+    damage = Damage()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        damage.target = free.getsockname()[1]
+    with raw_server(damage.serve) as port:
+        address = f"127.0.0.1:{port}"
+        config = {"log.flush.acks.all": "false", "advertised.listeners": f"PLAINTEXT://{address}"}
+        with hmb.Broker(port=damage.target, config=config):
+            with Producer(address) as producer:
+                producer.send("t", b"1").result()
+            yield damage, address
+
+
+@each_client
+@each_seed
+def test_damaged_answers_are_errors_of_ours_or_do_no_harm(
+    damage: tuple[Damage, str], use: Callable[[str], None], seed: int
+) -> None:
+    """Nothing but these errors comes out, and nobody waits for ever."""
+    started = time.monotonic()
+    damage[0].begin(seed)
+    with suppress(ConnectionFailed, KafkaError, TimeoutError):
+        use(damage[1])
+    assert time.monotonic() - started < BOUND
+
+
+@each_seed
+def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: int) -> None:
+    for number, ask in enumerate(QUESTIONS):
+        with suppress(ConnectionFailed, KafkaError), Admin(damage[1], request_timeout=PATIENCE) as admin:
+            damage[0].begin(seed * len(QUESTIONS) + number)
+            ask(admin)
+    with suppress(ConnectionFailed, KafkaError), SimpleConsumer(damage[1], timeout=PATIENCE) as consumer:
+        damage[0].begin(seed)
+        consumer.offsets_before("t", 0, -1)
+
+
+def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A started broker knows no topics at first; how long it had been away was counted as how long they were gone."""
+    monkeypatch.setattr("hmb.client.fetcher.GONE_AFTER", 3 * RETRY_PAUSE)
+    outage = [True] * 5
+    log = Log(encode_batch(RECORDS), len(RECORDS), *outage, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t", until="end") as consumer:
+        assert [record.value for record in consumer] == [record.value for record in RECORDS]
