@@ -30,12 +30,16 @@ group) and `shared_group.py` (its lock, its waiting threads) to `classic_group.p
 machine.  An OffsetCommit goes through `groups.py` to `offset_manager.py` and `journal.py`, which appends it to
 `__consumer_offsets`, a log as any other; the answer waits for the disk (`broker/later.py`).
 
+Transactions live there as well.  An EndTxn goes from 6, `broker/handlers/end_txn.py`, to `transactions.py`, which asks
+`transaction.py` what it comes to, has that written to `__transaction_state` by `journal.py`, and then the markers into
+all partitions by `transaction_markers.py`.
+
 The house:
 
 - `hmb.protocol`     bytes <-> messages; no I/O, imports nothing of hmb
 - `hmb.records`      record batches and the older message sets; compression, checksums
 - `hmb.storage`      log, segments, indexes, recovery; the data directory is Kafka's
-- `hmb.coordinator`  consumer groups, their committed offsets, producer ids
+- `hmb.coordinator`  consumer groups, their committed offsets, transactions, producer ids
 - `hmb.broker`       network, dispatch, one handler per API
 - `hmb.client`       connection, producer, consumer
 - `hmb.cli`          the commands (in the folder `cli/`)

@@ -47,6 +47,13 @@ class ProducerIds:
             self._next += 1
             return self._next - 1
 
+    def note(self, producer_id: int) -> None:
+        """It was given out, perhaps by another broker: only greater ones are given out from now on."""
+        with self._lock:
+            if producer_id >= self._next:
+                self._highest_in_use = max(self._highest_in_use, producer_id)
+                self._next = self._reserved  # the rest of the block is given up
+
     def _reserve(self) -> None:
         try:
             start = self._read() if self._path.exists() else 0

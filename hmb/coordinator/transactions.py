@@ -101,7 +101,9 @@ class TransactionCoordinator:
 
     def _replay(self, key: Key, value: Any, producer_id: int | None) -> None:
         assert isinstance(key, TransactionLogKey)
-        self._entries[key.transactional_id] = _Entry(transaction_of(key, value))
+        transaction = transaction_of(key, value)
+        self._entries[key.transactional_id] = _Entry(transaction)
+        self._producer_ids.note(max(transaction.producer_id, transaction.next_producer_id))
 
     def make_topic(self) -> None:
         """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -297,6 +298,18 @@ def test_an_open_transaction_goes_on_after_a_restart(ask: Asker, log: Log, make_
     topic = again.broker.topics.get("t")
     assert topic is not None
     assert committed_offsets(topic.partitions[0]) == [0, 1]
+
+
+def test_an_id_that_stands_in_the_journal_only_is_not_given_out_again(
+    ask: Asker, make_asker: Callable[..., Asker], tmp_path: Path
+) -> None:
+    """As in the directory of another broker, which keeps its ids elsewhere."""
+    producer = Producer(ask)
+    ask.close()
+    (tmp_path / "data" / "ids").unlink()
+    again = make_asker()
+    assert again.broker.transactions.loaded.wait(30)
+    assert again(InitProducerIdRequest(transactional_id=None), 4).producer_id == producer.id + 1
 
 
 def test_a_transaction_whose_time_is_up_is_aborted_and_its_producer_shut_out(ask: Asker, log: Log) -> None:
