@@ -116,11 +116,30 @@ class Commits:
 
     def commit(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
         """Commit these, as far as there is news of them."""
-        offsets = {partition: self._printed[partition] for partition in partitions if partition in self._printed}
-        if offsets.items() - self._committed.items():
+        offsets = self._news(partitions)
+        if offsets:
             consumer.commit(offsets)
         self._committed |= offsets
         self._at = time.monotonic()
+
+    def finish(self, consumer: "Consumer") -> None:
+        """Commit what is left, and leave the group; a broker that says nothing is not waited for long."""
+        offsets = self._news(consumer.assignment)
+        answers: list[Exception | None] = []
+        if offsets:
+            consumer.commit_async(offsets, lambda _, error: answers.append(error))
+            self._committed |= offsets
+        consumer.close(GRACE)
+        if offsets and answers != [None]:
+            why = str(answers[0]) if answers else f"no answer within {GRACE:g} s"
+            click.echo(f"hmb: what was printed last is not committed, and will be printed again: {why}", err=True)
+
+    def _news(self, partitions: "Iterable[TopicPartition]") -> "dict[TopicPartition, int]":
+        return {
+            partition: self._printed[partition]
+            for partition in partitions
+            if partition in self._printed and self._printed[partition] != self._committed.get(partition)
+        }
 
 
 @contextmanager
@@ -142,12 +161,10 @@ def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iter
     try:
         yield member, commits
     finally:
-        try:
-            if commits is not None:
-                commits.commit(member, member.assignment)
-        finally:
-            member.close(GRACE)
-            signal.signal(signal.SIGTERM, before)
+        if commits is not None:
+            commits.finish(member)
+        member.close(GRACE)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _made(kind: "type[Consumer]", *arguments: str, **keywords: Any) -> "Consumer":

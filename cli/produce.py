@@ -5,6 +5,7 @@ lines it has, so that an error names the guilty one and what was acknowledged is
 """
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 256 * 1024
 DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # seconds for what is on its way, when something has gone wrong
+ABORT_GRACE = 5.0  # seconds for a transaction, likewise
 LARGE = 256 * 1024  # bytes; the size of a value that goes alone, for it may be one too many
 TICK = 0.1  # seconds of records that go together when their rate is limited
 
@@ -85,10 +87,20 @@ class Transaction(AbstractContextManager[None]):
         if kind is None and not self._abort:
             self._producer.commit_transaction()
             self.fate = " and committed"
-            return
-        with suppress(Exception) if kind is not None else nullcontext():  # the first error is the one to tell
-            self._producer.abort_transaction()
-            self.fate = " and taken back: the transaction was aborted"
+        elif kind is None:
+            self._take_back()
+        else:  # whoever pressed Ctrl-C does not wait for a broker that says nothing; it aborts by itself in a minute
+            aborting = threading.Thread(target=self._take_back_quietly, daemon=True)
+            aborting.start()
+            aborting.join(ABORT_GRACE)
+
+    def _take_back(self) -> None:
+        self._producer.abort_transaction()
+        self.fate = " and taken back: the transaction was aborted"
+
+    def _take_back_quietly(self) -> None:
+        with suppress(Exception):  # the first error is the one to tell
+            self._take_back()
 
 
 def _producer(servers: str, keywords: dict[str, Any]) -> "Producer":
