@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from .arguments import topic_name
 from .common import NewPath, bootstrap_option, json_option, name_value
+from .completion import complete_groups, complete_topics
 from .patience import patience_with
 
 if TYPE_CHECKING:
@@ -71,6 +72,49 @@ def admin_options(command: Callable[..., None]) -> Callable[..., None]:
         command(*arguments, target=Target(servers, keywords), **options)
 
     return run
+
+
+def named(
+    what: str,
+    letter: str,
+    kind: Callable[[str], Any] = str,
+    complete: Any = None,
+    *,
+    several: bool = False,
+    needed: bool = True,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """What a command is about: its argument, or as kcat and Kafka's tools have it, an option that help does not show.
+
+    `what` is given to the command under this name, several of them as a tuple under its plural.
+    """
+    keyword, metavar = f"{what}s" if several else what, what.upper()
+    shown = f"{metavar}..." if several and needed else f"[{metavar}]..." if several else metavar
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @click.argument(
+            keyword, nargs=-1 if several else 1, required=False, type=kind, metavar=shown, shell_complete=complete
+        )
+        @click.option(letter, f"--{what}", "more", type=kind, multiple=True, hidden=True, shell_complete=complete)
+        @functools.wraps(command)
+        def run(*arguments: Any, more: tuple[Any, ...], **options: Any) -> None:
+            first = options[keyword]
+            given = (*(first if several else () if first is None else (first,)), *more)
+            if needed and not given:
+                raise click.UsageError(f"Missing argument '{metavar}'.")
+            if not several and len(given) > 1:
+                raise click.UsageError(f"one {what} at a time: {given[0]} or {given[1]}?")
+            options[keyword] = given if several else given[0]
+            command(*arguments, **options)
+
+        return run
+
+    return decorate
+
+
+topic_argument = named("topic", "-t", topic_name, complete_topics)
+topics_argument = named("topic", "-t", topic_name, complete_topics, several=True)
+group_argument = named("group", "-G", complete=complete_groups)
+groups_argument = named("group", "-G", complete=complete_groups, several=True)
 
 
 def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:

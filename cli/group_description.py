@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .administration import Target, admin_options
+from .administration import Target, admin_options, named
 from .common import print_json
 from .completion import complete_groups
 from .patience import patience_with
@@ -46,7 +46,7 @@ class Trend:
 
 
 @click.command(short_help="Show how far behind groups are, and who reads what.")
-@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@named("group", "-G", complete=complete_groups, several=True, needed=False)
 @click.option("--all-groups", is_flag=True, help="All groups that there are.")
 @click.option("--members", is_flag=True, help="The members, and what each of them reads, in place of the offsets.")
 @click.option("--state", "only_state", is_flag=True, help="Nothing but the first line.")

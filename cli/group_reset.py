@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .administration import Partitions, Target, admin_options, chosen_partitions, raise_failures, topic_partitions
+from .administration import (
+    Partitions,
+    Target,
+    admin_options,
+    chosen_partitions,
+    group_argument,
+    raise_failures,
+    topic_partitions,
+)
 from .common import CliError, NewPath, print_json
-from .completion import complete_groups, complete_topics
+from .completion import complete_topics
 from .offset_grammar import moment
 from .tables import plural, print_table
 
@@ -45,7 +53,7 @@ def ago(text: str) -> int:
 
 
 @click.command(short_help="Set what a group has committed; plans first.")
-@click.argument("group", shell_complete=complete_groups)
+@group_argument
 @click.option(
     "--topic",
     "topics",

@@ -4,9 +4,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .administration import Partitions, Target, admin_options, chosen_partitions, raise_failures, topic_partitions
+from .administration import (
+    Partitions,
+    Target,
+    admin_options,
+    chosen_partitions,
+    group_argument,
+    groups_argument,
+    raise_failures,
+    topic_partitions,
+)
 from .common import CliError, print_json
-from .completion import complete_groups, complete_topics
+from .completion import complete_topics
 from .group_description import describe
 from .group_reset import reset
 from .tables import print_table
@@ -25,7 +34,6 @@ STATES = (
     "NotReady",
 )
 TYPES = ("classic", "consumer", "share", "streams")
-group_argument = click.argument("group", shell_complete=complete_groups)
 
 
 @click.group()
@@ -58,7 +66,7 @@ def list_(states: tuple[str, ...], types: tuple[str, ...], target: Target, as_js
 
 
 @command.command(short_help="Delete groups that have no members any more.")
-@click.argument("groups", nargs=-1, required=True, shell_complete=complete_groups)
+@groups_argument
 @admin_options
 def delete(groups: tuple[str, ...], target: Target, as_json: bool) -> None:
     """Delete GROUPS, which have no members any more, with all that they have committed."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .administration import Target, admin_options
+from .administration import Target, admin_options, named
 from .arguments import topic_name
 from .common import print_json
 from .completion import complete_topics
@@ -18,22 +18,19 @@ PARTITION = ("topic", "partition", "leader", "replicas", "isr", "offline")
 
 
 @click.command()
-@click.argument("topics", nargs=-1, type=topic_name, metavar="[TOPIC]...", shell_complete=complete_topics)
-@click.option("-t", "--topic", "more", type=topic_name, multiple=True, help="The same.", shell_complete=complete_topics)
+@named("topic", "-t", topic_name, complete_topics, several=True, needed=False)
 @click.option("-i", "--internal", is_flag=True, help="With Kafka's own topics, too, if none is named.")
 @click.option("--versions", is_flag=True, help="Which APIs the brokers have, in which versions.")
 @admin_options
-def command(
-    topics: tuple[str, ...], more: tuple[str, ...], internal: bool, versions: bool, target: Target, as_json: bool
-) -> None:
+def command(topics: tuple[str, ...], internal: bool, versions: bool, target: Target, as_json: bool) -> None:
     """Show the brokers of a cluster, its controller, and the partitions of TOPICS or of all: who leads, who follows."""
-    if versions and (topics or more or internal):
+    if versions and (topics or internal):
         raise click.UsageError("--versions is about brokers: leave out the topics")
     with target.admin() as admin:
         if versions:
             brokers = {f"{node.host}:{node.port}": told for node, told in admin.describe_versions().items()}
         else:
-            described = _describe(admin, topics + more, internal)
+            described = _describe(admin, topics, internal)
     if versions:
         for address, told in brokers.items():
             _print_versions(address, told, as_json)

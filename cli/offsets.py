@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .administration import Partitions, Target, admin_options, chosen_partitions, raise_failures, topic_partitions
+from .administration import (
+    Partitions,
+    Target,
+    admin_options,
+    chosen_partitions,
+    named,
+    raise_failures,
+    topic_partitions,
+)
 from .common import print_json
 from .completion import complete_topics
 from .offset_grammar import moment
@@ -40,7 +48,7 @@ def point(text: str) -> "tuple[str, OffsetSpec]":
 
 
 @click.command()
-@click.argument("topics", nargs=-1, type=topic_partitions, metavar="[TOPIC[:0,1]]...", shell_complete=complete_topics)
+@named("topic", "-t", topic_partitions, complete_topics, several=True, needed=False)
 @click.option("--time", "points", type=point, multiple=True, metavar="TIME", help="Where the partitions are at TIME.")
 @click.option("-i", "--internal", is_flag=True, help="With Kafka's own topics, too, if none is named.")
 @click.option("--committed", is_flag=True, help="The end for a reader of committed records: the last stable offset.")

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .administration import Target, admin_options, chosen_partitions, raise_failures
-from .arguments import topic_argument
+from .administration import Target, admin_options, chosen_partitions, raise_failures, topic_argument
 from .common import CliError, print_json
 from .completion import complete_partitions
 from .offset_grammar import moment

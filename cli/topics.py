@@ -2,10 +2,9 @@
 
 import click
 
-from .administration import Target, admin_options, raise_failures
-from .arguments import topic_argument, topic_name
+from .administration import Target, admin_options, raise_failures, topic_argument, topics_argument
 from .common import name_value, print_json
-from .completion import complete_config_names, complete_configs, complete_topics
+from .completion import complete_config_names, complete_configs
 from .tables import plural, print_table
 from .topic_trim import trim
 
@@ -101,7 +100,7 @@ def list_(detailed: bool, internal: bool, target: Target, as_json: bool) -> None
 
 
 @command.command()
-@click.argument("topics", nargs=-1, required=True, type=topic_name, shell_complete=complete_topics)
+@topics_argument
 @admin_options
 def describe(topics: tuple[str, ...], target: Target, as_json: bool) -> None:
     """Show the partitions of TOPICS, their leaders and which offsets they hold, and the settings of their own."""
@@ -170,7 +169,7 @@ def alter(
 
 
 @command.command()
-@click.argument("topics", nargs=-1, required=True, type=topic_name, shell_complete=complete_topics)
+@topics_argument
 @click.option("--if-exists", is_flag=True, help="A topic that is not there is fine.")
 @admin_options
 def delete(topics: tuple[str, ...], if_exists: bool, target: Target, as_json: bool) -> None:

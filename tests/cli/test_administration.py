@@ -81,3 +81,29 @@ def test_a_broker_that_goes_away_in_the_middle_of_a_watch(tmp_path: Path) -> Non
         _, error = process.communicate(timeout=30)
     assert process.returncode == 4
     assert f"hmb: nobody listens on {broker.bootstrap_servers}" in error.decode()
+
+
+def test_what_a_command_is_about_may_be_an_option_as_in_kafkas_tools(run: Hmb, servers: str) -> None:
+    at = ("-b", servers)
+    assert run("topics", "create", "--topic", "named", *at).stdout == "created topic named\n"
+    described = run("topics", "describe", "named", *at).stdout
+    assert run("topics", "describe", "-t", "named", *at).stdout == described
+    assert run("offsets", "--topic", "named:0", *at).stdout == run("offsets", "named:0", *at).stdout
+    run("groups", "reset", "--group", "g", "--topic", "named", "--to-latest", "--create", "--execute", *at)
+    assert run("groups", "describe", "-G", "g", *at).stdout == run("groups", "describe", "g", *at).stdout
+    assert run("topics", "delete", "named", "-t", "other", *at, exit_code=3).stdout == "deleted topic named\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["topics", "create"], "Missing argument 'TOPIC'."),
+        (["topics", "delete"], "Missing argument 'TOPIC'."),
+        (["groups", "delete"], "Missing argument 'GROUP'."),
+        (["groups", "reset", "--to-latest"], "Missing argument 'GROUP'."),
+        (["topics", "create", "a", "-t", "b"], "one topic at a time: a or b?"),
+        (["topics", "create", "-t", "a/b"], "'a/b' is no topic name"),
+    ],
+)
+def test_what_a_command_is_about_is_missing_or_too_much(run: Hmb, arguments: list[str], message: str) -> None:
+    assert message in run(*arguments, "-b", NOBODY, exit_code=2).stderr
