@@ -54,6 +54,7 @@ class ConsumerMember:
         self._targets: Targets | None = None  # the assignment that came last, while there is something to do about it
         self._has_told = True  # the listener was told of it
         self._names: dict[UUID, str] = {}
+        self._assigned_ids: frozenset[UUID] = frozenset()  # the topics of the assignment that came last
         self._has_looked_up = True  # since the assignment came
         self._is_lost = False
         self._told_topics: frozenset[str] | None = None
@@ -170,10 +171,11 @@ class ConsumerMember:
 
     def _has_news(self) -> bool:
         """Whether there is something to say before the next heartbeat is due."""
-        return self._epoch == JOINS or self._topics != self._told_topics or self._may_acknowledge()
+        return self._epoch == JOINS or self._topics != self._told_topics or self._may_tell_owned()
 
-    def _may_acknowledge(self) -> bool:
-        return self._targets is None and self._told_owned != self._assignment
+    def _may_tell_owned(self) -> bool:
+        """Not while it reconciles; but a coordinator that may have missed something is told how it stands."""
+        return self._told_owned != self._assignment and (self._targets is None or self._told_owned is None)
 
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         settings, request = self._settings, self._request(self._epoch)
@@ -181,7 +183,7 @@ class ConsumerMember:
             request.subscribed_topic_names = sorted(self._topics or ())
             request.rebalance_timeout_ms = int(settings.max_poll_interval * 1000)
             request.server_assignor = settings.remote_assignor
-        if self._epoch == JOINS or self._may_acknowledge():
+        if self._epoch == JOINS or self._may_tell_owned():
             request.topic_partitions = self._by_id(self._assignment)
         return request
 
@@ -232,8 +234,7 @@ class ConsumerMember:
         self._heartbeat_at = now + self._interval
         if response.assignment is not None:
             self._targets = {each.topic_id: each.partitions for each in response.assignment.topic_partitions}
-            # A topic that was deleted and made anew has two ids and one name: that one counts which is assigned.
-            self._names = {topic_id: name for topic_id, name in self._names.items() if topic_id in self._targets}
+            self._assigned_ids = frozenset(self._targets)
             self._has_told = False
             self._has_looked_up, self._lookup_at = not self._nameless(), now
 
@@ -257,7 +258,9 @@ class ConsumerMember:
 
     def _by_id(self, owned: Owned) -> list[TopicPartitions]:
         topics: dict[UUID, list[int]] = {}
-        ids = {name: topic_id for topic_id, name in self._names.items()}
+        # A topic that was deleted and made anew has two ids and one name: that one counts which is assigned.
+        by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned_ids)
+        ids = {self._names[topic_id]: topic_id for topic_id in by_age}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)
         return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in topics.items()]

@@ -191,6 +191,22 @@ def test_a_heartbeat_that_got_no_answer_is_said_again_in_full() -> None:
     assert (request.subscribed_topic_names, told(request), request.rebalance_timeout_ms) == (["a"], {A: [0]}, 300_000)
 
 
+def test_while_it_reconciles_a_lost_answer_is_asked_for_again_too() -> None:
+    """Else the coordinator takes for known what it has said once, and the member waits for it for ever."""
+    driven = Driven("a", "b")
+    driven.settle(0)
+    driven.answer(2, topics={B: [0]})
+    driven.look_up()
+    driven.heartbeat()  # the answer to this one, with another assignment, is lost
+    driven.member.failed(driven.now)
+    request = driven.heartbeat()
+    assert (request.subscribed_topic_names, told(request), request.rebalance_timeout_ms) == (
+        ["a", "b"],
+        {A: [0]},
+        300_000,
+    )
+
+
 def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
     driven = Driven()
     driven.answer(0, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
