@@ -21,7 +21,7 @@ of structs of `key` string and `value` binary. Spark's Kafka source has the same
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hmb.client.in_hand import Decoding, Fetched, InHand, damage
+from hmb.client.in_hand import AbortedTransactions, Decoding, Fetched, InHand, damage
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.consumer_record import ConsumerRecord, consumer_records, has_usual_numbers
@@ -60,17 +60,29 @@ class _Unusual(Exception):
 
 
 def record_batch(
-    topic: str, partition: int, data: Buffer, first: int = 0, end: int | None = None, *, check_crcs: bool = True
+    topic: str,
+    partition: int,
+    data: Buffer,
+    first: int = 0,
+    end: int | None = None,
+    *,
+    aborted: Iterable[tuple[int, int]] = (),
+    check_crcs: bool = True,
 ) -> pa.RecordBatch:
     """What was fetched of one partition as columns: the records from offset `first` on, before `end`.
 
-    Control records are left out, those of aborted transactions are not. KafkaError if the bytes are damaged.
+    Control records are left out, and those of `aborted` transactions: producer ids and first offsets, as an answer to
+    a fetch of committed records names them. KafkaError if the bytes are damaged.
     """
-    batches = [batch for batch in iter_batches(data) if batch.last_offset >= first]
-    for batch in batches:
-        if check_crcs:
-            batch.check()
-    return columns(topic, partition, [batch for batch in batches if not batch.is_control], first, end)
+    transactions = AbortedTransactions(aborted)
+    wanted = []
+    for batch in iter_batches(data):
+        if batch.last_offset >= first:
+            if check_crcs:
+                batch.check()
+            if not transactions.covers(batch) and not batch.is_control:
+                wanted.append(batch)
+    return columns(topic, partition, wanted, first, end)
 
 
 def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:

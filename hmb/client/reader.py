@@ -189,8 +189,8 @@ class Reader:
             time.sleep(RETRY_PAUSE)
 
     def raise_errors(self) -> None:
-        """What went wrong in one of the partitions; what time may heal is tried again after that."""
-        error = next((it.error for it in self.positions.values() if it.error is not None), None)
+        """What went wrong in a partition that is not paused; what time may heal is tried again after that."""
+        error = next((it.error for it in self.positions.values() if it.error is not None and not it.is_paused), None)
         if error is None:
             return
         if isinstance(error, ConnectionFailed | KafkaError) and not is_final(error):

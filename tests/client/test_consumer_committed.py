@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.client import Consumer
+from hmb.client.arrow import record_batch
 from hmb.client.in_hand import AbortedTransactions
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
@@ -80,6 +81,12 @@ def test_aborted_records_are_left_out(isolation_level: str, expected: list[bytes
         level = int(isolation_level == "read_committed")
         asked = [it for it, _ in broker.requests if isinstance(it, FetchRequest | ListOffsetsRequest)]
         assert {it.isolation_level for it in asked} == {level}
+
+
+def test_aborted_records_are_left_out_of_columns_without_a_consumer() -> None:
+    written = three_transactions()
+    batch = record_batch("t", 0, written.data, aborted=written.aborted)
+    assert batch.column("value").to_pylist() == [b"c1", b"c2", b"c3"]
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["write", COMMIT, ABORT])), max_size=30))

@@ -115,6 +115,17 @@ def test_an_unknown_codec_is_named_with_the_place_of_the_batch() -> None:
         assert consumer.poll() == []
 
 
+def test_what_is_wrong_with_a_paused_partition_is_not_raised() -> None:
+    with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        with pytest.raises(KafkaError, match="neither batch nor message"):
+            consumer.poll(10)
+        consumer.pause(T0)
+        assert consumer.poll() == []
+        consumer.resume(T0)
+        with pytest.raises(KafkaError, match="neither batch nor message"):
+            consumer.poll()
+
+
 def test_damage_in_arrow_batches_comes_after_what_is_whole() -> None:
     damaged = encode_batch(RECORDS[2:], base_offset=2)[:-1] + b"?"
     with (
