@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .frames import Frame
 
 MAX_INPUT = 64 << 20  # bytes: some times the largest frame
+SMALLEST = 4  # bytes of an answer: its correlation id
 MAX_FITS = 8  # responses that the bytes might be, in an error
 
 
@@ -72,11 +73,11 @@ def command(
         if frame.is_unknown:
             unknown += 1
         else:
-            damages += bool(problems)
+            damages += len(problems)
         for problem in problems:
             click.echo(f"hmb: {name}: {frame.title()}: {problem}", err=True)
     if damages:
-        raise CliError(f"{name}: damage found; the lines end where the bytes make no sense any more", DAMAGE)
+        raise CliError(f"{name}: damage found in {damages} place{'s' * (damages > 1)}", DAMAGE)
     if unknown:
         click.get_current_context().exit(ERROR)
 
@@ -103,9 +104,9 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
             click.echo("paste the bytes, then press Ctrl-D on a line of its own", err=True)
         data = sys.stdin.buffer.read(MAX_INPUT + 1)
         name = "standard input"
-    elif len(words) == 1 and (path := Path(words[0])).is_file():
+    elif len(words) == 1 and _is_file(words[0]):
         name = words[0]
-        with path.open("rb") as file:
+        with Path(name).open("rb") as file:
             data = file.read(MAX_INPUT + 1)
     else:
         return "the arguments", _as_digits(words)
@@ -114,6 +115,13 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
     if not data:
         raise CliError(f"{name} is empty; give the bytes of a message")
     return name, data
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except OSError:  # digits can be longer than a name may be
+        return False
 
 
 def _as_digits(words: tuple[str, ...]) -> bytes:
@@ -159,11 +167,14 @@ def _frames(pieces: Iterable[memoryview], wanted: Wanted) -> Iterator["Frame"]:
 
 def _recognize(data: memoryview, wanted: Wanted, asked: "dict[int, Frame]") -> "Frame":
     """The message at the beginning of the data: what the user says, or what the bytes can be."""
+    from hmb.protocol.annotate import SIZE
+
     from .frames import NO_VERSION, Frame, fits, request_frame
 
     if wanted.is_records or (not wanted.is_response and wanted.request is None and _are_records(data)):
         return Frame("records", data, None, NO_VERSION, sized=False)
-    wire = data[: max(4, 4 + _int32(data, 0))] if _int32(data, 0) >= 0 else data
+    size = _int32(data, 0)
+    wire = data[: SIZE + size] if size >= SMALLEST else data
     response = wanted.response
     question = asked.get(_int32(wire, 4)) if response is None else None
     if not wanted.is_response:

@@ -202,12 +202,10 @@ def _record_as_json(record: Record) -> dict[str, Any]:
 # In few words
 
 
-def brief(value: Any, name: str = "") -> str:
+def brief(message: Struct) -> str:
     """A message in a line: what is not at its default."""
-    if isinstance(value, Struct):
-        said = ((n, v) for n, f in value.fields.items() if (v := getattr(value, n)) != f.absent())
-        return ", ".join(f"{n}={_inner(v, n)}" for n, v in said)
-    return _inner(value, name)
+    said = ((n, v) for n, f in message.fields.items() if (v := getattr(message, n)) != f.absent())
+    return ", ".join(f"{name}={_inner(value, name)}" for name, value in said)
 
 
 def _inner(value: Any, name: str) -> str:

@@ -122,6 +122,12 @@ def test_a_crc_that_is_wrong(run: Hmb) -> None:
     assert "b'good nigth'" in result.stdout
 
 
+def test_zeros_are_one_message(run: Hmb) -> None:
+    result = run("decode", "00 " * 1000, exit_code=5)
+    assert result.stdout.splitlines()[0] == "Produce request v0, 1000 bytes"
+    assert "damage found in 1 place" in result.stderr
+
+
 def test_an_api_that_is_not_known(run: Hmb) -> None:
     result = run("decode", "0000000c 7fff 0002 00000007 0002 6d65", exit_code=1)
     assert "header.client_id: string = 'me'" in result.stdout
