@@ -79,7 +79,8 @@ class GroupReading:
                 self.offsets.commit_async(news, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        self.is_assigned = True
+        # A coordinator of KIP-848 groups answers at once and computes later: nothing, at first, is no answer yet.
+        self.is_assigned = bool(partitions) or self._settings.group_protocol == "classic" or self.is_assigned
         self._reader.add(dict.fromkeys(partitions, self._offset), in_group=True)
         if self._callbacks.on_assigned is not None:
             self._callbacks.on_assigned(sorted(partitions))

@@ -20,7 +20,8 @@ RECORDS = 10_000
 @pytest.fixture(scope="module")
 def shared() -> Iterator[str]:
     """The servers of a broker that lets groups begin at once, with 10,000 records in the topic `shared`."""
-    at_once = {"group.initial.rebalance.delay.ms": "0", "group.consumer.assignment.interval.ms": "0"}
+    at_once = {"group.initial.rebalance.delay.ms": "0", "group.consumer.min.heartbeat.interval.ms": "100"}
+    at_once["group.consumer.heartbeat.interval.ms"] = "100"
     with hmb.Broker(config=at_once) as broker:
         with hmb.Producer(broker.bootstrap_servers) as producer:
             producer.send_many("shared", [b"%d" % number for number in range(RECORDS)])
