@@ -12,9 +12,11 @@ It comes in three kinds, by what says which partitions it reads:
 
 The order within a partition is that of the log; partitions are mixed as their records arrive. Nothing is handed out
 twice and nothing left out; an error of one partition is raised when all records in hand, of all partitions, have been
-handed out. If it is one that time cannot heal, a batch that is damaged, say, each further poll raises it, until the
-program seeks past it, pauses the partition or gives it up. Without a group positions are settled when the consumer is made, so what is produced after that is seen with
-"latest" too. The first contact is tried once; later failures are retried for `retry_for` seconds.
+handed out. If it is one that time cannot heal, a damaged batch for example, each further poll raises it, until the
+program seeks past it, pauses the partition or gives it up.
+
+Without a group positions are settled when the consumer is made, so what is produced after that is seen with "latest"
+too. The first contact is tried once; later failures are retried for `retry_for` seconds.
 
 A consumer belongs to one thread. It has none of its own but for its group's heartbeats: it works while it is polled,
 and the brokers prepare the next records meanwhile (`fetcher`).

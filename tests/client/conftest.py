@@ -9,5 +9,6 @@ import hmb
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with hmb.Broker(config={"num.partitions": "3", "log.flush.acks.all": "false"}) as broker:
+    config = {"num.partitions": "3", "log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
+    with hmb.Broker(config=config) as broker:
         yield broker.bootstrap_servers
