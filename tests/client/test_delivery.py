@@ -131,3 +131,16 @@ def test_nothing_at_all_is_done() -> None:
     done: list[Deliveries] = []
     deliveries.add_done_callback(done.append)
     assert (deliveries.done(), deliveries.result(), done) == (True, [], [deliveries])
+
+
+def test_failures_of_many_say_which_values_are_lost_and_which_is_to_blame() -> None:
+    delivered, refused, split = Receipt(P0), Receipt(P1), Receipt(P0)
+    deliveries = Deliveries([Part(delivered, 0, [0, 2]), Part(refused, 1, [1, 3]), Part(split, 0, [4, 5])])
+    delivered.settle(0, Outcome(2, base_offset=0))
+    refused.settle(0, Outcome(3, error=REFUSED, guilty={2: "too blue"}))
+    split.split()
+    split.settle(0, Outcome(1, base_offset=2))
+    split.settle(1, Outcome(1, error=REFUSED))
+    blamed, last = deliveries.failures()
+    assert (list(blamed.rows), blamed.guilty, str(blamed.error)) == ([1, 3], 3, "INVALID_RECORD (87): t-1: too blue")
+    assert (list(last.rows), last.guilty, last.error) == ([5], 5, REFUSED)
