@@ -61,51 +61,50 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
     return parse
 
 
-def kafka_line(properties: Iterable[tuple[str, str]], key: bytes | None) -> Parse:
+class KafkaLine:
     """The parser for kafka-console-producer's properties; ValueError says what is wrong with a line."""
-    switches, texts = dict.fromkeys(SWITCHES, False), dict(TEXTS)
-    for name, text in properties:
-        if name in SWITCHES:
-            switches[name] = is_true(name, text)
-        elif name in texts:
-            texts[name] = delimiter(text)
-            if not texts[name] and name != "null.marker":
-                raise click.UsageError(f"--property {name}: it is empty")
-        else:
-            raise click.UsageError(f"--property {name}: there are {', '.join((*SWITCHES, *TEXTS))}")
-    marker, lenient = texts["null.marker"], switches["ignore.error"]
 
-    def null(text: bytes) -> bytes | None:
-        return None if text == marker else text
+    def __init__(self, properties: Iterable[tuple[str, str]], key: bytes | None) -> None:
+        self._key = key
+        self._switches, self._texts = dict.fromkeys(SWITCHES, False), dict(TEXTS)
+        for name, text in properties:
+            if name in SWITCHES:
+                self._switches[name] = is_true(name, text)
+            elif name in TEXTS:
+                self._texts[name] = delimiter(text)
+                if not text and name != "null.marker":
+                    raise click.UsageError(f"--property {name}: it is empty")
+            else:
+                raise click.UsageError(f"--property {name}: there are {', '.join((*SWITCHES, *TEXTS))}")
 
-    def cut(line: bytes, what: str) -> tuple[bytes | None, bytes]:
-        separator = texts[what] or b""
-        before, found, rest = line.partition(separator)
+    def __call__(self, line: bytes) -> Record:
+        headers: tuple[Header, ...] = ()
+        key, rest = self._key, line
+        if self._switches["parse.headers"]:
+            before, rest = self._cut(rest, "headers.delimiter")
+            if before and before != self._texts["null.marker"]:
+                headers = tuple(map(self._header, before.split(self._texts["headers.separator"])))
+        if self._switches["parse.key"]:
+            before, rest = self._cut(rest, "key.separator")
+            key = key if before is None else self._null(before)
+        return Record(key, self._null(rest), headers)
+
+    def _header(self, pair: bytes) -> Header:
+        name, value = self._cut(pair, "headers.key.separator")
+        return (_name(pair), None) if name is None else (_name(name), self._null(value))
+
+    def _null(self, text: bytes) -> bytes | None:
+        return None if text == self._texts["null.marker"] else text
+
+    def _cut(self, text: bytes, what: str) -> tuple[bytes | None, bytes]:
+        """What stands before a separator and what behind it; None and all where it is missing and may be."""
+        separator = self._texts[what] or b""
+        before, found, rest = text.partition(separator)
         if found:
             return before, rest
-        if lenient:
-            return None, line
+        if self._switches["ignore.error"]:
+            return None, text
         raise ValueError(f"no {what} ({separator.decode(errors='backslashreplace')!r}) in it")
-
-    def parse_headers(text: bytes) -> Iterable[Header]:
-        for pair in text.split(texts["headers.separator"]):
-            name, value = cut(pair, "headers.key.separator")
-            yield (_name(pair), None) if name is None else (_name(name), null(value))
-
-    def parse(line: bytes) -> Record:
-        headers: tuple[Header, ...] = ()
-        own_key: bytes | None = key
-        rest = line
-        if switches["parse.headers"]:
-            before, rest = cut(rest, "headers.delimiter")
-            if before and before != marker:
-                headers = tuple(parse_headers(before))
-        if switches["parse.key"]:
-            before, rest = cut(rest, "key.separator")
-            own_key = key if before is None else null(before)
-        return Record(own_key, null(rest), headers)
-
-    return parse
 
 
 def _name(text: bytes) -> str:

@@ -54,7 +54,8 @@ def command(**given: Any) -> None:
     started = time.monotonic()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: with a tally
     try:
-        with Patience(partial(_awaited, servers, tally, producer), lambda: tally.oldest), transaction:
+        patience = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
+        with Patience(partial(_awaited, servers, tally, producer, patience), lambda: tally.oldest), transaction:
             _send_all(producer, topic, options, source, tally)
             if tally.error:
                 raise tally.error
@@ -123,10 +124,10 @@ def _reach(servers: str) -> None:
     cluster.close()
 
 
-def _awaited(servers: str, tally: Tally, producer: "Producer") -> str:
+def _awaited(servers: str, tally: Tally, producer: "Producer", patience: float) -> str:
     trouble = f" ({producer.trouble})" if producer.trouble else ""
     oldest = (tally.oldest or "").removeprefix("standard input, ")
-    return f"{servers} to take {oldest}{trouble}, {DELIVERY_TIMEOUT:g} s at most"
+    return f"{servers} to take {oldest}{trouble}, {patience:g} s at most"
 
 
 def _send_all(producer: "Producer", topic: str, options: Options, source: Input, tally: Tally) -> None:

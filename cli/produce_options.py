@@ -16,7 +16,7 @@ from .arguments import delimiter, topic_name
 from .client_config import client_keywords, config_option, settings_option
 from .common import bootstrap_option, name_value
 from .completion import complete_partitions, complete_topics
-from .line_formats import Header, Parse, json_line, kafka_line, kcat_line
+from .line_formats import Header, KafkaLine, Parse, json_line, kcat_line
 from .option_groups import under
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -113,7 +113,7 @@ class Options:
         if self.as_json:
             return json_line(key)
         if self.properties:
-            return kafka_line(self.properties, key)
+            return KafkaLine(self.properties, key)
         return kcat_line(self.key_delimiter, self.empty_is_null, key)
 
     def keywords(self) -> dict[str, Any]:

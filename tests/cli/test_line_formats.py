@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.cli.common import CliError
-from hmb.cli.line_formats import Record, json_line, kafka_line, kcat_line
+from hmb.cli.line_formats import KafkaLine, Record, json_line, kcat_line
 from hmb.cli.lines import MAX_LINE, Lines
 
 
@@ -67,7 +67,7 @@ def properties(text: str) -> Iterable[tuple[str, str]]:
     ],
 )
 def test_kafka(given: str, line: bytes, record: Record) -> None:
-    assert kafka_line(properties(given), None)(line) == record
+    assert KafkaLine(properties(given), None)(line) == record
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_kafka(given: str, line: bytes, record: Record) -> None:
 )
 def test_a_line_without_its_separators(given: str, line: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
-        kafka_line(properties(given), None)(line)
+        KafkaLine(properties(given), None)(line)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("given", ["parse.keys=true", "parse.key=yes", "key.separator="])
 def test_properties_that_mean_nothing(given: str) -> None:
     with pytest.raises(click.UsageError, match="--property"):
-        kafka_line(properties(given), None)
+        KafkaLine(properties(given), None)
 
 
 def test_json_with_a_key_for_those_that_have_none() -> None:
