@@ -231,6 +231,7 @@ BROKER = [
         "a setting of HMB's own",
         ("DescribeConfigs/all of a broker/*", "*.configs.max.decompressed.message.bytes", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.log.flush.acks.all.*", ANY, ANY),
+        ("DescribeConfigs/all of a broker/*", "*.configs.threading", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.min.incremental.fetch.session.eviction.ms", ANY, ABSENT),
     ),
 ]
