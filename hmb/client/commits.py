@@ -81,7 +81,9 @@ class CommittedOffsets:
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         try:
-            identity = self._post(offsets)
+            connection, identity = self._coordinator.connection(), self._identity()
+            version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
+            connection.post(commit_request(identity, offsets), version)
         except (ConnectionFailed, KafkaError) as error:
             self._connection_lost(error)
             if callback is not None:
@@ -131,14 +133,10 @@ class CommittedOffsets:
     # -- OffsetCommit
 
     def _commit(self, offsets: Offsets, timeout: float) -> None:
-        identity = self._post(offsets)
         self._settle_all(timeout)
-        self._check(self._coordinator.connection().receive(timeout), identity)
-
-    def _post(self, offsets: Offsets) -> GroupMetadata:
         connection, identity = self._coordinator.connection(), self._identity()
-        connection.post(commit_request(identity, offsets), connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME))
-        return identity
+        version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
+        self._check(connection.send(commit_request(identity, offsets), version, timeout), identity)
 
     def _settle_all(self, timeout: float | None = None) -> None:
         while self._sent:
@@ -150,6 +148,9 @@ class CommittedOffsets:
             response = self._coordinator.connection().receive(timeout)
         except ConnectionFailed as error:
             self._connection_lost(error)
+            raise
+        except BaseException:  # Ctrl-C: what is left of the answer must not be taken for the next one
+            self._coordinator.connection().close()
             raise
         offsets, identity, callback = self._sent.popleft()
         failure = None

@@ -142,7 +142,11 @@ class Connection:
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
         """The answer to a request; in the highest version that both sides know, unless one is given."""
         self.post(request, version)
-        return self.receive(timeout)
+        try:
+            return self.receive(timeout)
+        except BaseException:  # Ctrl-C, too: the answer that is still to come must not be taken for the next one's
+            self.close()
+            raise
 
     def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
         """Send a request and leave its answer to `receive`; `answered` is false for a Produce with acks=0."""
@@ -153,6 +157,8 @@ class Connection:
 
     def receive(self, timeout: float | None = None) -> Any:
         """The answer to the oldest request that has none yet, within `timeout` seconds or else the connection's."""
+        if self._socket is None:
+            raise self._failed(f"the connection to {self.address} was closed before the answer came")
         response = self._read(timeout)
         self._waiting -= 1
         return response
@@ -226,6 +232,9 @@ class Connection:
         except ConnectionFailed as error:
             self._known.failed(self.address, str(error))
             raise
+        except BaseException:  # Ctrl-C while the two sides have not agreed on versions yet
+            self.close()
+            raise
         self._is_ready = True
         self._known.opened(self.address)
 
@@ -289,6 +298,9 @@ class Connection:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
+        except BaseException:  # Ctrl-C in the middle of a request: the next one must not come behind half of it
+            self.close()
+            raise
 
     def _read(self, timeout: float | None = None) -> Any:
         timeout = self.timeout if timeout is None else timeout

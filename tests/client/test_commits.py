@@ -240,6 +240,21 @@ def test_a_commit_that_cannot_even_be_sent_is_told_at_once() -> None:
     assert isinstance(heard[0], ConnectionFailed)
 
 
+def test_a_callback_that_raises_mixes_up_no_answers() -> None:
+    def callback(them: object, error: Exception | None) -> None:
+        raise RuntimeError("the program's own fault")
+
+    coordinator = Coordinator(0, ErrorCode.REBALANCE_IN_PROGRESS)
+    with coordinator.broker:
+        offsets = offsets_of(coordinator)
+        offsets.commit_async({P0: OffsetAndMetadata(1)}, callback)
+        with pytest.raises(RuntimeError, match="the program's own fault"):
+            offsets.commit({P0: OffsetAndMetadata(2)})
+        with pytest.raises(KafkaError, match="the group is rebalancing"):
+            offsets.commit({P0: OffsetAndMetadata(3)})
+        assert offsets.committed([P0])[P0] == OffsetAndMetadata(42, "m")
+
+
 def test_a_coordinator_that_was_interrupted_waits_for_no_answer() -> None:
     coordinator = Coordinator()
     with coordinator.broker:

@@ -233,3 +233,28 @@ def test_an_answer_that_is_not_awaited_for_the_connections_whole_timeout() -> No
         with pytest.raises(ConnectionFailed, match=r"did not answer within 0\.05 s"):
             connection.send(ListOffsetsRequest(), timeout=0.05)
         done.set()
+
+
+@pytest.mark.parametrize(("kind", "method"), [(Connection, "_read"), (socket.socket, "sendall")])
+def test_a_request_that_ctrl_c_has_interrupted_leaves_nothing_behind(
+    servers: str, kind: type, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    host, _, port = servers.partition(":")
+    with Connection(host, int(port)) as connection:
+        connection.send(MetadataRequest(topics=[]))
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(kind, method, interrupted)
+            connection.send(ListOffsetsRequest(replica_id=-1))
+        assert isinstance(connection.send(MetadataRequest(topics=[])), MetadataResponse)
+
+
+def test_to_wait_for_an_answer_on_a_closed_connection_is_an_error(servers: str) -> None:
+    host, _, port = servers.partition(":")
+    connection = Connection(host, int(port))
+    connection.post(MetadataRequest(topics=[]))
+    connection.close()
+    with pytest.raises(ConnectionFailed, match="was closed before the answer came"):
+        connection.receive()
