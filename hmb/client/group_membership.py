@@ -60,6 +60,7 @@ class GroupMembership:
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False
+        self._is_telling = False  # the listener is at work, whatever it calls
         self._coordinator = GroupCoordinator(cluster, settings)  # the membership's thread's own
         self._offsets = CommittedOffsets(cluster, settings, self._committer, self._commit_refused)
         self._thread: threading.Thread | None = None
@@ -97,6 +98,8 @@ class GroupMembership:
     # -- the consumer's thread
 
     def poll(self, timeout: float) -> None:
+        if self._is_telling:
+            return  # a callback that polls reads on with what there is
         deadline = time.monotonic() + timeout
         self._offsets.poll()
         with self._changed:
@@ -138,9 +141,11 @@ class GroupMembership:
                 self._changed.wait(min(deadline - now, LONGEST_WAIT))
 
     def _tell(self, call: Call) -> None:
+        self._is_telling = True
         try:
             getattr(self._listener, call.event.value)(call.partitions)
         finally:
+            self._is_telling = False
             with self._changed:
                 self._member.called(call)
                 self._changed.notify_all()

@@ -140,6 +140,15 @@ def test_the_first_of_several_errors_is_raised_when_all_has_been_told(servers: s
 
 
 @each_kind
+def test_a_listener_that_polls_is_not_called_within_itself(servers: str, topic: str, join: Join, protocol: Any) -> None:
+    partitions = make_topic(servers, topic, 2)
+    first = join(told=lambda member, *what: member.membership.poll(60), **protocol)
+    share([first], partitions)
+    share([first, join(**protocol)], partitions)
+    assert len([event for event, them in first.events if event == "assigned" and them == partitions]) == 1
+
+
+@each_kind
 def test_closing_gives_back_what_is_owned_and_leaves(servers: str, topic: str, join: Join, protocol: Any) -> None:
     partitions = make_topic(servers, topic, 2)
     first, second = join(**protocol), join(**protocol)
