@@ -158,6 +158,8 @@ class RecordBatch(NamedTuple):
 
     def uncompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
         """The bytes of the records, decompressed to `limit` at most."""
+        if not self.attributes & CODEC_MASK:
+            return bytes(self.view[RECORD_BATCH_OVERHEAD:])
         return decompress(self.codec, self.view[RECORD_BATCH_OVERHEAD:], limit=limit)
 
     def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:

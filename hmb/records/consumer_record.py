@@ -60,8 +60,11 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
 
 def has_usual_numbers(batch: RecordBatch) -> bool:
     """Whether offsets and timestamps are far from where 64 bits end, so that adding to them needs no check."""
-    times = (abs(batch.base_timestamp), abs(batch.max_timestamp))
-    return batch.last_offset <= MAX_INT64 and max(times) <= USUAL_TIME
+    return (
+        -USUAL_TIME <= batch.base_timestamp <= USUAL_TIME
+        and -USUAL_TIME <= batch.max_timestamp <= USUAL_TIME
+        and batch.base_offset + batch.last_offset_delta <= MAX_INT64
+    )
 
 
 def _quickly(data: bytes, batch: RecordBatch, topic: str, partition: int, add: Callable[[ConsumerRecord], None]) -> int:
