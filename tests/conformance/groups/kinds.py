@@ -16,13 +16,6 @@ from pathlib import Path
 from hmb.bench import peers
 from tests.conformance.groups.python_member import HEARTBEAT_MS, MEMBERS, SESSION_MS
 
-COOPERATIVE = (
-    "--assignment-strategy",
-    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-    "--session-timeout",
-    str(SESSION_MS),
-)
-
 Command = Callable[[Path, str, str, str], list[str]]  # of a folder for files, bootstrap, topic, group
 JAVA = ["0.9.0.1", "0.10.2.2", "0.11.0.3", "1.0.2", "2.8.2"]
 SMALL_JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -72,6 +65,12 @@ def _java_43(folder: Path, *arguments: str, more: tuple[str, ...] = ()) -> list[
     return _verifiable_consumer(peers.kafka_43_jars(), "--bootstrap-server", folder, *arguments, more=more)
 
 
+def _java_with(assignor: str) -> Command:
+    """Kafka 4.3.0's consumer, with one of its assignors."""
+    name = f"org.apache.kafka.clients.consumer.{assignor}"
+    return partial(_java_43, more=("--assignment-strategy", name, "--session-timeout", str(SESSION_MS)))
+
+
 def _go(folder: Path, *arguments: str) -> list[str]:
     return [str(fetched("go") / "member"), *arguments]
 
@@ -84,7 +83,8 @@ KINDS: dict[str, Command] = {
     **{kind: partial(_python, kind) for kind in MEMBERS},
     **{f"java-{version}": partial(_java, version) for version in JAVA},
     "java-4.3.0": _java_43,
-    "java-4.3.0-cooperative": partial(_java_43, more=COOPERATIVE),
+    "java-4.3.0-sticky": _java_with("StickyAssignor"),
+    "java-4.3.0-cooperative": _java_with("CooperativeStickyAssignor"),
     "java-4.3.0-consumer": partial(_java_43, more=("--group-protocol", "consumer")),
     "franz-go": _go,
     "kafkajs": _node,
@@ -92,6 +92,7 @@ KINDS: dict[str, Command] = {
 MIXED = [  # in one group, with the assignor that all of them know; each kind has its turn to lead
     "hmb+confluent+java-4.3.0",
     "kafka-python+hmb+aiokafka",
+    "java-4.3.0-sticky+hmb",
     "hmb-cooperative+confluent-cooperative+java-4.3.0-cooperative",
     "hmb-consumer+confluent-consumer+java-4.3.0-consumer",
 ]
