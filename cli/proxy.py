@@ -171,9 +171,9 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:
+        with self._lock:  # `close` joins only what has started
+            thread.start()
             self._threads.add(thread)
-        thread.start()
         return thread
 
     def _end(self, failure: BaseException) -> None:
@@ -184,6 +184,8 @@ class Proxy:
     def _keep(self, each: socket.socket) -> None:
         with self._lock:
             self._sockets.add(each)
+        if self._over.is_set():  # too late for `close` to see it
+            _shut(each)
 
     def _forget(self, each: socket.socket) -> None:
         with self._lock:

@@ -1,12 +1,17 @@
-"""The documentation has a page for each command."""
+"""The documentation has a page for each command, and shows code that is there: what Sphinx would say, only sooner."""
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
 
 from hmb.cli.main import COMMANDS
 
-PAGES = Path(__file__).parents[2] / "docs" / "commands"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = DOCS / "commands"
+INCLUDE = re.compile(r"```{literalinclude} (\S+)\n:language: python\n:pyobject: (\S+)\n```")
+INCLUDED = [(page, *found) for page in DOCS.glob("*/*.md") for found in INCLUDE.findall(page.read_text())]
 
 
 def test_each_command_has_a_page() -> None:
@@ -20,3 +25,18 @@ def test_a_page_runs_its_command_and_lists_its_options(name: str) -> None:
     assert "```{session}" in text
     assert f"\n$ hmb {name} " in text or f"\n$ hmb {name}\n" in text or f"| hmb {name} " in text
     assert f"\n{name}\n" in (PAGES / "index.md").read_text()
+
+
+@pytest.mark.parametrize(("page", "path", "name"), INCLUDED, ids=[name for _, _, name in INCLUDED])
+def test_included_code_is_there(page: Path, path: str, name: str) -> None:
+    node: ast.AST = ast.parse((page.parent / path).read_text())
+    for part in name.split("."):
+        inner = {
+            each.name: each for each in ast.iter_child_nodes(node) if isinstance(each, ast.ClassDef | ast.FunctionDef)
+        }
+        assert part in inner, f"{page.name} shows {name} of {path}; it is renamed, or gone"
+        node = inner[part]
+
+
+def test_the_tour_shows_code() -> None:
+    assert len(INCLUDED) > 15
