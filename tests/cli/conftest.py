@@ -22,7 +22,8 @@ class Hmb(Protocol):
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with hmb.Broker(config={"num.partitions": "3", "log.flush.acks.all": "false"}) as broker:
+    quick = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
+    with hmb.Broker(config={"num.partitions": "3"} | quick) as broker:
         yield broker.bootstrap_servers
 
 
