@@ -20,7 +20,7 @@ from .consume_options import Options, consume_options
 from .filters import record_filter
 from .option_groups import GroupedCommand
 from .patience import Patience
-from .streams import reader_has_left
+from .streams import reader_has_left, write_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -202,8 +202,7 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
 def _print(write: Write, records: "list[ConsumerRecord]", reading: Reading) -> None:
     """Print many records at once, and see them off: whoever reads them should not wait."""
     if records:
-        sys.stdout.buffer.write(write(records))
-        sys.stdout.buffer.flush()
+        write_out(write(records))
     reading.printed += len(records)
 
 

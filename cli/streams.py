@@ -40,6 +40,25 @@ def reader_has_left() -> bool:
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
+def write_out(data: bytes) -> None:
+    """Write to standard output with no buffer in between.
+
+    A buffer that Ctrl-C interrupts right after its system call does not know that the data are written, and writes them
+    once more when the program ends.
+    """
+    raw = getattr(sys.stdout.buffer, "raw", None)
+    if raw is None:  # a test's own stream
+        sys.stdout.buffer.write(data)
+        return
+    left = memoryview(data)
+    while left:
+        written = raw.write(left)
+        if written is None:  # it is a pipe that somebody made non-blocking
+            select.select([], [raw], [])
+        else:
+            left = left[written:]
+
+
 def prepare_streams() -> None:
     """Open the streams that are closed, and have standard output say what it is when it fails."""
     for number, stream, way in (

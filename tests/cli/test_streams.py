@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,35 @@ def test_a_consumer_ends_when_its_reader_has_left_though_nothing_comes(servers: 
     consumer.stdout.close()
     _, errors = consumer.communicate(timeout=60)
     assert (consumer.returncode, errors) == (0, b"")
+
+
+def test_what_ctrl_c_interrupts_is_not_written_twice() -> None:
+    """The last lines that `hmb consume` had printed came again when Ctrl-C met it in its system call."""
+    program = """
+import io, signal, sys
+from hmb.cli import streams
+
+class Interrupted(io.FileIO):
+    def write(self, data):
+        super().write(data)
+        raise KeyboardInterrupt
+
+sys.stdout = io.TextIOWrapper(io.BufferedWriter(Interrupted(1, "w", closefd=False)))
+try:
+    streams.write_out(b"once\\n")
+except KeyboardInterrupt:
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("once\n", "")
+
+
+def test_a_pipe_that_does_not_block_gets_all(servers: str, run: Hmb) -> None:
+    run("produce", "unblocked", "-b", servers, stdin="a line that fills pipes\n" * 20_000)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    consumer = start("consume", "unblocked", "-e", "-b", servers, stdout=writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as output:
+        assert output.read() == b"a line that fills pipes\n" * 20_000
+    assert consumer.wait(60) == 0
