@@ -91,9 +91,9 @@ class CommittedOffsets:
         else:
             self._sent.append(_Sent(offsets, identity, callback))
 
-    def committed(self, partitions: Iterable[TopicPartition]) -> Committed:
+    def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
         wanted = list(partitions)
-        return self._until_done(lambda left: self._fetch(wanted)) if wanted else {}
+        return self._until_done(lambda left: self._fetch(wanted, left), timeout) if wanted else {}
 
     def say(self, request: Request, timeout: float) -> None:
         """The member's last word, over the same connection."""
@@ -174,13 +174,13 @@ class CommittedOffsets:
 
     # -- OffsetFetch
 
-    def _fetch(self, partitions: list[TopicPartition]) -> Committed:
-        self._settle_all()
+    def _fetch(self, partitions: list[TopicPartition], timeout: float) -> Committed:
+        self._settle_all(timeout)
         connection = self._coordinator.connection()
         version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
         stable = self._settings.require_stable
         request = fetch_request(self._settings.group_id, partitions, version, require_stable=stable)
-        found = fetched(connection.send(request, version), version)
+        found = fetched(connection.send(request, version, timeout), version)
         if found.error_code:
             raise group_error(self._settings, found.error_code)
         for partition, code in found.errors.items():

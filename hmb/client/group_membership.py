@@ -92,8 +92,10 @@ class GroupMembership:
     ) -> None:
         self._offsets.commit_async(offsets, callback)
 
-    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        return self._offsets.committed(partitions)
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        return self._offsets.committed(partitions, timeout)
 
     # -- the consumer's thread
 

@@ -108,8 +108,8 @@ class GroupReading:
         self.offsets.commit_async(self._given(offsets), callback)
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where the group has committed something."""
-        found = self.offsets.committed(partitions)
+        """Where the group has committed something; asked once, for whoever polls has no time to wait."""
+        found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}
 
     def leave(self, timeout: float | None = None) -> None:

@@ -119,8 +119,10 @@ class GroupOffsets(Protocol):
     ) -> None:
         """Send a commit and go on; tried once. `callback` gets the error or None, from a later `poll` or `commit`."""
 
-    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed for each partition; None where nothing."""
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed for each partition, None where nothing; tries again as `commit` does."""
 
     def close(self, timeout: float | None = None) -> None:
         """Close the connections; answers to commits are waited for, each for `timeout` or `request_timeout`."""

@@ -204,6 +204,9 @@ def test_what_a_group_has_committed_may_be_asked_too_early() -> None:
     coordinator = Coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     with coordinator.broker:
         assert offsets_of(coordinator).committed([P0])[P0] == OffsetAndMetadata(42, "m")
+    coordinator = Coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    with coordinator.broker, pytest.raises(KafkaError, match="still loading"):
+        offsets_of(coordinator).committed([P0], timeout=0.0)  # for who has no time to try again
     coordinator = Coordinator(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     with coordinator.broker, pytest.raises(KafkaError, match="group 'g': Not allowed"):
         offsets_of(coordinator).committed([P0])
