@@ -34,6 +34,9 @@ WORDS: "dict[str, OffsetSpec]" = {
     "-4": "earliest-local",
     "-5": "latest-tiered",
 }
+ENDS_ASKED: "tuple[tuple[str, OffsetSpec], ...]" = (("earliest", "earliest"), ("latest", "latest"))
+ENDS = ("topic", "partition", "earliest", "latest", "records")
+POINTS = ("topic", "partition", "time", "offset", "timestamp")
 
 
 def point(text: str) -> "tuple[str, OffsetSpec]":
@@ -65,7 +68,7 @@ def command(
 
     With --time instead the first record at or after a time, in each partition: TIME is 2026-02-14T10:30:00Z, seconds or
     milliseconds since 1970, -1h30m for so long ago; or earliest, latest, max-timestamp (the record with the greatest
-    timestamp), earliest-local, latest-tiered, which Kafka's tool also calls -2 to -5.
+    timestamp), earliest-local, latest-tiered, which Kafka's tool also calls -2, -1, -3, -4, -5.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -84,11 +87,6 @@ def command(
         rows = [(*it, first[it].offset, last[it].offset, last[it].offset - first[it].offset) for it in led]
     _print(POINTS if points else ENDS, rows, as_json)
     raise_failures(failed.values())
-
-
-ENDS_ASKED: "tuple[tuple[str, OffsetSpec], ...]" = (("earliest", "earliest"), ("latest", "latest"))
-ENDS = ("topic", "partition", "earliest", "latest", "records")
-POINTS = ("topic", "partition", "time", "offset", "timestamp")
 
 
 def _list(admin: "Admin", partitions: "list[TopicPartition]", spec: "OffsetSpec", committed: bool) -> dict[Any, Any]:
