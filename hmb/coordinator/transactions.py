@@ -199,11 +199,11 @@ class TransactionCoordinator:
 
     def _find_or_make(self, transactional_id: str) -> _Entry:
         self._journal.check_coordinates(transactional_id)
-        with self._lock:
-            if transactional_id not in self._entries:
-                made = Transaction(transactional_id, self._producer_ids.allocate(), updated=self._clock())
-                self._entries[transactional_id] = _Entry(made)
-            return self._entries[transactional_id]
+        if transactional_id not in self._entries:
+            made = Transaction(transactional_id, self._producer_ids.allocate(), updated=self._clock())
+            with self._lock:
+                return self._entries.setdefault(transactional_id, _Entry(made))
+        return self._entries[transactional_id]
 
     def _step(self, entry: _Entry, change: Change) -> Transaction:
         """Let it change, durably, and see to what comes of that.  Raises what `change` raises, and as `_write`."""
@@ -270,15 +270,19 @@ class TransactionCoordinator:
                 self._complete(entry)
             except KafkaError as error:
                 LOGGER.error("%r: its markers are not written: %s", entry.transaction.transactional_id, error.message)
+            except Exception:  # a fault of ours is not the others'
+                LOGGER.exception("%r: its markers are not written", entry.transaction.transactional_id)
 
     def abort_late(self) -> None:
         """Abort the transactions whose time is up, and shut their producers out."""
+        if not self.loaded.is_set():
+            return
         self.complete_decided()
         for entry in self._all():
             if entry.transaction.is_late(self._clock()):
                 LOGGER.info("%r: its transaction's time is up", entry.transaction.transactional_id)
                 with suppress(KafkaError):  # its producer has just ended it; or the next time will do
-                    self._step(entry, lambda before, now: before.fence(now) if before.is_late(now) else before)
+                    self._step(entry, _fence_if_late)
 
     def expire(self, expiration: int) -> None:
         """Forget the ids that nobody has used for so many ms."""
@@ -313,6 +317,12 @@ class TransactionCoordinator:
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
         return [entry.transaction for entry in self._all()]
+
+
+def _fence_if_late(before: Transaction, now: int) -> Transaction:
+    if not before.is_late(now):
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "its producer was faster")
+    return before.fence(now)
 
 
 def _check_name(transactional_id: str) -> None:

@@ -1,0 +1,243 @@
+"""The coordinator of transactions: what several threads, a full disk and a restart make of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.transaction_states import TransactionState
+from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import ControlType, EndTransactionMarker
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log import Log
+from tests.coordinator.conftest import Topic
+
+T0 = TopicPartition("t", 0)
+FULL = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
+
+
+class Groups:
+    """All that the coordinator needs of the groups is that they are loaded."""
+
+    def __init__(self) -> None:
+        self.loaded = threading.Event()
+        self.loaded.set()
+
+
+class Markers:
+    """In the place of MarkerWriter: notes what it is to write."""
+
+    def __init__(self) -> None:
+        self.groups = Groups()
+        self.written: list[tuple[ControlType, ProducerIdAndEpoch, frozenset[TopicPartition]]] = []
+        self.before: Callable[[], None] = lambda: None
+
+    def write(
+        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
+    ) -> None:
+        self.before()
+        self.written.append((marker.control_type, producer, frozenset(partitions)))
+
+
+class Clock:
+    now = 1_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def markers() -> Markers:
+    return Markers()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def state_topic(tmp_path: Path) -> Topic:
+    topic = Topic(tmp_path, 2)
+    topic.name = TRANSACTIONS_TOPIC
+    topic.make()
+    return topic
+
+
+Start = Callable[[], TransactionCoordinator]
+
+
+@pytest.fixture
+def start(state_topic: Topic, markers: Markers, clock: Clock, tmp_path: Path) -> Iterator[Start]:
+    """Start the coordinator, or start it anew with what the last one has written."""
+    started: list[TransactionCoordinator] = []
+
+    def start() -> TransactionCoordinator:
+        journal = Journal(state_topic, sync=lambda: True, clock=clock)
+        ids = ProducerIds(tmp_path / "ids")
+        started.append(TransactionCoordinator(journal, ids, markers, lambda: 10_000, clock=clock))  # type: ignore[arg-type]
+        started[-1].start()
+        assert started[-1].loaded.wait(30)
+        return started[-1]
+
+    yield start
+    for coordinator in started:
+        coordinator.stop(0)
+
+
+@pytest.fixture
+def transactions(start: Start) -> TransactionCoordinator:
+    return start()
+
+
+def begun(transactions: TransactionCoordinator, name: str = "tx", timeout: int = 5_000) -> ProducerIdAndEpoch:
+    producer = transactions.init_producer(name, timeout, None)
+    transactions.add_partitions(name, producer, {T0}, version=0)
+    return producer
+
+
+def refused(step: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        step()
+    return caught.value.code
+
+
+def fail() -> None:
+    raise FULL
+
+
+def test_what_cannot_be_written_down_has_not_happened(
+    transactions: TransactionCoordinator, markers: Markers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = begun(transactions)
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "append", lambda *arguments, **options: fail())
+        assert refused(lambda: transactions.end("tx", producer, 0, committed=True)) is ErrorCode.NOT_COORDINATOR
+        assert transactions.describe("tx").state is TransactionState.ONGOING
+        assert refused(lambda: transactions.init_producer("new", 5_000, None)) is ErrorCode.NOT_COORDINATOR
+    assert markers.written == []
+    transactions.end("tx", producer, 0, committed=True)
+    assert markers.written == [(ControlType.COMMIT, producer, {T0})]
+    assert transactions.init_producer("new", 5_000, None).epoch == 0
+
+
+def test_a_decision_stands_and_its_markers_are_written_when_that_is_possible(
+    transactions: TransactionCoordinator, markers: Markers
+) -> None:
+    producer = begun(transactions)
+    markers.before = fail
+    transactions.end("tx", producer, 0, committed=False)
+    assert transactions.describe("tx").state is TransactionState.PREPARE_ABORT
+    assert refused(lambda: transactions.end("tx", producer, 0, committed=False)) is ErrorCode.CONCURRENT_TRANSACTIONS
+    transactions.abort_late()
+    assert transactions.describe("tx").state is TransactionState.PREPARE_ABORT
+    markers.before = lambda: None
+    transactions.abort_late()
+    assert transactions.describe("tx").state is TransactionState.COMPLETE_ABORT
+    assert markers.written == [(ControlType.ABORT, producer, {T0})]
+
+
+def test_a_decision_is_carried_out_at_the_next_start(
+    transactions: TransactionCoordinator, markers: Markers, start: Start, state_topic: Topic
+) -> None:
+    producer = begun(transactions)
+    open_one = begun(transactions, "open")
+    markers.before = fail
+    transactions.end("tx", producer, 0, committed=True)
+    markers.before = lambda: None
+    state_topic.reopen()
+    again = start()
+    assert markers.written == [(ControlType.COMMIT, producer, {T0})]
+    assert again.describe("tx").state is TransactionState.COMPLETE_COMMIT
+    assert again.describe("open").state is TransactionState.ONGOING
+    again.end("open", open_one, 0, committed=False)
+    assert again.end("tx", producer, 0, committed=True) == producer, "a repetition over the restart"
+
+
+def test_while_it_ends_others_have_to_wait(transactions: TransactionCoordinator, markers: Markers) -> None:
+    producer = begun(transactions)
+    seen: list[ErrorCode] = []
+
+    def meanwhile() -> None:
+        markers.before = lambda: None
+        for step in (
+            lambda: transactions.end("tx", producer, 0, committed=True),
+            lambda: transactions.add_partitions("tx", producer, {T0}, version=0),
+            lambda: transactions.init_producer("tx", 5_000, None),
+            lambda: transactions.writing("tx", producer, T0).__enter__(),
+        ):
+            seen.append(refused(step))
+        transactions.complete_decided()  # which leaves it to who is at it
+
+    markers.before = meanwhile
+    transactions.end("tx", producer, 0, committed=True)
+    assert seen == [ErrorCode.CONCURRENT_TRANSACTIONS] * 4
+    assert len(markers.written) == 1
+
+
+def test_a_record_comes_before_the_decision_or_not_at_all(
+    transactions: TransactionCoordinator, markers: Markers
+) -> None:
+    producer = begun(transactions)
+    events: list[str] = []
+    markers.before = lambda: events.append("marker")
+    ending = threading.Thread(target=lambda: transactions.end("tx", producer, 0, committed=True))
+    with transactions.writing("tx", producer, T0):
+        ending.start()
+        events.append("record")
+    ending.join(30)
+    assert events == ["record", "marker"]
+    assert refused(lambda: transactions.writing("tx", producer, T0).__enter__()) is ErrorCode.TRANSACTION_ABORTABLE
+
+
+def test_time_limits(transactions: TransactionCoordinator, markers: Markers, clock: Clock) -> None:
+    begun(transactions, "late", timeout=100)
+    punctual = begun(transactions, "punctual", timeout=101)
+    clock.now += 101
+    transactions.abort_late()
+    assert [(how, producer.epoch) for how, producer, _ in markers.written] == [(ControlType.ABORT, 1)]
+    transactions.end("punctual", punctual, 0, committed=True)
+    clock.now += 500
+    transactions.expire(501)
+    assert {each.transactional_id for each in transactions.list()} == {"late", "punctual"}
+    transactions.expire(500)
+    assert transactions.list() == []
+
+
+def test_what_has_expired_is_gone_after_a_restart_too(
+    transactions: TransactionCoordinator, start: Start, state_topic: Topic
+) -> None:
+    transactions.init_producer("idle", 5_000, None)
+    transactions.expire(0)
+    state_topic.reopen()
+    assert start().list() == []
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 10_001])
+def test_a_timeout_has_its_limits(transactions: TransactionCoordinator, timeout: int) -> None:
+    step = lambda: transactions.init_producer("tx", timeout, None)  # noqa: E731
+    assert refused(step) is ErrorCode.INVALID_TRANSACTION_TIMEOUT
+
+
+def test_one_that_cannot_be_ended_does_not_keep_the_others(
+    transactions: TransactionCoordinator, markers: Markers, start: Start, state_topic: Topic
+) -> None:
+    producers = {name: begun(transactions, name) for name in ("bad", "good")}
+    markers.before = fail
+    for name, producer in producers.items():
+        transactions.end(name, producer, 0, committed=True)
+
+    def fault_of_ours() -> None:
+        markers.before = lambda: None
+        raise ZeroDivisionError
+
+    markers.before = fault_of_ours
+    state_topic.reopen()
+    states = {each.transactional_id: each.state for each in start().list()}
+    assert sorted(states.values()) == [TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT]
