@@ -40,6 +40,20 @@ def test_offsets_and_deleted_records(servers: str) -> None:
             assert error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_what_producers_have_left(servers: str) -> None:
+    here = TopicPartition("left", 0)
+    with hmb.Producer(servers, transactional_id="left") as producer, Admin(servers) as admin:
+        producer.init_transactions()
+        with producer.transaction():
+            for _ in range(3):
+                producer.send("left", b"x", partition=0)
+            producer.flush()
+            (state,) = raised(admin.describe_producers([here])[here])
+            assert (state.last_sequence, state.current_txn_start_offset) == (2, 0)
+        (state,) = raised(admin.describe_producers([here])[here])
+        assert state.current_txn_start_offset == -1
+
+
 class Leader:
     """Answers once that it does not lead."""
 
