@@ -170,7 +170,6 @@ class ClassicMember:
         return self._settings.max_poll_interval + self._settings.request_timeout if waits else None
 
     def answered(self, request: Request | TopicLookup, response: Any, now: float) -> None:
-        self._backoff.succeeded()
         steps: dict[type, Callable[[Any, float], None]] = {
             JoinGroupResponse: self._joined,
             SyncGroupResponse: self._synced,
@@ -180,6 +179,7 @@ class ClassicMember:
         step = steps.get(type(response))  # nothing is to be done when it has left
         if step is not None:
             step(response, now)
+        self._backoff.answered(now)
 
     def failed(self, now: float) -> None:
         self._backoff.failed(now)

@@ -150,13 +150,13 @@ class ConsumerMember:
         return None
 
     def answered(self, request: Request | TopicLookup, response: Any, now: float) -> None:
-        self._backoff.succeeded()
         if isinstance(response, TopicFacts):
             self._names.update(response.names)
             self._has_looked_up = True
             self._lookup_at = now + self._interval
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch >= JOINS:
             self._heard(request, response, now)
+        self._backoff.answered(now)
 
     def failed(self, now: float) -> None:
         """It may have arrived or not, so all is said again."""

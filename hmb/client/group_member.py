@@ -129,6 +129,7 @@ class Backoff:
         self.retry_at = now + min(self._first * 2**self._failures, LONGEST_BACKOFF)
         self._failures = min(self._failures + 1, 16)
 
-    def succeeded(self) -> None:
-        self._failures = 0
-        self.retry_at = -NEVER
+    def answered(self, now: float) -> None:
+        """The row ends, unless the answer was a failure itself."""
+        if self.retry_at <= now:
+            self._failures = 0
