@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hmb.client.consumer import Consumer, ConsumerRecord
     from hmb.client.delivery import Deliveries, Delivery, RecordMetadata
     from hmb.client.errors import DeserializationError
-    from hmb.client.membership import OffsetAndMetadata
+    from hmb.client.membership import GroupMetadata, OffsetAndMetadata
     from hmb.client.metadata import Cluster, TopicPartition
     from hmb.client.offsets import AtTime, FromStart
     from hmb.client.producer import Producer
@@ -48,6 +48,7 @@ __all__ = [
     "Delivery",
     "DeserializationError",
     "FromStart",
+    "GroupMetadata",
     "OffsetAndMetadata",
     "Producer",
     "ProducerMetrics",
@@ -69,6 +70,7 @@ _HOMES = {
     "Delivery": "delivery",
     "DeserializationError": "errors",
     "FromStart": "offsets",
+    "GroupMetadata": "membership",
     "OffsetAndMetadata": "membership",
     "Producer": "producer",
     "ProducerMetrics": "producer_metrics",
