@@ -10,7 +10,7 @@ from hmb.cli.main import COMMANDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = DOCS / "commands"
-INCLUDE = re.compile(r"```{literalinclude} (\S+)\n:language: python\n:pyobject: (\S+)\n```")
+INCLUDE = re.compile(r"```{literalinclude} (\S+)\n:language: python\n:pyobject: (\S+)\n(?::dedent:\n)?```")
 INCLUDED = [(page, *found) for page in DOCS.glob("*/*.md") for found in INCLUDE.findall(page.read_text())]
 
 
