@@ -46,7 +46,7 @@ def command(**given: Any) -> None:
     options.check()
     keywords = options.keywords()
     write = writer(options)
-    reading = Reading(finite=keywords.get("until") is not None)
+    reading = Reading(finite=keywords.get("until") is not None, in_group="group" in keywords)
     servers = keywords.pop("bootstrap_servers", options.servers)
     joining = f"group {keywords.get('group')} to share out its partitions"
     patience = Patience(
@@ -87,6 +87,7 @@ class Reading:
     """How far it is, and whether that is for the broker to change, and soon."""
 
     finite: bool
+    in_group: bool
     printed: int = 0
     polled: int = 0
     awaited: bool = True
@@ -102,6 +103,7 @@ class Commits:
     def __init__(self) -> None:
         self._printed: dict[TopicPartition, int] = {}  # next offsets
         self._committed: dict[TopicPartition, int] = {}
+        self._unanswered = 0
         self._at = time.monotonic()
 
     @contextmanager
@@ -112,27 +114,43 @@ class Commits:
         yield
         self._printed = positions
         if time.monotonic() - self._at >= COMMIT_INTERVAL:
-            self.commit(consumer, self._printed)
+            self._at = time.monotonic()
+            self._send(consumer, consumer.assignment)
 
-    def commit(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
-        """Commit these, as far as there is news of them."""
+    def before_giving_up(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
+        """Commit these now; whoever gets them goes on from there."""
+        from hmb.protocol.errors import KafkaError
+
         offsets = self._news(partitions)
-        if offsets:
-            consumer.commit(offsets)
-        self._committed |= offsets
-        self._at = time.monotonic()
+        try:
+            if offsets:
+                consumer.commit(offsets)
+            self._committed |= offsets
+        except (KafkaError, ConnectionError) as error:
+            self._tell(error)
 
     def finish(self, consumer: "Consumer") -> None:
         """Commit what is left, and leave the group; a broker that says nothing is not waited for long."""
-        offsets = self._news(consumer.assignment)
-        answers: list[Exception | None] = []
-        if offsets:
-            consumer.commit_async(offsets, lambda _, error: answers.append(error))
-            self._committed |= offsets
+        self._send(consumer, consumer.assignment)
         consumer.close(GRACE)
-        if offsets and answers != [None]:
-            why = str(answers[0]) if answers else f"no answer within {GRACE:g} s"
-            click.echo(f"hmb: what was printed last is not committed, and will be printed again: {why}", err=True)
+        if self._unanswered:
+            self._tell(f"no answer within {GRACE:g} s")
+
+    def _send(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
+        offsets = self._news(partitions)
+        if offsets:
+            self._unanswered += 1
+            self._committed |= offsets
+            consumer.commit_async(offsets, self._answered)
+
+    def _answered(self, offsets: object, error: Exception | None) -> None:
+        self._unanswered -= 1
+        if error is not None:
+            self._committed.clear()
+            self._tell(error)
+
+    def _tell(self, why: object) -> None:
+        click.echo(f"hmb: what was printed last is not committed, and may be printed again: {why}", err=True)
 
     def _news(self, partitions: "Iterable[TopicPartition]") -> "dict[TopicPartition, int]":
         return {
@@ -155,7 +173,7 @@ def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iter
         return
     commits = Commits() if keywords.pop("auto_commit", True) else None
     if commits is not None:
-        keywords["on_revoked"] = lambda partitions: commits.commit(member, partitions)
+        keywords["on_revoked"] = lambda partitions: commits.before_giving_up(member, partitions)
     member: Consumer = _made(Consumer, servers, *topics, auto_commit=False, **keywords)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it commits and leaves
     try:
@@ -182,7 +200,7 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
     wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
     while not consumer.at_end and (options.count is None or reading.printed < options.count):
         left = None if options.count is None else options.count - reading.printed
-        reading.is_joining = commits is not None and not consumer.assignment
+        reading.is_joining = reading.in_group and not consumer.assignment
         reading.awaited = reading.finite or reading.is_joining
         records = consumer.poll(wait, left)
         reading.awaited = False
