@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "coordinator": {"protocol", "records", "storage"},
     "broker": {"protocol", "records", "storage", "coordinator"},
     "client": {"protocol", "records"},
+    "spark": {"protocol", "records", "client"},
 }
 
 

@@ -1,0 +1,209 @@
+"""Where a query begins and where it ends: from words, JSON and times to an offset for each partition.
+
+The forms are those of Spark's Kafka connector::
+
+    earliest, latest                            all partitions alike
+    {"weather": {"0": 23, "1": -2}}             by partition; -2 is earliest, -1 latest
+    1700000000000                               startingTimestamp: the first record at or after that time (ms)
+    {"weather": {"0": 1700000000000}}           startingOffsetsByTimestamp
+
+Offsets in a streaming query's checkpoint have the same JSON shape, `{"weather": {"0": 23, "1": 45}}`: the next offset
+to read in each partition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, list_offsets
+
+if TYPE_CHECKING:
+    from hmb.spark.options import SourceOptions
+
+TimeStrategy = Literal["error", "latest"]
+ByPartition = dict[str, dict[int, int]]
+Offsets = dict[TopicPartition, int]
+
+
+@dataclass(frozen=True)
+class Times:
+    """A time for all partitions, or one for each, in ms since 1970."""
+
+    of_all: int | None = None
+    by_partition: ByPartition | None = None
+
+    def of(self, partition: TopicPartition) -> int | None:
+        if self.by_partition is None:
+            return self.of_all
+        return self.by_partition.get(partition.topic, {}).get(partition.partition)
+
+
+Spec = Literal["earliest", "latest"] | ByPartition | Times
+
+
+def parse_spec(text: str) -> Spec:
+    """ "earliest", "latest", or JSON.  Raises ValueError."""
+    word = text.strip().lower()
+    if word == "earliest":
+        return "earliest"
+    if word == "latest":
+        return "latest"
+    return _by_partition(text, least=EARLIEST)
+
+
+def parse_times(text: str, *, by_partition: bool = False) -> Times:
+    """A time, or JSON with a time for each partition.  Raises ValueError."""
+    if by_partition:
+        return Times(by_partition=_by_partition(text, least=0))
+    if not text.strip().isdecimal():
+        raise ValueError(f"{text!r} is no time in milliseconds since 1970")
+    return Times(int(text))
+
+
+def parse_assign(text: str) -> dict[str, tuple[int, ...]]:
+    """{"topic": [0, 1]}.  Raises ValueError."""
+    wrong = f'expected e.g. {{"topicA":[0,1],"topicB":[2,4]}}, got {text}'
+    found = _json(text, wrong)
+    for topic, numbers in found.items():
+        if not isinstance(numbers, list) or not numbers or not all(_is_number(each, 0) for each in numbers):
+            raise ValueError(f"{wrong} (topic {topic!r})")
+    return {topic: tuple(numbers) for topic, numbers in found.items()}
+
+
+def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+    """As they stand in a checkpoint."""
+    shape: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        shape.setdefault(topic, {})[str(partition)] = offset
+    return shape
+
+
+def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
+    """The same the other way."""
+    return {
+        TopicPartition(topic, int(number)): offset
+        for topic, partitions in shape.items()
+        for number, offset in partitions.items()
+    }
+
+
+def partitions_of(cluster: Cluster, options: SourceOptions) -> list[TopicPartition]:
+    """The partitions that a query reads, as of now.  Raises KafkaError, ConnectionFailed, ValueError."""
+    if options.assign is not None:
+        chosen = []
+        for topic, numbers in options.assign.items():
+            there = cluster.topic(topic).leaders
+            for number in numbers:
+                if number not in there:
+                    raise ValueError(f"option 'assign': topic {topic!r} has no partition {number}, only {len(there)}")
+                chosen.append(TopicPartition(topic, number))
+        return sorted(chosen)
+    from hmb.client.subscription import Subscription
+
+    subscription = Subscription.to(options.subscribe, options.pattern, None)
+    if subscription.is_by_pattern:
+        topics = [topic for topic in cluster.topics() if subscription.wants(topic)]
+    else:
+        for name in subscription.topics:
+            cluster.forget(name)  # partitions may have been added
+        topics = [cluster.topic(name) for name in subscription.topics]
+    return sorted(TopicPartition(topic.name, number) for topic in topics for number in topic.leaders)
+
+
+def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
+    """Of each partition the first offset that there is, and the one after the last."""
+    partitions = list(partitions)
+    return (
+        list_offsets(cluster, partitions, EARLIEST, isolation_level),
+        list_offsets(cluster, partitions, LATEST, isolation_level),
+    )
+
+
+def resolve(
+    cluster: Cluster,
+    spec: Spec,
+    partitions: list[TopicPartition],
+    isolation_level: int,
+    *,
+    option: str,
+    when_late: TimeStrategy,
+) -> Offsets:
+    """The offset of each partition; ValueError, which names the option, where the spec does not fit."""
+    first, end = ends(cluster, partitions, isolation_level)
+    if spec == "earliest":
+        return first
+    if spec == "latest":
+        return end
+    if isinstance(spec, Times):
+        return _at_times(cluster, spec, partitions, end, isolation_level, option, when_late)
+    said = {TopicPartition(topic, number): offset for topic, each in spec.items() for number, offset in each.items()}
+    _check_complete(said, partitions, option)
+    return {it: {EARLIEST: first[it], LATEST: end[it]}.get(said[it], said[it]) for it in partitions}
+
+
+def _at_times(
+    cluster: Cluster,
+    times: Times,
+    partitions: list[TopicPartition],
+    end: Offsets,
+    isolation_level: int,
+    option: str,
+    when_late: TimeStrategy,
+) -> Offsets:
+    wanted = {it: time for it in partitions if (time := times.of(it)) is not None}
+    if times.by_partition is not None:
+        said = [TopicPartition(topic, number) for topic, each in times.by_partition.items() for number in each]
+        _check_complete(said, partitions, option)
+    found: Offsets = {}
+    for time in set(wanted.values()):
+        found |= list_offsets(cluster, [it for it in wanted if wanted[it] == time], time, isolation_level)
+    for partition, offset in found.items():
+        if offset == NOT_FOUND:
+            if when_late == "error":
+                what = f"no record of {partition} is as young as {wanted[partition]}"
+                raise ValueError(f"option {option!r}: {what}; startingOffsetsByTimestampStrategy=latest takes the end")
+            found[partition] = end[partition]
+    return found
+
+
+def _check_complete(said: Iterable[TopicPartition], partitions: list[TopicPartition], option: str) -> None:
+    missing, strange = sorted(set(partitions) - set(said)), sorted(set(said) - set(partitions))
+    if missing or strange:
+        lists = [
+            f"{what} {', '.join(map(str, each))}"
+            for what, each in (("missing", missing), ("not read", strange))
+            if each
+        ]
+        raise ValueError(
+            f"option {option!r} must specify all partitions that are read: {'; '.join(lists)}. "
+            "Use -1 for latest, -2 for earliest."
+        )
+
+
+def _by_partition(text: str, least: int) -> ByPartition:
+    wrong = f'expected e.g. {{"topicA":{{"0":23,"1":-1}},"topicB":{{"0":-2}}}}, got {text}'
+    found = _json(text, wrong)
+    for partitions in found.values():
+        if not isinstance(partitions, dict) or not partitions:
+            raise ValueError(wrong)
+        if not all(number.isdecimal() and _is_number(offset, least) for number, offset in partitions.items()):
+            raise ValueError(wrong)
+    return {topic: {int(number): offset for number, offset in each.items()} for topic, each in found.items()}
+
+
+def _json(text: str, wrong: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{wrong} ({error})") from error
+    if not isinstance(found, dict) or not found:
+        raise ValueError(wrong)
+    return found
+
+
+def _is_number(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
