@@ -67,35 +67,35 @@ class Key(Struct):
 class LegacyOffsetCommitValue(Value):
     """As Kafka 0.8.2 wrote it."""
 
-    offset: int = t.int64()
-    metadata: str = t.string()
+    offset:           int = t.int64()
+    metadata:         str = t.string()
     commit_timestamp: int = t.int64()
 
 
 class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
     """As Kafka 0.8.2 wrote it."""
 
-    group: str = t.string()
-    topic: str = t.string()
+    group:     str = t.string()
+    topic:     str = t.string()
     partition: int = t.int32()
 
 
 class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
     """v1: a time at which it expires; written only for a commit that asks for one.  v3: leader epoch.  v4: topic id."""
 
-    offset: int = t.int64()
-    leader_epoch: int = t.int32("3+", default=-1, ignorable=True)
-    metadata: str = t.string()
-    commit_timestamp: int = t.int64()
-    expire_timestamp: int = t.int64("1", default=-1, ignorable=True)
-    topic_id: UUID = t.uuid("4+", tag=0, ignorable=True)
+    offset:           int  = t.int64()
+    leader_epoch:     int  = t.int32("3+", default=-1, ignorable=True)
+    metadata:         str  = t.string()
+    commit_timestamp: int  = t.int64()
+    expire_timestamp: int  = t.int64("1", default=-1, ignorable=True)
+    topic_id:         UUID = t.uuid("4+", tag=0, ignorable=True)
 
 
 class OffsetCommitKey(Key, record_type=1, value=OffsetCommitValue):
     """One group's offset in one partition."""
 
-    group: str = t.string()
-    topic: str = t.string()
+    group:     str = t.string()
+    topic:     str = t.string()
     partition: int = t.int32()
 
 
@@ -106,21 +106,21 @@ class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
     """v1: rebalance timeout.  v2: when the state was entered.  v3: static members.  v4: flexible."""
 
     class MemberMetadata(Struct):
-        member_id: str = t.string()
+        member_id:         str        = t.string()
         group_instance_id: str | None = t.string("3+", nullable="3+", default=None, ignorable=True)
-        client_id: str = t.string()
-        client_host: str = t.string()
-        rebalance_timeout: int = t.int32("1+", default=-1, ignorable=True)
-        session_timeout: int = t.int32()
-        subscription: bytes = t.bytestring()
-        assignment: bytes = t.bytestring()
+        client_id:         str        = t.string()
+        client_host:       str        = t.string()
+        rebalance_timeout: int        = t.int32("1+", default=-1, ignorable=True)
+        session_timeout:   int        = t.int32()
+        subscription:      bytes      = t.bytestring()
+        assignment:        bytes      = t.bytestring()
 
-    protocol_type: str = t.string()
-    generation: int = t.int32()
-    protocol: str | None = t.string(nullable="0+")
-    leader: str | None = t.string(nullable="0+")
-    current_state_timestamp: int = t.int64("2+", default=-1, ignorable=True)
-    members: list[MemberMetadata] = t.array(MemberMetadata)
+    protocol_type:           str                  = t.string()
+    generation:              int                  = t.int32()
+    protocol:                str | None           = t.string(nullable="0+")
+    leader:                  str | None           = t.string(nullable="0+")
+    current_state_timestamp: int                  = t.int64("2+", default=-1, ignorable=True)
+    members:                 list[MemberMetadata] = t.array(MemberMetadata)
 
 
 class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
@@ -135,7 +135,7 @@ class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
 class ConsumerGroupMetadataValue(Value, flexible="0+"):
     """The group's epoch, and a hash of the topics it reads: when that changes, it is time to assign anew (KIP-1101)."""
 
-    epoch: int = t.int32()
+    epoch:         int = t.int32()
     metadata_hash: int = t.int64(tag=0)
 
 
@@ -150,12 +150,12 @@ class ConsumerGroupPartitionMetadataValue(Value, flexible="0+"):
 
     class TopicMetadata(Struct):
         class PartitionMetadata(Struct):
-            partition: int = t.int32()
-            racks: list[str] = t.array(t.string)
+            partition: int       = t.int32()
+            racks:     list[str] = t.array(t.string)
 
-        topic_id: UUID = t.uuid()
-        topic_name: str = t.string()
-        num_partitions: int = t.int32()
+        topic_id:           UUID                    = t.uuid()
+        topic_name:         str                     = t.string()
+        num_partitions:     int                     = t.int32()
         partition_metadata: list[PartitionMetadata] = t.array(PartitionMetadata)
 
     topics: list[TopicMetadata] = t.array(TopicMetadata)
@@ -175,34 +175,34 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
 
     class ClassicMemberMetadata(Struct):
         class ClassicProtocol(Struct):
-            name: str = t.string()
+            name:     str   = t.string()
             metadata: bytes = t.bytestring()
 
-        session_timeout_ms: int = t.int32()
+        session_timeout_ms:  int                   = t.int32()
         supported_protocols: list[ClassicProtocol] = t.array(ClassicProtocol)
 
-    instance_id: str | None = t.string(nullable="0+")
-    rack_id: str | None = t.string(nullable="0+")
-    client_id: str = t.string()
-    client_host: str = t.string()
-    subscribed_topic_names: list[str] = t.array(t.string)
-    subscribed_topic_regex: str | None = t.string(nullable="0+")
-    rebalance_timeout_ms: int = t.int32(default=-1)
-    server_assignor: str | None = t.string(nullable="0+")
+    instance_id:             str | None                   = t.string(nullable="0+")
+    rack_id:                 str | None                   = t.string(nullable="0+")
+    client_id:               str                          = t.string()
+    client_host:             str                          = t.string()
+    subscribed_topic_names:  list[str]                    = t.array(t.string)
+    subscribed_topic_regex:  str | None                   = t.string(nullable="0+")
+    rebalance_timeout_ms:    int                          = t.int32(default=-1)
+    server_assignor:         str | None                   = t.string(nullable="0+")
     classic_member_metadata: ClassicMemberMetadata | None = t.struct(ClassicMemberMetadata, nullable="0+", tag=0)
 
 
 class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
     """One member of one group."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Value, flexible="0+"):
     """For which epoch of the group the target assignment was made, and when (KIP-1263)."""
 
-    assignment_epoch: int = t.int32()
+    assignment_epoch:     int = t.int32()
     assignment_timestamp: int = t.int64(tag=0, ignorable=True)
 
 
@@ -216,7 +216,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
     """The partitions that a member is to own in the end."""
 
     class TopicPartition(Struct):
-        topic_id: UUID = t.uuid()
+        topic_id:   UUID      = t.uuid()
         partitions: list[int] = t.array(t.int32)
 
     topic_partitions: list[TopicPartition] = t.array(TopicPartition)
@@ -225,7 +225,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
 class ConsumerGroupTargetAssignmentMemberKey(Key, record_type=7, value=ConsumerGroupTargetAssignmentMemberValue):
     """One member of one group."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
@@ -233,36 +233,36 @@ class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
     """The partitions that a member owns now, and those that it has been told to give up."""
 
     class TopicPartitions(Struct):
-        topic_id: UUID = t.uuid()
-        partitions: list[int] = t.array(t.int32)
+        topic_id:          UUID             = t.uuid()
+        partitions:        list[int]        = t.array(t.int32)
         assignment_epochs: list[int] | None = t.array(t.int32, nullable="0+", tag=0)
 
-    member_epoch: int = t.int32()
-    previous_member_epoch: int = t.int32()
-    state: int = t.int8()
-    assigned_partitions: list[TopicPartitions] = t.array(TopicPartitions)
+    member_epoch:                  int                   = t.int32()
+    previous_member_epoch:         int                   = t.int32()
+    state:                         int                   = t.int8()
+    assigned_partitions:           list[TopicPartitions] = t.array(TopicPartitions)
     partitions_pending_revocation: list[TopicPartitions] = t.array(TopicPartitions)
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=ConsumerGroupCurrentMemberAssignmentValue):
     """One member of one group."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
     """The topics that an expression matched, with which version of the cluster's metadata, and when."""
 
-    topics: list[str] = t.array(t.string)
-    version: int = t.int64()
-    timestamp: int = t.int64()
+    topics:    list[str] = t.array(t.string)
+    version:   int       = t.int64()
+    timestamp: int       = t.int64()
 
 
 class ConsumerGroupRegularExpressionKey(Key, record_type=16, value=ConsumerGroupRegularExpressionValue):
     """One expression that members of one group subscribe by."""
 
-    group_id: str = t.string()
+    group_id:           str = t.string()
     regular_expression: str = t.string()
 
 

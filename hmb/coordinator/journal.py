@@ -16,9 +16,12 @@ So there is one order: that of the queue is that of the log, and that in which t
 what is in memory is durable: nobody is told an offset that could go back.  "Durable" is what acks=all is for producers,
 `log.flush.acks.all`.
 
+What is written within a transaction, committed offsets, stands in a batch of its own that bears the producer's name.
+The marker that ends the transaction has its place in the queue as well: so it comes behind all that it is about.
+
 Invariant: a `Pending` is done once it has left the queue and the turn in which it left is over.
 
-Source: Kafka's `CoordinatorRuntime`, `GroupCoordinatorService`.
+Source: Kafka's `CoordinatorRuntime`, `GroupCoordinatorService`, `TransactionStateManager`.
 """
 
 from __future__ import annotations
@@ -200,7 +203,11 @@ class Journal:
         return pending
 
     def write(self, pending: Pending) -> None:
-        """Return once it is durable.  Raises NOT_COORDINATOR, UNKNOWN_SERVER_ERROR (too large): nothing came of it."""
+        """Return once it is durable.
+
+        Raises NOT_COORDINATOR, UNKNOWN_SERVER_ERROR (too large), and within a transaction INVALID_PRODUCER_EPOCH,
+        TRANSACTION_COORDINATOR_FENCED: nothing came of it.
+        """
         if not pending.done:
             with pending.partition.turn:
                 if not pending.done:

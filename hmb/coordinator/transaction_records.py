@@ -30,20 +30,20 @@ class TransactionLogValue(Value, versions="0-1", flexible="1+", written=1):
     """v1: flexible, with the producer's ids before and after, and the version of transactions that it speaks."""
 
     class PartitionsSchema(Struct):
-        topic: str = t.string()
+        topic:         str       = t.string()
         partition_ids: list[int] = t.array(t.int32)
 
-    producer_id: int = t.int64()
-    previous_producer_id: int = t.int64("1+", tag=0, default=-1)
-    next_producer_id: int = t.int64("1+", tag=1, default=-1)
-    producer_epoch: int = t.int16()
-    next_producer_epoch: int = t.int16("1+", tag=3, default=-1)
-    transaction_timeout_ms: int = t.int32()
-    transaction_status: int = t.int8()
-    transaction_partitions: list[PartitionsSchema] | None = t.array(PartitionsSchema, nullable="0+")
-    transaction_last_update_timestamp_ms: int = t.int64()
-    transaction_start_timestamp_ms: int = t.int64()
-    client_transaction_version: int = t.int16("1+", tag=2)
+    producer_id:                          int                           = t.int64()
+    previous_producer_id:                 int                           = t.int64("1+", tag=0, default=-1)
+    next_producer_id:                     int                           = t.int64("1+", tag=1, default=-1)
+    producer_epoch:                       int                           = t.int16()
+    next_producer_epoch:                  int                           = t.int16("1+", tag=3, default=-1)
+    transaction_timeout_ms:               int                           = t.int32()
+    transaction_status:                   int                           = t.int8()
+    transaction_partitions:               list[PartitionsSchema] | None = t.array(PartitionsSchema, nullable="0+")
+    transaction_last_update_timestamp_ms: int                           = t.int64()
+    transaction_start_timestamp_ms:       int                           = t.int64()
+    client_transaction_version:           int                           = t.int16("1+", tag=2)
 
 
 class TransactionLogKey(Key, record_type=0, value=TransactionLogValue):
