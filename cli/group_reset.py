@@ -22,7 +22,7 @@ from .administration import (
     raise_failures,
     topic_partitions,
 )
-from .common import CliError, NewPath, print_json
+from .common import CliError, IntRange, NewPath, print_json
 from .completion import complete_topics
 from .offset_grammar import moment
 from .tables import plural, print_table
@@ -67,7 +67,7 @@ def ago(text: str) -> int:
 @click.option("--to-earliest", is_flag=True, help="To the first record there is.")
 @click.option("--to-latest", is_flag=True, help="To the end: only what comes from now on.")
 @click.option("--to-current", is_flag=True, help="To what it is; to the end where it is nothing.")
-@click.option("--to-offset", type=click.IntRange(0), help="To this offset.")
+@click.option("--to-offset", type=IntRange(0), help="To this offset.")
 @click.option("--shift-by", type=int, metavar="N", help="By so many offsets, forward or (-N) back.")
 @click.option("--by-duration", type=ago, metavar="DURATION", help="To the first record of the last PT1H30M, or 1h30m.")
 @click.option("--to-datetime", type=moment, metavar="TIME", help="To the first record at or after a time (UTC).")

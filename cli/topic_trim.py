@@ -6,28 +6,29 @@ from typing import TYPE_CHECKING
 import click
 
 from .administration import Target, admin_options, chosen_partitions, raise_failures, topic_argument
-from .common import CliError, print_json
+from .common import CliError, IntRange, print_json
 from .completion import complete_partitions
 from .offset_grammar import moment
 from .tables import plural, print_table
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
+    from hmb.protocol.errors import KafkaError
 
 Offsets = dict["TopicPartition", int]
 
 
 @click.command()
 @topic_argument
-@click.option("-o", "--offset", type=click.IntRange(0), help="Delete what is before this offset.")
+@click.option("-o", "--offset", type=IntRange(0), help="Delete what is before this offset.")
 @click.option("--time", "timestamp", type=moment, metavar="TIME", help="Delete what is older than this.")
-@click.option("--keep", type=click.IntRange(0), metavar="N", help="Delete all but the last N of each partition.")
+@click.option("--keep", type=IntRange(0), metavar="N", help="Delete all but the last N of each partition.")
 @click.option("--all", "everything", is_flag=True, help="Delete all records.")
 @click.option(
     "-p",
     "--partition",
     "partitions",
-    type=click.IntRange(0),
+    type=IntRange(0),
     multiple=True,
     help="Only in this partition.",
     shell_complete=complete_partitions,
@@ -65,15 +66,26 @@ def trim(
         before = {partition: max(before[partition], start[partition]) for partition in chosen}
         moved = {partition: number for partition, number in before.items() if number > start[partition]}
         results = {} if dry_run or not moved else admin.delete_records(moved)
-    failed = [result for result in results.values() if isinstance(result, Exception)]
+    failed = {partition: result for partition, result in results.items() if isinstance(result, Exception)}
     after = before | {partition: result for partition, result in results.items() if isinstance(result, int)}
-    done = [it for it in chosen if not isinstance(results.get(it), Exception)]
+    done = [it for it in chosen if it not in failed]
     rows = [(it.partition, start[it], after[it], end[it], after[it] - start[it]) for it in done]
-    _print(topic, rows, dry_run, as_json)
-    raise_failures(failed)
+    if rows or as_json:
+        _print(topic, rows, dry_run, as_json)
+    raise_failures(_explained(partition, error) for partition, error in failed.items())
 
 
 COLUMNS = ("partition", "log_start_offset", "new_start_offset", "log_end_offset", "deleted")
+
+
+def _explained(partition: "TopicPartition", error: "KafkaError") -> "KafkaError":
+    """The broker's answer, and what to do about the one that needs a word."""
+    from hmb.protocol.errors import ErrorCode, KafkaError
+
+    if error.code is not ErrorCode.POLICY_VIOLATION:
+        return error
+    why = "only compaction removes records of this topic; add delete to its cleanup.policy"
+    return KafkaError(error.code, f"{partition}: {why}")
 
 
 def _print(topic: str, rows: Sequence[tuple[int, ...]], dry_run: bool, as_json: bool) -> None:

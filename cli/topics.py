@@ -3,7 +3,7 @@
 import click
 
 from .administration import Target, admin_options, raise_failures, topic_argument, topics_argument
-from .common import name_value, print_json
+from .common import IntRange, name_value, print_json
 from .completion import complete_config_names, complete_configs
 from .tables import plural, print_table
 from .topic_trim import trim
@@ -28,8 +28,8 @@ def assignment(text: str) -> dict[int, list[int]]:
 
 @command.command()
 @topic_argument
-@click.option("--partitions", type=click.IntRange(1), help="How many.  [default: the broker's num.partitions]")
-@click.option("--replication-factor", type=click.IntRange(1), help="How many brokers hold each.")
+@click.option("--partitions", type=IntRange(1), help="How many.  [default: the broker's num.partitions]")
+@click.option("--replication-factor", type=IntRange(1), help="How many brokers hold each.")
 @click.option("--replica-assignment", type=assignment, metavar="0:1,1:2", help="Which ones, partition by partition.")
 @click.option(
     "--config",
@@ -124,7 +124,7 @@ def _cell(value: object) -> object:
 
 @command.command()
 @topic_argument
-@click.option("--partitions", type=click.IntRange(1), help="So many in all; a topic only grows.")
+@click.option("--partitions", type=IntRange(1), help="So many in all; a topic only grows.")
 @click.option(
     "--config",
     "configs",

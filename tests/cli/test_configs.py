@@ -101,6 +101,7 @@ def test_loggers_of_a_broker(run: Hmb, servers: str) -> None:
         (["alter", "-t", "t", "--delete-config", "flush.mss"], 1, "no setting 'flush.mss'; did you mean flush.ms?"),
         (["alter", "-t", "t", "--add-config", "flush.ms=soon"], 1, "flush.ms=soon"),
         (["alter", "-t", "t", "--append-config", "flush.ms=1"], 1, "INVALID_CONFIG"),
+        (["alter", "--broker", "0", "--delete-config", "nonsense"], 1, "a broker has no setting 'nonsense'"),
         (["alter", "--group", "g", "--add-config", "no.such=1"], 1, "a group has no setting 'no.such'"),
     ],
 )

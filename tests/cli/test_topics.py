@@ -145,3 +145,13 @@ def test_what_cannot_be_trimmed(run: Hmb, servers: str) -> None:
     assert "has no partition 2" in trim("--all", "-p", "2", exit_code=3)
     assert trim.starts == [0, 0]
     assert "there is no topic 'none'" in run("topics", "trim", "none", "--all", "-b", servers, exit_code=3).stderr
+
+
+def test_a_topic_that_is_only_compacted_cannot_be_trimmed(run: Hmb, servers: str) -> None:
+    run("topics", "create", "compacted", "--partitions", "1", "--config", "cleanup.policy=compact", "-b", servers)
+    run("produce", "compacted", "-K", ":", "-b", servers, stdin="k:v\n")
+    result = run("topics", "trim", "compacted", "--all", "-b", servers, exit_code=1)
+    why = "only compaction removes records of this topic; add delete to its cleanup.policy"
+    assert result.stderr == f"hmb: compacted-0: {why} (POLICY_VIOLATION)\n"
+    assert result.stdout == ""
+    assert "'x' is not a valid integer." in run("topics", "trim", "t", "--keep", "x", "-b", servers, exit_code=2).stderr

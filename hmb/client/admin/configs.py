@@ -169,7 +169,7 @@ class ConfigsAdmin(AdminBase):
         changes += [ConfigChange(name, ConfigOperation.DELETE) for name in delete]
         changes += [ConfigChange(name, ConfigOperation.APPEND, value) for name, value in (append or {}).items()]
         changes += [ConfigChange(name, ConfigOperation.SUBTRACT, value) for name, value in (subtract or {}).items()]
-        self._check_names(resource, [change.name for change in changes])
+        self._check_names(resource, changes)
         connection = self._owner(resource)
         if connection.knows(IncrementalAlterConfigsRequest):
             self._alter_some(connection, resource, changes, validate_only)
@@ -208,11 +208,14 @@ class ConfigsAdmin(AdminBase):
             return error
         return {entry.name: _entry(resource, entry) for entry in result.configs}
 
-    def _check_names(self, resource: ConfigResource, names: Sequence[str]) -> None:
-        """Topics and groups have a fixed set of settings; brokers also have those of listeners and plugins."""
-        if resource.type not in (ResourceType.TOPIC, ResourceType.GROUP):
+    def _check_names(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
+        """Topics and groups have a fixed set of settings; a broker also takes those of listeners and plugins."""
+        names = [change.name for change in changes]
+        if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:
+            names = [change.name for change in changes if change.operation is ConfigOperation.DELETE]
+        elif resource.type not in (ResourceType.TOPIC, ResourceType.GROUP):
             return
-        known = raised(self._configs_of(resource, None, documentation=False))
+        known = raised(self._configs_of(resource, None, documentation=False)) if names else {}
         for name in names:
             if known and name not in known:
                 raise no_such_setting(resource, name, known)
