@@ -9,8 +9,9 @@ all and which cannot be).  With one broker after the other every client has a ru
 does meanwhile hits all alike.  A producer's run counts only if the log then ends where it should: all acknowledged, all
 written.  A consumer reads a topic that HMB's producer filled in batches of 16 KB, the size of Kafka's own producer.
 
-What counts is the ratio of two runs of a turn, in the median, with the spread beside it; records/s are medians too, and
-`us/record` is the CPU time of the client's process with all its threads.
+What counts is the ratio of two runs of a turn, in the median, with the spread beside it; records/s are medians too.
+`us/record` is the CPU time of the client's process with all its threads, and "by CPU" compares that: it says how fast
+the clients were if the broker, the other clients' programs and the rest of the machine took nothing.
 """
 
 from __future__ import annotations
@@ -169,16 +170,18 @@ def measure(
 
 def judge(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Each goal, as far as its clients ran."""
-    rates = {(each.contestant.what, each.contestant.name): each.rates for each in outcomes}
+    found = {(each.contestant.what, each.contestant.name): each for each in outcomes}
     for goal in GOALS:
-        ours, theirs = rates.get((goal.what, goal.client)), rates.get((goal.what, goal.over or goal.client))
+        ours, theirs = found.get((goal.what, goal.client)), found.get((goal.what, goal.over or goal.client))
         if ours is None or theirs is None:
             continue
         if goal.over is None:
-            reached, shown = ours.median, f"{ours.median:,.0f}/s, at least {goal.least:,.0f}/s"
+            reached = ours.rates.median
+            shown = f"{reached:,.0f}/s, by CPU {1e6 / ours.cpu.median:,.0f}/s; at least {goal.least:,.0f}/s"
         else:
-            ratio = ours.over(theirs)
-            reached, shown = ratio.median, f"{ratio}, at least {goal.least:g} x {goal.over}"
+            ratio = ours.rates.over(theirs.rates)
+            reached = ratio.median
+            shown = f"{ratio}, by CPU {theirs.cpu.over(ours.cpu)}; at least {goal.least:g} x {goal.over}"
         yield f"  {'met   ' if reached >= goal.least else 'MISSED'} {goal.client}: {shown}"
 
 
