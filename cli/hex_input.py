@@ -65,11 +65,10 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
     found = found or ROW_WITHOUT_COLON.fullmatch(line)
     if found is None:
         return None
-    content = found[2]
-    without_column = ASCII_COLUMN.sub("", content)
-    if without_column == content:  # then text, if there is any, begins behind two spaces
-        without_column = re.split(r"\s{2,}", content, maxsplit=1)[0]
-    digits = re.sub(r"\s", "", without_column)
+    content = found[2] if is_sure else ASCII_COLUMN.sub("", found[2])
+    if content == found[2]:  # then text, if there is any, begins behind two spaces
+        content = re.split(r"\s{2,}", content, maxsplit=1)[0]
+    digits = re.sub(r"\s", "", content)
     if len(digits) % 2 or re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
         return None
     return int(found[1], 16), bytes.fromhex(digits), is_sure

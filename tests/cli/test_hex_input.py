@@ -1,6 +1,10 @@
 """The forms in which somebody may have bytes."""
 
+from collections.abc import Callable
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hmb.cli.hex_input import HexError, read_bytes
 
@@ -45,6 +49,39 @@ OD = "\n".join(f"{n:06x} {BYTES[n : n + 16].hex(' ')}" for n in range(0, 50, 16)
 )
 def test_text(text: str) -> None:
     assert read_bytes(text.encode()) == [BYTES]
+
+
+def in_ascii(row: bytes) -> str:
+    return "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+
+
+def as_xxd(data: bytes) -> str:
+    rows = [(n, data[n : n + 16]) for n in range(0, len(data), 16)]
+    return "".join(f"{n:08x}: {row.hex(' ', -2):<39}  {in_ascii(row)}\n" for n, row in rows)
+
+
+def as_hexdump(data: bytes) -> str:
+    lines, last = [], b""
+    for n in range(0, len(data), 16):
+        row = data[n : n + 16]
+        if row != last:
+            digits = f"{row[:8].hex(' ')}  {row[8:].hex(' ')}"
+            lines.append(f"{n:08x}  {digits:<48}  |{in_ascii(row)}|")
+        elif lines[-1] != "*":
+            lines.append("*")
+        last = row
+    return "\n".join([*lines, f"{len(data):08x}"])
+
+
+@pytest.mark.parametrize("written", [as_xxd, as_hexdump])
+@given(
+    st.binary(min_size=1).map(lambda data: data.translate(bytes(range(256)).replace(b"\1", b" ").replace(b"\2", b"|")))
+)
+@example(b"x |abc|")
+@example(b"ab |cd|")
+@example(bytes(100))
+def test_whatever_bytes_a_dump_shows(written: Callable[[bytes], str], data: bytes) -> None:
+    assert read_bytes(written(data).encode()) == [data]
 
 
 def test_binary() -> None:
