@@ -1,0 +1,195 @@
+"""Transactions as goldenscripts (tests/scripts/transactions): what producers ask, and what stands in the logs then.
+
+    init PRODUCER [timeout=]               it starts; `knows=yes`: it goes on with what it knows
+    add PRODUCER PARTITION ...             they take part in its transaction
+    write PRODUCER PARTITION VALUE         a record, within the transaction
+    offsets PRODUCER GROUP OFFSET          committed for the group, within the transaction
+    commit | abort PRODUCER                by the rules of version 1, or `version=2`
+    wait MS                                time passes, and late transactions are aborted
+    full | mended                          the disk on which the markers are to be written
+    restart                                the broker, with what the logs hold
+    log PARTITION                          all its batches, and how far all is decided
+    read PARTITION                         what a reader of committed records gets
+    committed GROUP                        its offset
+
+A producer is a name for the transactional id `tx` and what it was last told; several are its generations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.group import Commit
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.transaction_markers import MarkerWriter
+from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
+from hmb.storage.checkpoints import TopicPartition
+from hmb.storage.log import Log, now_ms
+from tests.coordinator.conftest import Topic
+from tests.coordinator.test_groups import Topics
+from tests.scripts import goldenscript
+from tests.storage.transactions import committed_offsets
+
+SCRIPTS = Path(__file__).parents[1] / "scripts" / "transactions"
+ID = "tx"
+
+
+class Session:
+    """One script's broker: three logs, and the coordinators."""
+
+    def __init__(self, directory: Path) -> None:
+        self.now = 0
+        self.is_full = False
+        self.producers: dict[str, ProducerIdAndEpoch] = {}
+        self.sequences: dict[tuple[ProducerIdAndEpoch, str], int] = {}
+        self.directory = directory
+        self.topics = {name: Topic(directory, 1) for name in ("__consumer_offsets", TRANSACTIONS_TOPIC, "t", "u")}
+        for name, topic in self.topics.items():
+            topic.directory = directory / name
+            topic.directory.mkdir()
+            topic.name = name
+            topic.make()
+        self._start()
+
+    def _start(self) -> None:
+        journals = [Journal(self.topics[name], sync=lambda: False) for name in list(self.topics)[:2]]
+        self.groups = GroupCoordinator(journals[0], GroupSettings(), Topics())
+        markers = MarkerWriter(self._log, self.groups, lambda: False)
+        ids = ProducerIds(self.directory / "ids")
+        self.transactions = TransactionCoordinator(journals[1], ids, markers, lambda: 10**6, clock=lambda: self.now)
+        self.groups.start()
+        self.transactions.start()
+        assert self.transactions.loaded.wait(30)
+
+    def _log(self, partition: TopicPartition) -> Log:
+        if self.is_full:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
+        return self.topics[partition.topic].opened[0]
+
+    def close(self) -> None:
+        self.transactions.stop(0)
+        self.groups.stop(0)
+
+    def execute(self, command: str, words: list[str], options: dict[str, str]) -> Iterator[str]:
+        before = self._state()
+        try:
+            yield from getattr(self, command)(*words, **options)
+        except KafkaError as error:
+            yield error.code.name
+        if (after := self._state()) != before:
+            yield f"{before} -> {after}"
+
+    def _state(self) -> str:
+        with suppress(KafkaError):
+            return self.transactions.describe(ID).state.label
+        return "unknown"
+
+    def init(self, name: str, timeout: str = "1000", knows: str = "") -> Iterator[str]:
+        known = self.producers[name] if knows else None
+        self.producers[name] = self.transactions.init_producer(ID, int(timeout), known)
+        yield f"{name}: producer %d, epoch %d" % self.producers[name]
+
+    def add(self, name: str, *partitions: str) -> Iterator[str]:
+        self.transactions.add_partitions(ID, self.producers[name], {_partition(p) for p in partitions}, 0)
+        yield from ()
+
+    def write(self, name: str, where: str, value: str) -> Iterator[str]:
+        producer, partition = self.producers[name], _partition(where)
+        sequence = self.sequences.get((producer, where), 0)
+        record = Record(timestamp=now_ms(), key=b"k", value=value.encode())
+        numbers = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch, "base_sequence": sequence}
+        batch = memoryview(encode_batch([record], transactional=True, **numbers))  # type: ignore[arg-type]
+        with self.transactions.writing(ID, producer, partition):
+            offset = self.topics[partition.topic].opened[0].append(batch).base_offset
+        self.sequences[producer, where] = sequence + 1
+        yield f"offset {offset}"
+
+    def offsets(self, name: str, group: str, offset: str) -> Iterator[str]:
+        producer, partition = self.producers[name], self.groups.partition_for(group)
+        self.transactions.add_partitions(ID, producer, {partition}, 0)
+        offsets = {TopicPartition("t", 0): OffsetAndMetadata(int(offset), -1, "", 0)}
+        with self.transactions.writing(ID, producer, partition):
+            commit = self.groups.begin_commit(group, Commit("", -1, None, 3, offsets, producer))
+        self.groups.finish(commit)
+        yield from ()
+
+    def commit(self, name: str, version: str = "1") -> Iterator[str]:
+        yield from self._end(name, int(version), committed=True)
+
+    def abort(self, name: str, version: str = "1") -> Iterator[str]:
+        yield from self._end(name, int(version), committed=False)
+
+    def _end(self, name: str, version: int, *, committed: bool) -> Iterator[str]:
+        after = self.transactions.end(ID, self.producers[name], version, committed=committed)
+        if after != self.producers[name]:
+            self.producers[name] = after
+            yield f"{name}: producer %d, epoch %d" % after
+
+    def wait(self, ms: str) -> Iterator[str]:
+        self.now += int(ms)
+        self.transactions.abort_late()
+        yield from ()
+
+    def full(self) -> Iterator[str]:
+        self.is_full = True
+        yield from ()
+
+    def mended(self) -> Iterator[str]:
+        self.is_full = False
+        yield from ()
+
+    def restart(self) -> Iterator[str]:
+        self.close()
+        for topic in self.topics.values():
+            topic.reopen()
+        self._start()
+        yield from ()
+
+    def log(self, where: str) -> Iterator[str]:
+        log = self._log(_partition(where))
+        region = log.read(0, 1 << 20).records
+        for batch in iter_batches(region.read()) if region is not None else ():
+            assert isinstance(batch, RecordBatch)
+            (record,) = batch.records()
+            what = control_type(record).name if batch.is_control else (record.value or b"").decode()
+            yield f"{batch.base_offset}: {what}, producer {batch.producer_id}, epoch {batch.producer_epoch}"
+        yield f"decided up to {log.last_stable_offset} of {log.log_end_offset}"
+
+    def read(self, where: str) -> Iterator[str]:
+        log = self._log(_partition(where))
+        wanted = set(committed_offsets(log))
+        region = log.read(0, 1 << 20).records
+        for batch in iter_batches(region.read()) if region is not None else ():
+            yield from ((r.value or b"").decode() for r in batch.records() if r.offset in wanted)
+
+    def committed(self, group: str) -> Iterator[str]:
+        found = self.groups.fetch_offsets(group, None)
+        held = " (a transaction holds another)" if self.groups.pending_offsets(group) else ""
+        yield f"{[each.offset for each in found.values()]}{held}"
+
+
+def _partition(name: str) -> TopicPartition:
+    return TopicPartition(name, 0)
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
+def test_a_script_prints_what_it_says(path: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    try:
+        assert goldenscript.run(path, session.execute) == path.read_text(encoding="utf-8")
+    finally:
+        session.close()
+
+
+def test_there_are_scripts() -> None:
+    assert list(SCRIPTS.glob("*.txt"))
