@@ -107,6 +107,14 @@ def api(text: str) -> "type[Request]":
     return found
 
 
+def complete_api(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """For `shell_complete=`: APIs whose names begin as the word does, in small letters, too."""
+    from hmb.protocol.messages import REQUESTS, api_name
+
+    names = map(api_name, REQUESTS.values())
+    return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
+
+
 def name_value(text: str) -> tuple[str, str]:
     """The type of an option: name=value"""
     name, equals, value = text.partition("=")

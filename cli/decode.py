@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from .common import DAMAGE, ERROR, NOT_FOUND, USAGE, CliError, api, json_option
+from .common import DAMAGE, ERROR, NOT_FOUND, USAGE, CliError, api, complete_api, json_option
 
 if TYPE_CHECKING:
     from hmb.protocol.schema import Request, Response
@@ -35,8 +35,15 @@ class Wanted(NamedTuple):
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[HEX... | FILE]")
-@click.option("--api", "wanted_api", type=api, metavar="API", help="Of which API the message is: Produce, 0.")
+@click.argument("words", nargs=-1, type=click.Path(), metavar="[HEX... | FILE]")
+@click.option(
+    "--api",
+    "wanted_api",
+    type=api,
+    metavar="API",
+    help="Of which API the message is: Produce, 0.",
+    shell_complete=complete_api,
+)
 @click.option("--version", type=click.IntRange(0), metavar="N", help="In which version it is.")
 @click.option("--response", "is_response", is_flag=True, help="It is an answer; takes --api and --version.")
 @click.option("--records", "is_records", is_flag=True, help="It is record batches or a message set, without a message.")

@@ -12,7 +12,7 @@ import click
 
 from hmb.defaults import DEFAULT_HOST, DEFAULT_SERVER
 
-from .common import CliError, api, json_option, servers
+from .common import CliError, api, complete_api, json_option, servers
 from .streams import reader_has_left
 
 if TYPE_CHECKING:
@@ -58,7 +58,13 @@ def _listen(text: str) -> str:
     help="The broker behind it, or several with commas, of which the first that answers is taken.",
 )
 @click.option(
-    "--api", "apis", type=api, metavar="API", multiple=True, help="Only this one: Produce, 0. May be repeated."
+    "--api",
+    "apis",
+    type=api,
+    metavar="API",
+    multiple=True,
+    help="Only this one: Produce, 0. May be repeated.",
+    shell_complete=complete_api,
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show all fields, one a line.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show all fields with their bytes.")

@@ -8,6 +8,7 @@ import pytest
 from hmb.cli.decode import MAX_INPUT
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 from tests.cli.conftest import Hmb
+from tests.cli.test_completion import complete
 from tests.golden.files import load
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -159,6 +160,12 @@ def test_json_of_damage(run: Hmb) -> None:
     (document,) = map(json.loads, run("decode", "--json", stdin=REQUEST[:60], exit_code=5).stdout.splitlines())
     assert "body" not in document
     assert "byte 35 of 60" in document["problems"][0]
+
+
+def test_apis_and_files_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in ("decode", "sniff"):
+        assert complete(f"hmb {command} --api offsetc", monkeypatch) == ["plain,OffsetCommit"]
+    assert complete("hmb decode fra", monkeypatch) == ["file,fra"]
 
 
 @pytest.mark.parametrize(
