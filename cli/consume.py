@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hmb.client import Consumer, ConsumerRecord, TopicPartition
+    from hmb.client.offsets import Until
 
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds that a connection may be lost
+POLL_RECORDS = 10_000  # in a group, too, where Kafka's default leaves time for each record
 COMMIT_INTERVAL = 5.0  # seconds
 GRACE = 5.0  # seconds to commit and to leave the group at the end
 
@@ -46,7 +48,7 @@ def command(**given: Any) -> None:
     options.check()
     keywords = options.keywords()
     write = writer(options)
-    reading = Reading(finite=keywords.get("until") is not None, in_group="group" in keywords)
+    reading = Reading(keywords.get("until"), in_group="group" in keywords)
     servers = keywords.pop("bootstrap_servers", options.servers)
     joining = f"group {keywords.get('group')} to share out its partitions"
     patience = Patience(
@@ -86,7 +88,7 @@ def writer(options: Options) -> Write:
 class Reading:
     """How far it is, and whether that is for the broker to change, and soon."""
 
-    finite: bool
+    until: "Until"
     in_group: bool
     printed: int = 0
     polled: int = 0
@@ -174,6 +176,7 @@ def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iter
     commits = Commits() if keywords.pop("auto_commit", True) else None
     if commits is not None:
         keywords["on_revoked"] = lambda partitions: commits.before_giving_up(member, partitions)
+    keywords.setdefault("max_poll_records", POLL_RECORDS)
     member: Consumer = _made(Consumer, servers, *topics, auto_commit=False, **keywords)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it commits and leaves
     try:
@@ -198,10 +201,11 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
     idle = None if options.timeout_ms is None else options.timeout_ms / 1000
     last = time.monotonic()
     wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
-    while not consumer.at_end and (options.count is None or reading.printed < options.count):
+    is_enough = _reached(consumer, reading)
+    while not consumer.at_end and not is_enough() and (options.count is None or reading.printed < options.count):
         left = None if options.count is None else options.count - reading.printed
         reading.is_joining = reading.in_group and not consumer.assignment
-        reading.awaited = reading.finite or reading.is_joining
+        reading.awaited = reading.until is not None or reading.is_joining
         records = consumer.poll(wait, left)
         reading.awaited = False
         reading.polled += len(records)
@@ -215,6 +219,17 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
             raise BrokenPipeError
         elif idle is not None and time.monotonic() - last >= idle:
             return
+
+
+def _reached(consumer: "Consumer", reading: "Reading") -> Callable[[], bool]:
+    """FROM:TO ends where the log does, if that is before TO: the records behind it may never come."""
+    until = reading.until
+    if reading.in_group or not isinstance(until, int):
+        return lambda: False
+    ends = consumer.end_offsets(consumer.assignment)
+    if any(consumer.position(it) > end for it, end in ends.items()):
+        return lambda: False  # there is no such offset, as the first poll will say
+    return lambda: all(consumer.position(it) >= min(until, end) for it, end in ends.items())
 
 
 def _print(write: Write, records: "list[ConsumerRecord]", reading: Reading) -> None:

@@ -2,7 +2,7 @@ r"""`-o`: where to start, and where to stop, in the words of rpk, kcat and Kafka
 
     start end           the oldest record; what comes from now on (also beginning, earliest; latest)
     12  +12  -12        that offset; 12 after the oldest; 12 before the end
-    12:40  12:  :40     from offset 12 on; up to 40, which is not printed any more
+    12:40  12:  :40     from offset 12 on; up to 40, which is not printed any more, or to the end if that comes before
     12:end  :end        ... up to what is the end now
     @T  @T:T  @:T       from a time on; up to another; T is one of the times below, or `end` behind the colon
     s@T  e@T            kcat's start and end, each with a -o of its own; a bare number is milliseconds
