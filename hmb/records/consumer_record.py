@@ -95,10 +95,13 @@ def _quickly(data: bytes, batch: RecordBatch, topic: str, partition: int, add: C
             size, place = size + (data[place + 1] << 7) - 0x80, place + 1
         place += 1
         value = None if size == NULL else data[place : (place := place + (size >> 1))]
-        headers, place = _headers(data, place) if data[place] else ((), place + 1)
+        if data[place]:
+            headers, place = _headers(data, place)
+        else:
+            headers, place = (), place + 1
         if place != end or delta > last_delta or delta & 1:
             raise _Unusual
-        if key_size & 1 > (key is None) or size & 1 > (value is None):
+        if (key_size & 1 and key is not None) or (size & 1 and value is not None):
             raise _Unusual
         timestamp = base_timestamp + (step >> 1 ^ -(step & 1)) if append_time is None else append_time
         add(new(kind, (topic, partition, base_offset + (delta >> 1), timestamp, timestamp_type, key, value, headers)))
