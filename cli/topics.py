@@ -1,10 +1,13 @@
 """`hmb topics`: create, list, describe, alter, trim, delete."""
 
+from typing import Any
+
 import click
 
-from .administration import Target, admin_options, raise_failures, topic_argument, topics_argument
+from .administration import Target, admin_options, named, raise_failures, topic_argument, topics_argument
+from .arguments import topic_name
 from .common import IntRange, name_value, print_json
-from .completion import complete_config_names, complete_configs
+from .completion import complete_config_names, complete_configs, complete_topics
 from .tables import plural, print_table
 from .topic_trim import trim
 
@@ -100,22 +103,36 @@ def list_(detailed: bool, internal: bool, target: Target, as_json: bool) -> None
 
 
 @command.command()
-@topics_argument
+@named("topic", "-t", topic_name, complete_topics, several=True, needed=False)
+@click.option("--under-replicated-partitions", "lagging", is_flag=True, help="Only those of which a replica is behind.")
+@click.option("--unavailable-partitions", "headless", is_flag=True, help="Only those that have no leader.")
 @admin_options
-def describe(topics: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Show the partitions of TOPICS, their leaders and which offsets they hold, and the settings of their own."""
+def describe(topics: tuple[str, ...], lagging: bool, headless: bool, target: Target, as_json: bool) -> None:
+    """Show the partitions of TOPICS or of all, their leaders and which offsets they hold, and settings of their own."""
     from .topic_description import describe_topic
 
+    def is_wanted(partition: dict[str, Any]) -> bool:
+        is_behind, has_none = len(partition["isr"]) < len(partition["replicas"]), partition["leader"] is None
+        return (lagging and is_behind) or (headless and has_none)
+
     with target.admin() as admin:
-        described = [describe_topic(admin, topic) for topic in topics]
+        described = [describe_topic(admin, name) for name in topics or [it.name for it in admin.list_topics()]]
     for topic in described:
+        if lagging or headless:
+            topic["partitions"] = [it for it in topic["partitions"] if is_wanted(it)]
+        if not topic["partitions"]:
+            continue
         if as_json:
             print_json(topic)
-            continue
-        click.echo(f"topic {topic['topic']}, {plural(len(topic['partitions']), 'partition')}")
-        for name, value in topic["configs"].items():
-            click.echo(f"{name}={value}")
-        print_table(tuple(topic["partitions"][0]), [[_cell(it) for it in row.values()] for row in topic["partitions"]])
+        else:
+            _print_topic(topic)
+
+
+def _print_topic(topic: dict[str, Any]) -> None:
+    click.echo(f"topic {topic['topic']}, {plural(len(topic['partitions']), 'partition')}")
+    for name, value in topic["configs"].items():
+        click.echo(f"{name}={value}")
+    print_table(tuple(topic["partitions"][0]), [[_cell(it) for it in row.values()] for row in topic["partitions"]])
 
 
 def _cell(value: object) -> object:

@@ -155,3 +155,12 @@ def test_a_topic_that_is_only_compacted_cannot_be_trimmed(run: Hmb, servers: str
     assert result.stderr == f"hmb: compacted-0: {why} (POLICY_VIOLATION)\n"
     assert result.stdout == ""
     assert "'x' is not a valid integer." in run("topics", "trim", "t", "--keep", "x", "-b", servers, exit_code=2).stderr
+
+
+def test_all_topics_are_described_and_those_with_troubles(run: Hmb, servers: str) -> None:
+    run("topics", "create", "one-of-all", "-b", servers)
+    lines = run("topics", "describe", "-b", servers).stdout.splitlines()
+    assert "topic one-of-all, 3 partitions" in lines
+    assert not any("__consumer_offsets" in line for line in lines)
+    troubled = ("topics", "describe", "--under-replicated-partitions", "--unavailable-partitions", "-b", servers)
+    assert run(*troubled).stdout == run(*troubled, "--json").stdout == ""

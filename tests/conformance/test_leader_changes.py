@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from click.testing import CliRunner
 
 import hmb
+from hmb.cli.main import main
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin, NewTopic, raised
 from hmb.client.delivery import Delivery
@@ -74,6 +77,7 @@ def test_a_broker_dies_and_comes_back(
         described = raised(admin.describe_topics(["t"])["t"])
         assert {it.leader for it in described.partitions} == {other}
         assert all(it.is_under_replicated for it in described.partitions)
+        assert described_by_command(cluster) == [0, 1, 2, 3]
         ends = admin.list_offsets(dict.fromkeys(PARTITIONS, "latest"))
         assert sum(raised(end).offset for end in ends.values()) >= 2000
         described_group = raised(admin.describe_groups([group])[group])
@@ -90,6 +94,14 @@ def test_a_broker_dies_and_comes_back(
         in_sync(admin)
         elected = admin.elect_leaders(PARTITIONS)
         assert set(elected.values()) == {None}
+
+
+def described_by_command(cluster: KafkaCluster) -> list[int]:
+    """The partitions of which `hmb topics` says that a replica is behind."""
+    arguments = ["topics", "describe", "t", "--under-replicated-partitions", "--json", "-b", cluster.bootstrap]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return [partition["partition"] for partition in json.loads(result.stdout)["partitions"]]
 
 
 def in_sync(admin: Admin) -> None:
