@@ -42,7 +42,7 @@ from hmb.defaults import DEFAULT_HOST, DEFAULT_PORT
 
 TIMEOUT = 60.0  # seconds, for a command
 PORTS = 4  # the broker's, and those behind it, for `hmb sniff`
-FIRST_LINE = 10.0  # seconds, until a command in the background prints something
+FIRST_LINE = 30.0  # seconds, until a command in the background prints something
 EXIT_CODE = re.compile(r"#\s*exit code (\d+)\s*$")
 WRAPPER = """\
 #!{python}
