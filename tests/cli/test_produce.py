@@ -130,6 +130,24 @@ def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: st
     assert error.startswith("hmb: standard input, line ") and "(MESSAGE_TOO_LARGE)" in error
 
 
+def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
+    """The broker names the record of a batch (KIP-467), the portion knows its line; what arrived is counted exactly."""
+    run("topics", "create", topic, "--partitions", "1", "--config", "cleanup.policy=compact", "-b", servers)
+    lines = "".join("no key\n" if number == 5000 else f"key{number}:x\n" for number in range(10_000))
+    result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)
+    tally, error = result.stderr.splitlines()
+    assert error.startswith("hmb: standard input, line 5001: ") and "(INVALID_RECORD)" in error
+    counts = re.match(r"(\d+) records sent to \S+ in [\d.]+ s; (\d+) not, from line (\d+) on", tally)
+    assert counts is not None
+    sent, lost, first = map(int, counts.groups())
+    assert [it.key for it in records(servers, topic)] == [b"key%d" % number for number in range(sent)]
+    assert lost > 0 and first == sent + 1
+    file = tmp_path / "lines"
+    file.write_text("a:1\nno key\n")
+    result = run("produce", topic, "-K", ":", str(file), "-b", servers, exit_code=1)
+    assert f"hmb: {file}, line 2: " in result.stderr
+
+
 def test_nothing_to_send(run: Hmb, servers: str, topic: str) -> None:
     assert run("produce", topic, "-b", servers).stderr.startswith(f"0 records sent to {topic} in ")
     result = run("produce", topic, "-b", NOBODY, exit_code=4)
