@@ -1,0 +1,86 @@
+"""Three members of a group, each behind a network of its own that cuts, delays and loses, and each coming and going.
+
+What groups promise is "at least once": every record is delivered to somebody, and what is committed at the end is the
+end. No error may reach the program, for all of this is trouble that passes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.client.group_membership import group_offsets
+from hmb.client.membership import GroupSettings
+from hmb.client.metadata import Cluster
+from tests.client.group_members import GROUP_CONFIG, KINDS, make_topic
+from tests.conformance.unreliable import Unreliable
+from tests.waiting import until
+
+MEMBERS, PARTITIONS, RECORDS = 3, 6, 1_000  # records of each partition
+READS = 300  # records, then a member leaves the group, and joins it again
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def servers() -> Iterator[str]:
+    with hmb.Broker(config=GROUP_CONFIG) as broker:
+        yield broker.bootstrap_servers
+
+
+def read(network: Unreliable, is_over: threading.Event, found: set[tuple[int, int]], kind: dict[str, Any]) -> None:
+    """A member, until it is over; at the end it leaves everything committed."""
+    with hmb.Consumer(
+        network.address,
+        "t",
+        group="g",
+        heartbeat_interval=0.1,
+        session_timeout=6.0,
+        max_poll_interval=6.0,  # which bounds the wait for an answer that was lost
+        request_timeout=2.0,
+        max_wait_ms=50,
+        auto_commit_interval=0.1,
+        **kind,
+    ) as consumer:
+        count = 0
+        while not is_over.is_set():
+            records = consumer.poll(0.1)
+            found.update((record.partition, record.offset) for record in records)
+            count += len(records)
+            if count >= READS:
+                consumer.unsubscribe()
+                consumer.subscribe("t")
+                count = 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_record_is_delivered_and_committed(servers: str, kind: dict[str, Any]) -> None:
+    partitions = make_topic(servers, "t", PARTITIONS)
+    every = {(partition, offset) for partition in range(PARTITIONS) for offset in range(RECORDS)}
+    is_over, found = threading.Event(), [set[tuple[int, int]]() for _ in range(MEMBERS)]
+    with ExitStack() as stack, ThreadPoolExecutor(MEMBERS) as pool:
+        networks = [stack.enter_context(Unreliable(servers, seed)) for seed in range(MEMBERS)]
+        stack.callback(is_over.set)
+        reading = [pool.submit(read, networks[it], is_over, found[it], kind) for it in range(MEMBERS)]
+        until(lambda: all(str(network).count("passed") == 2 for network in networks), "first contact")
+        for network in networks:
+            network.calm = False
+        with hmb.Producer(servers) as producer:
+            for number in range(RECORDS):
+                for partition in range(PARTITIONS):
+                    producer.send("t", b"%d" % number, partition=partition)
+        until(lambda: set().union(*found) == every or any(each.done() for each in reading), "all are delivered")
+        for network in networks:
+            network.calm = True
+        is_over.set()
+        for each in reading:
+            each.result()
+    offsets = group_offsets(Cluster(servers), GroupSettings(group_id="g"))
+    assert {it.offset for it in offsets.committed(partitions).values() if it is not None} == {RECORDS}
+    offsets.close()
