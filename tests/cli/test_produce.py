@@ -140,8 +140,8 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
     counts = re.match(r"(\d+) records sent to \S+ in [\d.]+ s; (\d+) not, from line (\d+) on", tally)
     assert counts is not None
     sent, lost, first = map(int, counts.groups())
-    assert [it.key for it in records(servers, topic)] == [b"key%d" % number for number in range(sent)]
-    assert lost > 0 and first == sent + 1
+    found = [int((it.key or b"").removeprefix(b"key")) for it in records(servers, topic)]
+    assert len(found) == sent and lost > 0 and first - 1 not in found
     file = tmp_path / "lines"
     file.write_text("a:1\nno key\n")
     result = run("produce", topic, "-K", ":", str(file), "-b", servers, exit_code=1)
