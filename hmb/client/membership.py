@@ -144,9 +144,10 @@ class Membership(GroupOffsets, Protocol):
     def poll(self, timeout: float) -> None:
         """Do what the group asks for: join, give up, take on; waits for others at most `timeout` seconds.
 
-        Returns at once if nothing is to be done, which costs no request: to be called before every fetch. Calls the
-        listener before it returns. Raises KafkaError for what is final (the group id is refused, another member has
-        taken over the group instance id, the assignors do not fit the group's, ...); what time may heal is tried
+        Returns at once if nothing is to be done, which costs no request: to be called before every fetch. A member
+        that reads on while others rebalance gives no time. Calls the listener before it returns. Raises KafkaError for
+        what is final (the group id is refused, another member has taken over the group instance id, the assignors do
+        not fit the group's, ...), and what the listener has raised; what time may heal is tried
         again in the background, until it works.
         """
 

@@ -173,15 +173,14 @@ def test_closing_ends_a_join_that_waits_for_others(servers: str, topic: str, joi
 
 def test_closing_raises_what_the_listener_raised_but_leaves_all_the_same(servers: str, topic: str, join: Join) -> None:
     def told(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
-        if name == "revoked" and not second.told:
-            member.told = None
-            raise RuntimeError("not now")
+        member.told = None
+        raise RuntimeError(f"not {name} now")
 
     partitions = make_topic(servers, topic, 2)
     first, second = join(**COOPERATIVE), join(**COOPERATIVE)
     share([first, second], partitions)
     first.told = told
-    with pytest.raises(RuntimeError, match="not now"):
+    with pytest.raises(RuntimeError, match="not revoked now"):
         first.membership.close()
     share([second], partitions)
 
