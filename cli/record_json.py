@@ -63,7 +63,7 @@ def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | N
     if not isinstance(headers, list) or not all(map(_is_header, headers)):
         raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')
     timestamp = _get_int(fields, "timestamp", "milliseconds since 1970, or -1 for none")
-    if timestamp is not None and not NO_TIMESTAMP <= timestamp <= MAX_INT64:
+    if timestamp is not None and not NO_TIMESTAMP <= timestamp < MAX_INT64:
         raise ValueError(f'"timestamp" is {timestamp}, not milliseconds since 1970, or -1 for none')
     if timestamp == NO_TIMESTAMP and fields.get("timestamp_type") != TimestampType.CREATE_TIME.label:
         timestamp = None  # the record came from a format without timestamps

@@ -28,7 +28,7 @@ def check_timestamp(timestamp: int) -> None:
     """TypeError or ValueError for what cannot be a record's timestamp."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    if not NO_TIMESTAMP <= timestamp <= MAX_INT64:
+    if not NO_TIMESTAMP <= timestamp < MAX_INT64:  # a batch holds differences, and this one's to -1 would not fit
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 
 

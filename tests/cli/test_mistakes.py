@@ -62,6 +62,7 @@ def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, 
     ("line", "message"),
     [
         ({"timestamp": 10**23}, '"timestamp" is 100000000000000000000000, not milliseconds since 1970'),
+        ({"timestamp": 2**63 - 1}, '"timestamp" is 9223372036854775807, not milliseconds since 1970'),
         ({"timestamp": -5}, '"timestamp" is -5, not milliseconds since 1970, or -1 for none'),
         ({"timstamp": 5}, 'unknown field "timstamp"; did you mean "timestamp"?'),
         ({"xyz": 5}, 'unknown field "xyz"; there are topic, partition, offset'),

@@ -89,6 +89,7 @@ def test_the_largest_record_that_is_not_refused_is_taken_by_the_broker(servers: 
         ({"value": b"", "headers": [(b"h", b"")]}, TypeError, "the name of a header is a str, not bytes"),
         ({"value": b"", "headers": [("\ud800", b"")]}, ValueError, "surrogates not allowed"),
         ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not milliseconds"),
+        ({"value": b"", "timestamp": 2**63 - 1}, ValueError, "the timestamp 9223372036854775807 is not milliseconds"),
         ({"value": b"", "timestamp": -5}, ValueError, "the timestamp -5 is not milliseconds"),
         ({"value": b"", "timestamp": 1.5}, TypeError, r"a timestamp is an int \(milliseconds since 1970\), not float"),
     ],
