@@ -46,4 +46,8 @@ class Spread:
         return Spread(tuple(one / two for one, two in zip(self.values, other.values, strict=True)))
 
     def __str__(self) -> str:
-        return f"{self.median:.2f} ({self.least:.2f} .. {self.most:.2f})"
+        return f"{_text(self.median)} ({_text(self.least)} .. {_text(self.most)})"
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
