@@ -276,32 +276,27 @@ def take_batch(hand: InHand) -> pa.RecordBatch | None:
     records = hand.take_decoded()
     if records:
         return of_records(records)
-    while (fetched := hand.take_fetched()) is not None:
-        table = _table(fetched, hand.decoding)
-        hand.handed_out += table.num_rows
+    while (fetched := hand.next_fetched()) is not None:
+        table, after, error = _readable(fetched, hand.decoding)
+        hand.handed_out_next(table.num_rows, after, error)
         if table.num_rows:
             return table
     return None
 
 
-def _table(fetched: Fetched, decoding: Decoding) -> pa.RecordBatch:
-    """The records of an answer up to the first batch that is damaged, and the position moved on behind them."""
+def _readable(fetched: Fetched, decoding: Decoding) -> tuple[pa.RecordBatch, int, KafkaError | None]:
+    """The records of an answer up to the first batch that is damaged, the offset behind them, and what is wrong."""
     position = fetched.position
     first, end = position.consumed, position.end
     batches, after, error = decoding.checked(fetched)
     try:
-        table = columns(*position.partition, batches, first, end)
-    except KafkaError:
-        good: list[Batch] = []
-        for batch in batches:
-            try:
-                columns(*position.partition, [batch], first, end)
-            except KafkaError as damaged:
-                error = damage(position, batch, damaged)
-                break
-            good.append(batch)
-        after = good[-1].last_offset + 1 if good else first
-        table = columns(*position.partition, good, first, end)
-    position.error = error
-    position.consumed = after if end is None else min(after, end)
-    return table
+        return columns(*position.partition, batches, first, end), after, error
+    except KafkaError as why:
+        error, after = KafkaError(why.code, f"{position.partition}: {why.message}"), first
+    for number, batch in enumerate(batches):
+        try:
+            columns(*position.partition, [batch], first, end)
+        except KafkaError as damaged:  # the checksum was right, but what it is the checksum of is not
+            return columns(*position.partition, batches[:number], first, end), after, damage(position, batch, damaged)
+        after = batch.last_offset + 1
+    return columns(*position.partition, [], first, end), first, error  # only together are they too many

@@ -10,7 +10,7 @@ that offset on the producer's transactional batches are left out, up to the mark
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hmb.client.errors import DeserializationError
@@ -29,6 +29,12 @@ class AbortedTransactions:
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
         self._coming = deque(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
         self._open: set[int] = set()
+
+    def copy(self) -> "AbortedTransactions":
+        """To look ahead with."""
+        other = AbortedTransactions(())
+        other._coming, other._open = self._coming.copy(), self._open.copy()
+        return other
 
     def covers(self, batch: Batch) -> bool:
         """Whether the batch belongs to one of them, as far as it is known to go."""
@@ -81,9 +87,13 @@ class Decoding:
         return self._deserialized(records)
 
     def checked(self, fetched: Fetched) -> tuple[list[Batch], int, KafkaError | None]:
-        """The batches with records for the user, the offset behind them, and what is wrong with the next."""
+        """The batches with records for the user, the offset behind them, and what is wrong with the next.
+
+        Changes nothing, so that it can be done again if Ctrl-C comes in between.
+        """
         batches: list[Batch] = []
         after = fetched.position.consumed
+        fetched = replace(fetched, aborted=fetched.aborted and fetched.aborted.copy())
         for batch in fetched.batches:
             try:
                 if self.check_crcs:
@@ -157,9 +167,16 @@ class InHand:
         """The rest of the batch in work, of which some records have been handed out."""
         return self.take(len(self._records) - self._next)
 
-    def take_fetched(self) -> Fetched | None:
-        """What is in hand of the next partition, undecoded: to move its position on is up to the taker."""
-        return self._fetched.popleft() if self._fetched else None
+    def next_fetched(self) -> Fetched | None:
+        """What is in hand of the next partition, undecoded; stays in hand until `handed_out_next`."""
+        return self._fetched[0] if self._fetched else None
+
+    def handed_out_next(self, count: int, after: int, error: KafkaError | None) -> None:
+        """It became so many records, the position is behind them, and nothing more can be read if there is an error."""
+        position = self._fetched.popleft().position
+        position.consumed = after if position.end is None else min(after, position.end)
+        position.error = error
+        self.handed_out += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
         """The same, with the position moved on for each record as it is handed out."""

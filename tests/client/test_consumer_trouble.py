@@ -13,7 +13,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request, Response
-from hmb.records import Record, encode_batch
+from hmb.records import Record, RecordBatch, encode_batch
 
 from .fetching import RECORDS, Log
 from .scripted import HangUp, ScriptedBroker
@@ -138,6 +138,48 @@ def test_damage_in_arrow_batches_comes_after_what_is_whole() -> None:
         assert consumer.position(T0) == 2
         with pytest.raises(KafkaError, match=r"t-0, batch that ends at offset 3: .*CRC"):
             consumer.poll_arrow(10)
+
+
+def test_records_that_lie_about_themselves_come_after_what_is_whole_in_arrow_batches_too() -> None:
+    lying = RecordBatch.parse(encode_batch(RECORDS[2:], base_offset=2)).with_records(b"no records", 2, 1)
+    with ScriptedBroker(Log(encode_batch(RECORDS[:2]) + lying, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        batch = consumer.poll_arrow(10)
+        assert batch is not None
+        assert batch.column("value").to_pylist() == [b"0", b"1"]
+        with pytest.raises(KafkaError, match="t-0, batch that ends at offset 3: a record claims"):
+            consumer.poll_arrow(10)
+        assert consumer.position(T0) == 2
+
+
+def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)
+    with ScriptedBroker(Log(data, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        monkeypatch.setattr("hmb.client.arrow.MAX_INT32", 20)
+        with pytest.raises(KafkaError, match=r"t-0: .* bytes are too many for a column: fetch fewer at once"):
+            consumer.poll_arrow(10)
+            consumer.poll_arrow(10)
+        monkeypatch.undo()
+        consumer.seek(T0, consumer.position(T0))
+        batch = consumer.poll_arrow(10)
+        assert batch is not None
+        assert batch.num_rows == 4
+
+
+@pytest.mark.parametrize("by_arrow", [False, True])
+def test_control_c_before_records_are_handed_out_leaves_them_in_hand(
+    monkeypatch: pytest.MonkeyPatch, by_arrow: bool
+) -> None:
+    where = "hmb.client.arrow.columns" if by_arrow else "hmb.client.in_hand.consumer_records"
+
+    def interrupted(*anything: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker, Consumer(broker.address, "t") as consumer:
+        monkeypatch.setattr(where, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll_arrow(10) if by_arrow else consumer.poll(10)
+        assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
 
 
 def test_an_arrow_batch_may_follow_records() -> None:
