@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from hmb.spark import tasks
+from hmb.spark import sink, tasks
 from hmb.spark.batch import BatchReader
-from hmb.spark.options import source_options, wants_headers
+from hmb.spark.options import sink_options, source_options, wants_headers
 from hmb.spark.stream import StreamReader
 
 
@@ -26,3 +26,9 @@ class HmbDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return StreamReader(source_options(self.options, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> sink.BatchWriter:
+        return sink.batch_writer(sink_options(self.options), schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> sink.StreamWriter:
+        return sink.stream_writer(sink_options(self.options), schema, overwrite)

@@ -28,11 +28,12 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 
 class GroupOffsetsAdmin(AdminBase):
     def list_group_offsets(
-        self, group: str, partitions: Iterable[TopicPartition] | None = None
+        self, group: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """What a group has committed in these partitions, or in all; nothing for a partition without an offset.
 
-        KafkaError for the first partition that fails.  Needs Kafka 0.8.2.
+        `require_stable` waits for offsets in a transaction that has not ended yet.  KafkaError for the first partition
+        that fails.  Needs Kafka 0.8.2.
         """
         asked = None if partitions is None else list(partitions)
 
@@ -41,7 +42,8 @@ class GroupOffsetsAdmin(AdminBase):
             wanted = asked
             if wanted is None and version < FIRST_FETCH_OF_ALL_TOPICS:
                 wanted = [TopicPartition(it.name, number) for it in self.cluster.topics() for number in it.leaders]
-            found = fetched(connection.send(fetch_request(group, wanted, version), version), version)
+            request = fetch_request(group, wanted, version, require_stable=require_stable)
+            found = fetched(connection.send(request, version), version)
             check_group(group, found.error_code)
             for partition, code in found.errors.items():
                 raise answered_error(partition, code)
