@@ -240,10 +240,12 @@ class Consumer(AssignedPartitions):
     def poll_arrow(self, timeout: float = 0.0) -> "pyarrow.RecordBatch | None":
         """The next records of one partition as Arrow columns (see `arrow`); None where `poll` would give none.
 
-        No Python object is made for a record. Deserializers are not called. Needs `pip install 'hmb[arrow]'`.
+        No Python object is made for a record, so there is nothing to deserialize. Needs `pip install 'hmb[arrow]'`.
         """
         from hmb.client.arrow import take_batch
 
+        if self._reader.hand.decoding.deserializes:
+            raise ValueError("Arrow columns hold bytes: make the consumer without deserializers")
         deadline = time.monotonic() + timeout
         while self._bring(max(0.0, deadline - time.monotonic()), decoded=False):
             with self._guard:

@@ -68,6 +68,10 @@ class Decoding:
     key_deserializer: Deserializer | None = None
     value_deserializer: Deserializer | None = None
 
+    @property
+    def deserializes(self) -> bool:
+        return self.key_deserializer is not None or self.value_deserializer is not None
+
     def records(self, fetched: Fetched, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
         """The batch's records from the position on, before its end; and what ended them early."""
         position = fetched.position
@@ -82,9 +86,7 @@ class Decoding:
         first, end = position.consumed, position.end
         if records and (records[0].offset < first or (end is not None and records[-1].offset >= end)):
             records = [record for record in records if record.offset >= first and (end is None or record.offset < end)]
-        if self.key_deserializer is None and self.value_deserializer is None:
-            return records, None
-        return self._deserialized(records)
+        return self._deserialized(records) if self.deserializes else (records, None)
 
     def checked(self, fetched: Fetched) -> tuple[list[Batch], int, KafkaError | None]:
         """The batches with records for the user, the offset behind them, and what is wrong with the next.

@@ -61,6 +61,15 @@ def test_null_is_not_deserialized() -> None:
         assert [(record.key, record.value) for record in consumer.poll(10)] == [(None, None)]
 
 
+def test_arrow_batches_and_deserializers_exclude_each_other() -> None:
+    with (
+        ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker,
+        Consumer(broker.address, "t", value_deserializer=number) as consumer,
+        pytest.raises(ValueError, match="Arrow columns hold bytes"),
+    ):
+        consumer.poll_arrow()
+
+
 def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
     with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
         with pytest.raises(KafkaError, match="t-0 from offset 0: neither batch nor message at 0") as caught:
