@@ -8,6 +8,8 @@ what would be dangerous to ignore, encryption and authentication, is refused.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+MAX_INT32 = 2**31 - 1
+
 
 class SettingError(ValueError):
     """A value that a setting cannot have."""
@@ -24,15 +26,26 @@ class Setting(NamedTuple):
     read: Callable[[str], Any]
 
 
-def _number(text: str) -> float:
+def _milliseconds(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise ValueError("must be a number") from None
+    if not 0 <= number <= MAX_INT32:
+        raise ValueError("must be a number from 0 on that fits into 32 bits")
+    return number
 
 
 def _seconds(text: str) -> float:
-    return _number(text) / 1000
+    return _milliseconds(text) / 1000
+
+
+def _time_limit(text: str) -> float:
+    """Seconds for something that takes some time."""
+    seconds = _seconds(text)
+    if not seconds:
+        raise ValueError("must be above 0")
+    return seconds
 
 
 def _integer(text: str) -> int:
@@ -40,6 +53,13 @@ def _integer(text: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError("must be a whole number") from None
+
+
+def _amount(text: str) -> int:
+    number = _integer(text)
+    if number < 0:
+        raise ValueError("must be a whole number from 0 on")
+    return number
 
 
 def _boolean(text: str) -> bool:
@@ -68,25 +88,25 @@ def _plaintext(text: str) -> None:
 COMMON = {
     "bootstrap.servers": Setting("bootstrap_servers", str),
     "client.id": Setting("client_id", str),
-    "request.timeout.ms": Setting("request_timeout", _seconds),
+    "request.timeout.ms": Setting("request_timeout", _time_limit),
     "security.protocol": Setting("", _plaintext),
 }
 PRODUCER = COMMON | {
     "acks": Setting("acks", _acks),
-    "batch.size": Setting("batch_size", _integer),
-    "buffer.memory": Setting("buffer_memory", _integer),
+    "batch.size": Setting("batch_size", _amount),
+    "buffer.memory": Setting("buffer_memory", _amount),
     "compression.type": Setting("compression", str),
     "compression.gzip.level": Setting("compression_level", _integer),
     "compression.lz4.level": Setting("compression_level", _integer),
     "compression.zstd.level": Setting("compression_level", _integer),
-    "delivery.timeout.ms": Setting("delivery_timeout", _seconds),
+    "delivery.timeout.ms": Setting("delivery_timeout", _time_limit),
     "enable.idempotence": Setting("idempotence", _boolean),
     "key.serializer": Setting("", str),
-    "linger.ms": Setting("linger_ms", _number),
+    "linger.ms": Setting("linger_ms", _milliseconds),
     "max.block.ms": Setting("max_block", _seconds),
-    "max.request.size": Setting("max_request_size", _integer),
+    "max.request.size": Setting("max_request_size", _amount),
     "retry.backoff.ms": Setting("retry_backoff", _seconds),
-    "transaction.timeout.ms": Setting("transaction_timeout", _seconds),
+    "transaction.timeout.ms": Setting("transaction_timeout", _time_limit),
     "transactional.id": Setting("transactional_id", str),
     "value.serializer": Setting("", str),
 }
@@ -95,9 +115,9 @@ CONSUMER = COMMON | {
     "auto.offset.reset": Setting("offset", str),
     "check.crcs": Setting("check_crcs", _boolean),
     "enable.auto.commit": Setting("auto_commit", _boolean),
-    "fetch.max.bytes": Setting("max_bytes", _integer),
-    "fetch.max.wait.ms": Setting("max_wait_ms", _integer),
-    "fetch.min.bytes": Setting("min_bytes", _integer),
+    "fetch.max.bytes": Setting("max_bytes", _amount),
+    "fetch.max.wait.ms": Setting("max_wait_ms", _amount),
+    "fetch.min.bytes": Setting("min_bytes", _amount),
     "group.id": Setting("group", str),
     "group.instance.id": Setting("group_instance_id", str),
     "group.protocol": Setting("group_protocol", str),
@@ -105,9 +125,9 @@ CONSUMER = COMMON | {
     "heartbeat.interval.ms": Setting("heartbeat_interval", _seconds),
     "isolation.level": Setting("isolation_level", str),
     "key.deserializer": Setting("", str),
-    "max.partition.fetch.bytes": Setting("max_partition_bytes", _integer),
+    "max.partition.fetch.bytes": Setting("max_partition_bytes", _amount),
     "max.poll.interval.ms": Setting("max_poll_interval", _seconds),
-    "max.poll.records": Setting("max_poll_records", _integer),
+    "max.poll.records": Setting("max_poll_records", _amount),
     "metadata.max.age.ms": Setting("metadata_max_age", _seconds),
     "partition.assignment.strategy": Setting("assignors", _assignors),
     "session.timeout.ms": Setting("session_timeout", _seconds),
