@@ -18,7 +18,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import RecordBatch, iter_batches
 from hmb.storage.checkpoints import TopicPartition
-from hmb.storage.log import AppendResult
+from hmb.storage.log import AppendResult, Log
 
 FIRST_PRODUCE_OF_ABORTABLE = 11
 FIRST_PRODUCE_OF_ADDING = 12
@@ -70,20 +70,28 @@ class TransactionalProduce:
             self._failure = error
 
     def append(
-        self, records: memoryview, partition: TopicPartition, append: Callable[[], AppendResult]
+        self, records: memoryview, partition: TopicPartition, log: Log, append: Callable[[], AppendResult]
     ) -> AppendResult:
         """Append one batch, in the transaction if it says so.  Raises KafkaError, in words that the producer knows."""
-        producer, appended = _producer_of(records), False
-        if producer is None:
+        batch, appended = _transactional(records), False
+        if batch is None:
             return append()
         try:
             if self._failure is not None:
                 raise self._failure
-            with self._transactions.writing(self._id, producer, partition):
+            with self._transactions.writing(self._id, _producer(batch), partition):
+                self._check_beginning(batch, log)
                 appended = True
                 return append()
         except KafkaError as error:
             raise error if appended else self._told(error) from error
+
+    def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
+        """A producer of version 2 has a new epoch, and begins at 0, also where the log knows nothing of it any more."""
+        is_first = not log.active_producers(batch.producer_id)
+        if self._version >= FIRST_PRODUCE_OF_ADDING and is_first and batch.base_sequence != 0:
+            why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
+            raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
 
     def _told(self, error: KafkaError) -> KafkaError:
         adds = self._version >= FIRST_PRODUCE_OF_ADDING
@@ -104,18 +112,20 @@ def _partitions(request: ProduceRequest, context: RequestContext) -> dict[TopicP
         except KafkaError:  # which the partition's own answer will tell
             continue
         for data in each.partition_data:
-            producer = _producer_of(data.records)
-            if producer is not None and data.index in topic.partitions and not topic.is_internal:
-                found[TopicPartition(topic.name, data.index)] = producer
+            batch = _transactional(data.records)
+            if batch is not None and data.index in topic.partitions and not topic.is_internal:
+                found[TopicPartition(topic.name, data.index)] = _producer(batch)
     return found
 
 
-def _producer_of(records: memoryview | None) -> ProducerIdAndEpoch | None:
-    """Of a batch of a transaction; None for any other, also for one that is damaged."""
+def _transactional(records: memoryview | None) -> RecordBatch | None:
+    """The batch, if it is one of a transaction; None for any other, also for one that is damaged."""
     try:
         batch = next(iter_batches(records or memoryview(b"")), None)
     except KafkaError:
         return None
-    if not isinstance(batch, RecordBatch) or not batch.is_transactional:
-        return None
+    return batch if isinstance(batch, RecordBatch) and batch.is_transactional else None
+
+
+def _producer(batch: RecordBatch) -> ProducerIdAndEpoch:
     return ProducerIdAndEpoch(batch.producer_id, batch.producer_epoch)

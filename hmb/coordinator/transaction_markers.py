@@ -63,8 +63,8 @@ class MarkerWriter:
     ) -> None:
         """End it in one partition, durably, by the rules of a transaction version.  Raises as `_append` does."""
         if version >= VERSION_2:
-            for known, state, first_offset in self._find_log(partition).active_producers():
-                if known == producer.producer_id and first_offset >= 0 and state.epoch >= producer.epoch:
+            for _, state, first_offset in self._find_log(partition).active_producers(producer.producer_id):
+                if first_offset >= 0 and state.epoch >= producer.epoch:
                     raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {state.epoch} is still open")
         log = self._append(marker, producer, partition)
         if log is not None and self._sync():

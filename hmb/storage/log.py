@@ -342,10 +342,10 @@ class Log:
         with self._lock:
             return self._producers.last_batches()
 
-    def active_producers(self) -> list[ActiveProducer]:
-        """Those that are remembered."""
+    def active_producers(self, only: int | None = None) -> list[ActiveProducer]:
+        """Those that are remembered; or the one with this id, if it is."""
         with self._lock:
-            return self._producers.active()
+            return self._producers.active(only)
 
     # -- disk
 

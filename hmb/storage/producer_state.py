@@ -210,9 +210,10 @@ class ProducerState:
         """Where the oldest open transaction begins; None where none is open."""
         return next(iter(self._open.values()), None)
 
-    def active(self) -> list[ActiveProducer]:
-        """All that are known."""
-        return [ActiveProducer(i, replace(p), self._open.get(i, NO_OFFSET)) for i, p in self._producers.items()]
+    def active(self, only: int | None) -> list[ActiveProducer]:
+        """All that are known, or one of them."""
+        wanted = list(self._producers) if only is None else [only] if only in self._producers else []
+        return [ActiveProducer(i, replace(self._producers[i]), self._open.get(i, NO_OFFSET)) for i in wanted]
 
     def last_batches(self) -> dict[int, LastBatch]:
         """By producer id; compaction keeps these batches, if need be without their records."""

@@ -163,6 +163,16 @@ def test_a_partition_that_takes_no_part_takes_no_records(ask: Asker, log: Log, v
     assert log.log_end_offset == log.last_stable_offset == 2
 
 
+@pytest.mark.parametrize(("version", "expected"), [(11, 0), (12, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)])
+def test_a_transaction_of_a_new_producer_begins_at_0(ask: Asker, log: Log, version: int, expected: int) -> None:
+    """An older one may go on where the log has forgotten it."""
+    producer = Producer(ask)
+    producer.add()
+    producer.sequence = 1
+    assert producer.write(version=version) == expected
+    assert log.log_end_offset == (0 if expected else 1)
+
+
 def test_partitions_are_added_all_or_none(ask: Asker, log: Log) -> None:
     producer = Producer(ask)
     unknown, not_tried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED

@@ -62,7 +62,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
                     result = _append(log, records, answer)
                 else:
                     place = TopicPartition(target.name, partition.index)
-                    result = transaction.append(records, place, partial(_append, log, records, answer))
+                    result = transaction.append(records, place, log, partial(_append, log, records, answer))
                 answer.base_offset = result.base_offset
                 answer.log_append_time_ms = result.log_append_time
                 answer.log_start_offset = result.log_start_offset

@@ -162,6 +162,10 @@ RECORDS = [
         ("Produce/batch 16 bytes/*", "*.error_code", "INVALID_RECORD", "CORRUPT_MESSAGE"),
     ),
     *because(
+        "HMB sees that a transaction does not begin at sequence number 0 before it asks the log",
+        ("Produce/in a transaction, a gap at its beginning/*", "*.log_start_offset", "-1", "0"),
+    ),
+    *because(
         "Kafka answers a duplicate with the time of its last record; HMB does not keep that",
         ("Produce/idempotent duplicate*", "*.log_append_time_ms", "-1", ANY),
         ("Produce/log append time, duplicate/*", "*.log_append_time_ms", "-1", ANY),

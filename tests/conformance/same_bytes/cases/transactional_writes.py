@@ -66,6 +66,7 @@ WRITING = [
     writing("in a transaction, aborted", add(MINE), produce(), end(False), over()),
     writing("idempotent duplicate in a transaction", add(MINE), produce(), produce()),
     writing("in a transaction, a gap", add(MINE), produce(), produce(5)),
+    writing("in a transaction, a gap at its beginning", add(MINE), produce(5)),
     writing("in a transaction, earlier epoch", add(MINE), produce(epochs_on=-1)),
     writing("in a transaction, later epoch", add(MINE), produce(epochs_on=1)),
     writing("in a transaction, unknown id", produce(name="<row>-nobody")),
