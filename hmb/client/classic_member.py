@@ -27,8 +27,18 @@ from typing import Any
 
 from hmb.client import member_metadata
 from hmb.client.assignors import are_cooperative
-from hmb.client.group_errors import group_error
-from hmb.client.group_member import NEVER, NOTHING, Backoff, Call, Event, Owned, TopicFacts, TopicLookup
+from hmb.client.group_errors import TRY_AGAIN, group_error
+from hmb.client.group_member import (
+    NEVER,
+    NOTHING,
+    Backoff,
+    Call,
+    Event,
+    Owned,
+    TopicFacts,
+    TopicLookup,
+    warn_of_silence,
+)
 from hmb.client.membership import GroupMetadata, GroupSettings
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
@@ -39,9 +49,6 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 
 LOGGER = logging.getLogger(__name__)
-TRY_AGAIN = frozenset(
-    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
-)
 WENT_ON_WITHOUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -229,12 +236,7 @@ class ClassicMember:
         return self._lookup() if self._leads and now >= self._lookup_at else None
 
     def _leave(self) -> Request | None:
-        LOGGER.warning(
-            "group %r: the consumer has not polled for %g s (max_poll_interval) and leaves the group; it joins again"
-            " when it polls. Poll more often, or take fewer records at once.",
-            self._settings.group_id,
-            self._settings.max_poll_interval,
-        )
+        warn_of_silence(self._settings)
         request = self.leave_request("the consumer has not polled for max_poll_interval")
         self._lose(ErrorCode.UNKNOWN_MEMBER_ID)
         return request

@@ -14,9 +14,10 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from hmb.client.connection import ConnectionFailed
+from hmb.client.coordinators import MOVED
 from hmb.client.errors import answered_error
 from hmb.client.group_coordinator import GroupCoordinator
-from hmb.client.group_errors import COORDINATOR_MOVED, group_error
+from hmb.client.group_errors import group_error
 from hmb.client.group_member import Backoff
 from hmb.client.membership import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
@@ -122,7 +123,7 @@ class CommittedOffsets:
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
         """If it is: those who wait for an answer are told, and the coordinator is looked for anew."""
-        if isinstance(error, KafkaError) and error.code not in COORDINATOR_MOVED:
+        if isinstance(error, KafkaError) and error.code not in MOVED:
             return
         self._coordinator.forget()
         waiting, self._sent = self._sent, deque()

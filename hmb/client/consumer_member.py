@@ -18,24 +18,29 @@ Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMemb
 by a regular expression on the broker: expressions are matched here, and the names sent.
 """
 
-import logging
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID, uuid4
 
-from hmb.client.group_errors import group_error
-from hmb.client.group_member import NEVER, NOTHING, Backoff, Call, Event, Owned, TopicFacts, TopicLookup
+from hmb.client.group_errors import TRY_AGAIN, group_error
+from hmb.client.group_member import (
+    NEVER,
+    NOTHING,
+    Backoff,
+    Call,
+    Event,
+    Owned,
+    TopicFacts,
+    TopicLookup,
+    warn_of_silence,
+)
 from hmb.client.membership import GroupMetadata, GroupSettings
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.schema import Request
 
-LOGGER = logging.getLogger(__name__)
 JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
-TRY_AGAIN = frozenset(
-    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
-)
 FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 TopicPartitions = ConsumerGroupHeartbeatRequest.TopicPartitions
@@ -43,7 +48,7 @@ Targets = dict[UUID, list[int]]
 
 
 class ConsumerMember:
-    """A `GroupMember`. Invariant: what was told as owned (`_told_owned`) is never more than what is owned."""
+    """A `GroupMember`. Invariant: what it owns, the coordinator knows it to own, or has given it to it."""
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
@@ -165,7 +170,7 @@ class ConsumerMember:
 
     def refused(self, error: KafkaError) -> None:
         self.error = error
-        self._is_lost = True
+        self._targets, self._is_lost = None, True  # no more heartbeats
 
     # -- heartbeats
 
@@ -196,12 +201,7 @@ class ConsumerMember:
         )
 
     def _leave(self) -> Request | None:
-        LOGGER.warning(
-            "group %r: the consumer has not polled for %g s (max_poll_interval) and leaves the group; it joins again"
-            " when it polls. Poll more often, or take fewer records at once.",
-            self._settings.group_id,
-            self._settings.max_poll_interval,
-        )
+        warn_of_silence(self._settings)
         request = self.leave_request()
         self._lose()
         self._leave_at = NEVER

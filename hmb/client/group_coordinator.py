@@ -8,8 +8,7 @@ dies; then the old one answers NOT_COORDINATOR, or nothing at all, and is to be 
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.coordinators import GROUP, find_coordinator
-from hmb.client.group_errors import COORDINATOR_MOVED
+from hmb.client.coordinators import GROUP, MOVED, find_coordinator
 from hmb.client.membership import GroupSettings
 from hmb.client.metadata import Cluster
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
@@ -46,7 +45,7 @@ class GroupCoordinator:
         except ConnectionFailed:
             self.forget()
             raise
-        if response.error_code in COORDINATOR_MOVED:
+        if response.error_code in MOVED:
             self.forget()
         return response
 

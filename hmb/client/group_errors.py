@@ -1,9 +1,10 @@
 """What a group's coordinator refuses, told to people: what was wrong, and what to do about it."""
 
+from hmb.client.coordinators import MOVED
 from hmb.client.membership import GroupSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-COORDINATOR_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+TRY_AGAIN = MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 REJOIN = "poll again, and commit only what was read since"
 
 _WHY = {

@@ -10,17 +10,19 @@ sockets; `now` is in seconds of a clock that never jumps. Two threads drive one,
 A request goes to the coordinator, but for a `TopicLookup`, which is a question about topics to any broker.
 """
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from hmb.client.membership import GroupMetadata
+from hmb.client.membership import GroupMetadata, GroupSettings
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.schema import Request
 
+LOGGER = logging.getLogger(__name__)
 Owned = frozenset[TopicPartition]
 NOTHING: Owned = frozenset()
 NEVER = float("inf")
@@ -115,6 +117,15 @@ class GroupMember(Protocol):
 
     def refused(self, error: KafkaError) -> None:
         """It cannot be sent at all."""
+
+
+def warn_of_silence(settings: GroupSettings) -> None:
+    LOGGER.warning(
+        "group %r: the consumer has not polled for %g s (max_poll_interval) and leaves the group; it joins again when"
+        " it polls. Poll more often, or take fewer records at once.",
+        settings.group_id,
+        settings.max_poll_interval,
+    )
 
 
 class Backoff:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from hmb.client.assignors import ASSIGNORS, MemberToAssign
+from hmb.client.group_member import Owned
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -30,7 +31,6 @@ ASSIGNMENT_VERSION = ConsumerProtocolAssignment.versions[-1]
 
 JoinProtocol = JoinGroupRequest.JoinGroupRequestProtocol
 JoinedMember = JoinGroupResponse.JoinGroupResponseMember
-Owned = frozenset[TopicPartition]
 T = TypeVar("T")
 
 

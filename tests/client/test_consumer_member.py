@@ -229,6 +229,14 @@ def test_what_is_final_says_what_to_do(code: ErrorCode, why: str) -> None:
     assert driven.member.next_request(driven.now) is None and driven.member.deadline() == NEVER
 
 
+def test_after_what_is_final_nothing_is_taken_over_any_more() -> None:
+    driven = Driven()
+    driven.settle(0)
+    driven.answer(2, 0, 1)
+    driven.answer(0, error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    assert driven.calls() == [Call(Event.LOST, owned(0))]
+
+
 def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> None:
     for instance_id, epoch in ((None, -1), ("i", -2)):
         driven = Driven(max_poll_interval=7.0, group_instance_id=instance_id)
