@@ -317,6 +317,8 @@ class Connection:
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
         except ProtocolError as error:
+            if self._is_ready:  # it does, as it has shown
+                raise self._failed(f"an answer of {self.address} cannot be read: {error}") from error
             what = f"{self.address} does not speak Kafka's protocol: {error}"
             raise self._failed(what + _guess(self._stream.beginning)) from error
 

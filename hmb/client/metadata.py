@@ -109,8 +109,8 @@ class Cluster:
 
     @property
     def was_reached(self) -> bool:
-        """Whether a broker ever answered."""
-        return bool(self._nodes)
+        """Whether a broker ever answered: about the cluster, or at least which versions it has."""
+        return bool(self._nodes) or self._connection is not None
 
     @property
     def nodes(self) -> dict[int, Node]:

@@ -11,20 +11,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import cast
 
 import pytest
 
 import hmb
-from hmb.client import Admin, ConnectionFailed, Consumer, Producer, SimpleConsumer, TopicPartition
+from hmb.client import Admin, Connection, ConnectionFailed, Consumer, Producer, SimpleConsumer, TopicPartition
 from hmb.client.admin import ConfigResource, NewTopic, ResourceType
 from hmb.client.fetcher import RETRY_PAUSE
+from hmb.protocol.connection import ServerConnection
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
+from hmb.protocol.messages import REQUESTS
+from hmb.protocol.messages.api_versions import ApiVersionsResponse
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.records import encode_batch
 
 from .fetching import RECORDS, Log
+from .producing import Script
 from .raw import raw_server
-from .scripted import ScriptedBroker
+from .scripted import HangUp, ScriptedBroker
 
 PATIENCE = 0.3  # seconds that the clients have
 BOUND = 20.0  # seconds in which each test is over by far
@@ -224,3 +230,40 @@ def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest
     log = Log(encode_batch(RECORDS), len(RECORDS), *outage, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     with ScriptedBroker(log) as broker, Consumer(broker.address, "t", until="end") as consumer:
         assert [record.value for record in consumer] == [record.value for record in RECORDS]
+
+
+def break_off(client: socket.socket) -> None:
+    """Name the versions, then close the connection in the middle of the next answer."""
+    protocol = ServerConnection()
+    keys = [ApiVersionsResponse.ApiVersion(api_key=key, max_version=0) for key in REQUESTS]
+    with client.makefile("rb") as stream:
+        for response in (ApiVersionsResponse(api_keys=keys), MetadataResponse()):
+            frame = read_frame(stream, 1 << 20)
+            assert frame is not None
+            wire = b"".join(cast("list[bytes]", protocol.respond(protocol.receive(frame)[0], response)))
+            client.sendall(wire if isinstance(response, ApiVersionsResponse) else wire[:-1])
+
+
+def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> None:
+    """It was said that it does not speak Kafka's protocol."""
+    with (
+        raw_server(break_off) as port,
+        Connection("127.0.0.1", port) as connection,
+        pytest.raises(ConnectionFailed, match=f"an answer of 127.0.0.1:{port} cannot be read: stream ends inside"),
+    ):
+        connection.send(MetadataRequest(topics=[]))
+
+
+def test_a_broker_that_has_named_its_versions_counts_as_reached() -> None:
+    """A connection that broke at the first question for a topic was an error at once, as for a wrong address."""
+    troubles = [HangUp()]
+    with ScriptedBroker(Script()) as broker, Producer(broker.address, retry_backoff=0.01) as producer:
+        answer = broker.metadata
+
+        def metadata(request: MetadataRequest) -> MetadataResponse:
+            if troubles:
+                raise troubles.pop()
+            return answer(request)
+
+        broker.metadata = metadata
+        assert producer.send("t", b"1").result().offset == 0
