@@ -21,8 +21,8 @@ What this needs, and what is not covered:
 
 - A batch that is run again must part its rows into the same tasks.  It does so when it reads the same ranges and is
   the same query; rows after a `repartition()` without columns, or with a number of tasks that was changed in between,
-  may be in another task than before.  The note holds a sum over the rows (whatever their order), and a batch that is run again
-  with other rows is an error, not a silent loss.  (An empty task asks nobody.)
+  may be in another task than before.  The note holds a sum over the rows (whatever their order): a batch that
+  is run again with other rows is an error, not a silent loss.  (An empty task asks nobody.)
 - Each task's rows appear when that task commits, not all tasks' at one moment.  Readers need read_committed.
 - Notes are offsets of a group without members, which brokers forget after offsets.retention.minutes (7 days): a query
   that was killed between the commits of two tasks and is started again after that may write one batch's rows twice.

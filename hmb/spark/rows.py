@@ -6,8 +6,8 @@
     topic      string; not needed with the option `topic`, which wins over the column
     partition  int; null: the partitioner chooses
 
-Other columns are not looked at.  Rows come as Arrow batches and are parted by topic and partition, so that whole columns
-go on to `Producer.send_many`.
+Other columns are not looked at.  Rows come as Arrow batches and are parted by topic and partition, so that whole
+columns go on to `Producer.send_many`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hmb.spark.options import SinkOptions
 
 TEXT_OR_BYTES = (StringType, BinaryType)
+USE_THE_OPTION = "Use the topic option for setting a topic"
 ROW = "row"  # the number of a row in its task; no column of the sink has this name
 
 
@@ -48,9 +49,7 @@ def check_schema(schema: StructType, options: SinkOptions) -> None:
     if "value" not in types:
         raise RowError("required attribute 'value' not found: the rows need a column of that name, string or binary")
     if options.topic is None and "topic" not in types:
-        raise RowError(
-            "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic"
-        )
+        raise RowError(f"topic option required when no 'topic' attribute is present. {USE_THE_OPTION}")
     for name, kinds, said in (
         ("topic", StringType, "a string"),
         ("key", TEXT_OR_BYTES, "a string or binary"),
@@ -81,7 +80,7 @@ def parted(batch: pa.RecordBatch, first: int, options: SinkOptions) -> Iterator[
     for topic, of_topic in by_topic:
         if topic is None:
             where = of_topic.column(ROW)[0]
-            raise RowError(f"null topic present in the data (row {where}). Use the topic option for setting a topic")
+            raise RowError(f"null topic present in the data (row {where}). {USE_THE_OPTION}")
         for partition, some in _by(of_topic, "partition") if "partition" in names else [(None, of_topic)]:
             keys = some.column("key") if "key" in names else None
             headers = _headers(some) if "headers" in names else None

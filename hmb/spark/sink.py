@@ -13,8 +13,9 @@ Exactly once with `exactlyOnce=true`: one transaction for each task of a batch, 
 
 - A streaming query: a batch that is run again after a crash is recognized and left out, task by task.
 - A batch query has neither a query id nor batches: it is one job.  Within that job a row is written once, however often
-  its task is tried.  A job that fails leaves what its finished tasks have committed, and whoever starts it again, starts
-  another job, which writes all rows.  Exactly once over reruns takes a streaming query with `Trigger.AvailableNow`.
+  its task is tried.  A job that fails leaves what its finished tasks have committed, and whoever starts it again,
+  starts another job, which writes all rows.  Exactly once over reruns takes a streaming query, with
+  `Trigger.AvailableNow` for one that ends.
 
 Different from the connector: `mode("append")` has to be said, for Spark knows no other default for Python sources.
 """
