@@ -136,7 +136,7 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
     lines = "".join("no key\n" if number == 5000 else f"key{number}:x\n" for number in range(10_000))
     result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)
     tally, error = result.stderr.splitlines()
-    assert error.startswith("hmb: standard input, line 5001: ") and "(INVALID_RECORD)" in error
+    assert error.startswith("hmb: standard input, line 5001: ") and "(INVALID_RECORD)" in error, result.stderr
     counts = re.match(r"(\d+) records sent to \S+ in [\d.]+ s; (\d+) not, from line (\d+) on", tally)
     assert counts is not None
     sent, lost, first = map(int, counts.groups())
