@@ -57,8 +57,7 @@ def command(**given: Any) -> None:
         patience = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
         with Patience(partial(_awaited, servers, tally, producer, patience), lambda: tally.oldest), transaction:
             _send_all(producer, topic, options, source, tally)
-            if tally.error:
-                raise tally.error
+            tally.raise_error()
         if not tally.delivered:
             _reach(servers)
     finally:
@@ -240,4 +239,5 @@ def _settle_many(tally: Tally, portion: Portion, deliveries: "Deliveries") -> No
         tally.settle(portion)
         return
     lost = [row for failure in failures for row in failure.rows]
-    tally.settle(portion, lost, failures[0].guilty, failures[0].error)
+    first = min(failures, key=lambda failure: failure.is_collateral)
+    tally.settle(portion, lost, first.guilty, first.error, first.is_collateral)

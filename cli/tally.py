@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from .line_formats import Record
 
+BLAME_TIMEOUT = 1.0  # seconds
+
 
 @dataclass(slots=True, eq=False)
 class Portion:
@@ -42,6 +44,7 @@ class Tally:
         self._lost: list[tuple[str, int]] = []  # the place of the first of some, and how many
         self.delivered = 0
         self.error: BaseException | None = None
+        self._is_collateral = False
 
     def begin(self, portion: Portion) -> None:
         """It is being sent."""
@@ -49,17 +52,25 @@ class Tally:
             self._under_way[portion] = None
 
     def settle(
-        self, portion: Portion, lost: Sequence[int] = (), guilty: int = 0, error: BaseException | None = None
+        self,
+        portion: Portion,
+        lost: Sequence[int] = (),
+        guilty: int = 0,
+        error: BaseException | None = None,
+        is_collateral: bool = False,
     ) -> None:
-        """What became of it: which rows are lost, which of them is to blame, and why."""
+        """What became of it: which rows are lost, which of them is to blame, and why.
+
+        If it is collateral damage of another portion, which shared a batch with it, that one's error will follow.
+        """
         with self._settled:
             del self._under_way[portion]
             self.delivered += len(portion) - len(lost)
             if lost:
                 self._lost.append((portion.where(min(lost)), len(lost)))
             first = error is not None and self.error is None
-            if error is not None and first:
-                self.error = of_place(portion.where(guilty), error)
+            if error is not None and (first or (self._is_collateral and not is_collateral)):
+                self.error, self._is_collateral = of_place(portion.where(guilty), error), is_collateral
             self._settled.notify_all()
         if first:
             self._on_error()
@@ -68,6 +79,13 @@ class Tally:
         """Until all has arrived, or something will not."""
         with self._settled:
             self._settled.wait_for(lambda: self.error is not None or not self._under_way)
+
+    def raise_error(self) -> None:
+        """If something did not arrive; the error of the record that is to blame, if that is told soon."""
+        with self._settled:
+            self._settled.wait_for(lambda: not self._is_collateral, BLAME_TIMEOUT)
+        if self.error is not None:
+            raise self.error
 
     def pause(self, seconds: float) -> None:
         """Wait for so long, or until there is an error."""

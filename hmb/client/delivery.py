@@ -184,6 +184,7 @@ class Failure(NamedTuple):
     rows: Sequence[int]  # their numbers among the values
     guilty: int  # of them, the one to blame if the broker named one, else the first
     error: Exception
+    is_collateral: bool = False  # the one to blame is of another `send_many`, and only shared their batch
 
 
 class Part(NamedTuple):
@@ -225,7 +226,15 @@ class Deliveries:
 
     def failures(self) -> list[Failure]:
         """Which of them were not delivered, and why; call it when all are done."""
-        return [failure for part in self._parts for failure in _failures(part)]
+        found: dict[tuple[Receipt, int], Failure] = {}  # one for each batch, of which there may be several parts here
+        for part in self._parts:
+            for first, failure in _failures(part):
+                before = found.get((part.receipt, first))
+                if before is not None:
+                    blamed = before if failure.is_collateral else failure
+                    failure = blamed._replace(rows=[*before.rows, *failure.rows])
+                found[part.receipt, first] = failure
+        return list(found.values())
 
     def add_done_callback(self, callback: Callable[["Deliveries"], object]) -> None:
         """Call it with these deliveries when all are done: now, or later in the producer's thread."""
@@ -264,16 +273,18 @@ def _ranges(part: Part) -> list[Range]:
     return ranges
 
 
-def _failures(part: Part) -> Iterator[Failure]:
-    """What was refused of a part: all of it or, if its batch was split, some."""
+def _failures(part: Part) -> Iterator[tuple[int, Failure]]:
+    """What was refused of a part: all of it or, if its batch was split, some; and the first record of its batch."""
     index, end = part.first, part.first + len(part.rows)
     while index < end:
         first, outcome = part.receipt.part_of(index)
         stop = min(end, first + outcome.records)
         if outcome.error is not None:
-            blamed = next((first + it for it in outcome.guilty if index <= first + it < stop), index)
+            guilty = next((first + it for it in outcome.guilty if index <= first + it < stop), None)
+            blamed = index if guilty is None else guilty
             error = part.receipt.error_of(blamed)
             assert error is not None
             rows = part.rows[index - part.first : stop - part.first]
-            yield Failure(rows, part.rows[blamed - part.first], error)
+            is_collateral = guilty is None and bool(outcome.guilty)
+            yield first, Failure(rows, part.rows[blamed - part.first], error, is_collateral)
         index = stop

@@ -144,3 +144,16 @@ def test_failures_of_many_say_which_values_are_lost_and_which_is_to_blame() -> N
     blamed, last = deliveries.failures()
     assert (list(blamed.rows), blamed.guilty, str(blamed.error)) == ([1, 3], 3, "INVALID_RECORD (87): t-1: too blue")
     assert (list(last.rows), last.guilty, last.error) == ([5], 5, REFUSED)
+
+
+def test_the_one_to_blame_may_be_in_another_part_of_the_batch_or_in_another_send_many() -> None:
+    receipt = Receipt(P0)
+    deliveries = Deliveries([Part(receipt, 0, [0, 1]), Part(receipt, 2, [2, 3])])
+    others = Deliveries([Part(receipt, 4, [0])])
+    receipt.settle(0, Outcome(5, error=REFUSED, guilty={3: "too blue"}))
+    (failure,) = deliveries.failures()
+    assert (list(failure.rows), failure.guilty, failure.is_collateral) == ([0, 1, 2, 3], 3, False)
+    (collateral,) = others.failures()
+    assert (list(collateral.rows), collateral.guilty, collateral.is_collateral) == ([0], 0, True)
+    with pytest.raises(KafkaError, match="value 3: t-0: too blue"):
+        deliveries.result()
