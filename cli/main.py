@@ -30,7 +30,9 @@ COMMANDS = {
     "index-inspect": "Look into the index of a log segment.",
     "decode": "Show what the bytes of a message mean.",
     "sniff": "Print what clients and a broker say to each other.",
+    "spark": "See whether Spark will run; load a topic into Parquet.",
     "bench": "Measure brokers and clients, HMB's beside Kafka's.",
+    "notebooks": "Copy the notebooks on Spark out, for Jupyter.",
     "completion": "Let the shell complete commands, topics and groups.",
 }
 COMPLETION_VARIABLE = "_HMB_COMPLETE"  # which click makes of the command's name

@@ -10,10 +10,12 @@ errors of Spark's Kafka connector, against HMB and any Kafka, and it needs no ja
     stream    a streaming query: offsets from trigger to trigger
     tasks     what a worker does: one range, read as Arrow columns
     sink      rows -> records, at least once or exactly once
+    rows, sending, once    its parts: what rows may be, how they go, how they go once
     source    the data source, made of the above
-    session   a local Spark that just works
+    environment            the Python packages and the Java that it takes
+    sessions  a local Spark that just works
     doctor    what is missing when it does not
-    load      topic -> Parquet, with the offsets in the same commit (Kafka 0.7's batch loads)
+    loads     topic -> Parquet, with the offsets in the same commit (Kafka 0.7's batch loads)
 
 PySpark registers every data source that a top-level module named `pyspark_*` calls `DefaultSource`: ours is in
 `pyspark_hmb`.
@@ -22,9 +24,10 @@ PySpark registers every data source that a top-level module named `pyspark_*` ca
 from importlib import import_module
 
 __all__ = ["load", "session"]
+_MODULES = {"load": "loads", "session": "sessions"}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'hmb.spark' has no attribute {name!r}")
-    return getattr(import_module(f"hmb.spark.{name}"), name)
+    return getattr(import_module(f"hmb.spark.{_MODULES[name]}"), name)

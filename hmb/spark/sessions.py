@@ -19,18 +19,12 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hmb.spark.environment import SparkUnavailableError, find_java, findings, java_home
+from hmb.spark.environment import SparkUnavailableError, find_java, findings, java_home, quiet_logging
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GIB = 1024**3
-QUIET = {
-    "spark.log.level": "ERROR",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
 
 
 def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str, str] | None = None) -> SparkSession:
@@ -42,9 +36,11 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # no name of this machine has to be looked up
     local = _for_this_machine() if master.startswith("local") else {}
     builder = SparkSession.builder.appName(app_name).master(master)
-    for name, value in {**QUIET, **local, **(config or {})}.items():
+    for name, value in {**_quiet(), **local, **(config or {})}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.dataSource.register(HmbDataSource)
@@ -59,6 +55,15 @@ def check() -> None:
     java = find_java()
     assert java is not None, "it was among the findings"
     os.environ["JAVA_HOME"] = str(java_home(java))
+
+
+def _quiet() -> dict[str, str]:
+    return {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet_logging().as_uri()}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
 
 
 def _for_this_machine() -> dict[str, str]:
