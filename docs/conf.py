@@ -20,6 +20,7 @@ extensions = [
     "sphinx_design",
     "command_session",
     "docstrings",
+    "notebooks",
     "protocol_pages",
     "states",
 ]
@@ -41,6 +42,9 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
+nb_execution_timeout = 180  # seconds a cell: the first one starts Spark
+nb_execution_in_temp = True
+nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

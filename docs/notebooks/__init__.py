@@ -1,0 +1,1 @@
+"""The notebooks: pages of the documentation, and in the package for `hmb notebooks`, which copies them out."""
