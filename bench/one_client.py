@@ -317,10 +317,14 @@ def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tu
     for count, more in batches:
         records, size = records + count, size + more
         if records >= task.records:
+            took = clock.read()
             break
-    took = clock.read()
-    if records < task.records or size < (task.records - 1) * task.size:
-        sys.exit(f"{records} records with {size} bytes, not {task.records} of {task.size}")
+    else:
+        sys.exit(
+            f"{records} records with {size} bytes, {first} at first; {task.records} should come, and not all at once"
+        )
+    if size < (task.records - 1) * task.size:  # one was there before the clock
+        sys.exit(f"{records} records with {size} bytes, not {task.size} each")
     return records - first, took
 
 
