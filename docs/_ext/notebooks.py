@@ -1,6 +1,7 @@
 """Notebooks run when the pages are built, if Spark can run here; if not, each says so at its top and shows its code.
 
-Spark wants PySpark and a Java (`pip install 'hmb[spark]'` brings both), and the pages are to be built without them as well.
+Spark wants PySpark and a Java (`pip install 'hmb[spark]'` brings both), and the pages are to be built without them
+as well.
 """
 
 from __future__ import annotations
