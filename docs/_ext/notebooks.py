@@ -27,7 +27,7 @@ def problem() -> str | None:
         if find_spec(module) is None:
             return f"{module} is not installed (`pip install 'hmb[spark]'`)"
     from hmb.spark.environment import SparkUnavailableError
-    from hmb.spark.session import check
+    from hmb.spark.sessions import check
 
     try:
         check()

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hmb.spark.session import session
+from hmb.spark import session
 from tests.spark.kill import QUERIES, TOPIC
 
 ROWS = "300"  # a trigger, so that there are many batches to be killed in

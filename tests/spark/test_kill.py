@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
 
 from hmb.spark.environment import SparkUnavailableError
-from hmb.spark.session import check as check_spark
+from hmb.spark.sessions import check as check_spark
 from tests.spark.kill import Experiment, check
 
 
