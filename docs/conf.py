@@ -20,6 +20,7 @@ extensions = [
     "sphinx_design",
     "command_session",
     "docstrings",
+    "meanings",
     "notebooks",
     "protocol_pages",
     "states",

@@ -7,8 +7,8 @@ SOURCE_OPTIONS = {
     "subscribe": "topics to read, with commas between; one of these three is needed",
     "subscribePattern": "a regular expression of topics, of the whole name",
     "assign": 'partitions to read: `{"weather": [0, 1]}`',
-    "startingOffsets": "where to begin: `earliest` (default of a batch query), `latest` (of a streaming query), or JSON "
-    'by partition, where -2 is earliest and -1 latest: `{"weather": {"0": 23, "1": -2}}`. A checkpoint counts before it',
+    "startingOffsets": "where to begin: `earliest` (default of a batch), `latest` (of a stream), or JSON "
+    'by partition, where -2 is earliest and -1 latest: `{"weather": {"0": 23, "1": -2}}`. A checkpoint goes before it',
     "startingTimestamp": "the first records at or after a time; counts before the two others",
     "startingOffsetsByTimestamp": 'the same by partition: `{"weather": {"0": 1700000000000}}`; counts before '
     "startingOffsets",

@@ -1,0 +1,22 @@
+"""Counts a topic's records by key, going on where it was before:  python job.py MASTER SERVERS DIRECTORY"""
+
+import sys
+
+import hmb.spark
+
+master, servers, directory = sys.argv[1:]
+
+spark = hmb.spark.session("counts", master)
+broker = {"kafka.bootstrap.servers": servers}
+records = spark.readStream.format("hmb").options(**broker, subscribe="events", startingOffsets="earliest").load()
+query = (
+    records.selectExpr("CAST(key AS STRING) AS key", "partition", "offset")
+    .writeStream.format("parquet")
+    .option("path", f"{directory}/records")
+    .option("checkpointLocation", f"{directory}/checkpoint")
+    .trigger(availableNow=True)
+    .start()
+)
+query.awaitTermination()
+counts = spark.read.parquet(f"{directory}/records").groupBy("key").count().orderBy("key")
+print({row["key"]: row["count"] for row in counts.collect()}, "on", spark.sparkContext.master)
