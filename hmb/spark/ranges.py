@@ -43,28 +43,37 @@ def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartit
 
 
 def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """As many pieces as the options ask for."""
+    """As many pieces as the options ask for, or nearly: no piece is empty, and none has offsets of two partitions."""
     if max_records is not None:
         ranges = [piece for each in ranges for piece in each.cut(math.ceil(each.size / max_records))]
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
-    total = sum(each.size for each in ranges)
-    cut: list[OffsetRange] = []
-    for each in ranges:
-        pieces = max(1, min(each.size, round(each.size / total * min_partitions)))
-        cut += each.cut(pieces)
-    return cut
+    pieces = _pieces([each.size for each in ranges], min_partitions)
+    # Small ranges stay whole; what they leave is shared among the others.
+    whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
+    left = max(1, min_partitions - len(whole))
+    large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]
+    numbers = dict(zip(large, _pieces([each.size for each in large], left), strict=True))
+    return [piece for each in ranges for piece in each.cut(numbers.get(each, 1))]
+
+
+def _pieces(sizes: list[int], wanted: int) -> list[int]:
+    """How many pieces of all each range is to be cut into, by its size."""
+    total = sum(sizes)
+    return [max(1, min(size, math.floor(size * wanted / total + 0.5))) for size in sizes]
 
 
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int) -> Offsets:
-    """Ends with at most so many offsets before them in all, of each partition in proportion to its backlog."""
+    """Ends with at most so many offsets before them in all, of each partition in proportion to its backlog.
+
+    A partition that ends before its start keeps its end: that is a loss, for others to notice.
+    """
     backlog = {partition: max(0, end[partition] - start[partition]) for partition in end}
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    taken: Offsets = {}
-    for partition, size in backlog.items():
-        share = size * most / total
-        # As the connector does: a share below one is rounded up, lest a small partition waits for ever.
-        taken[partition] = start[partition] + min(size, math.ceil(share) if share < 1 else math.floor(share))
-    return taken
+    # As the connector does: a share below one is rounded up, lest a small partition waits for ever.
+    return {
+        partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
+        for partition, size in backlog.items()
+    }

@@ -4,15 +4,23 @@ Spark keeps the offsets in its checkpoint; after a restart it asks for the range
 nothing here is remembered but for comfort: the end that Trigger.AvailableNow goes to, and when a trigger last took
 something (minOffsetsPerTrigger waits for a backlog, but no longer than maxTriggerDelay).
 
-A partition that is new is read from its beginning.  One whose log begins behind the offset that is to be read, or ends
-before it, has lost data (tasks.DataLossError).
+A partition that is new is read from its beginning, and one that is gone is left out of the offsets.  Data are lost
+where a partition is gone, a new one does not begin at 0, or a log begins behind the offset that is to be read or ends
+before it, as it does when its topic was deleted and made anew (tasks.DataLossError).  With failOnDataLoss=false such a
+new log is read from its beginning, where the connector would leave out what it has so far; a topic that was made anew
+and has already more records than the old one is noticed only while the query runs, by its id.
+
+Trigger.AvailableNow does not wait for minOffsetsPerTrigger, or some records would stay behind.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -22,11 +30,13 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.connection import ConnectionFailed
+from hmb.client.metadata import NO_ID, Cluster, TopicPartition
 from hmb.client.offsets import EARLIEST, LATEST, list_offsets
+from hmb.protocol.errors import KafkaError
 from hmb.spark import tasks
-from hmb.spark.batch import RangePartition, cluster_of, isolation_level, read_partition
-from hmb.spark.offsets import Offsets, from_json, partitions_of, resolve, to_json
+from hmb.spark.batch import RangePartition, read_partition
+from hmb.spark.offsets import Offsets, from_json, partitions_of, patiently, resolve, to_json
 from hmb.spark.options import SourceOptions
 from hmb.spark.ranges import cut, limited, ranges_between
 
@@ -34,6 +44,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Shape = dict[str, Any]  # offsets as JSON
+
+log = logging.getLogger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -43,17 +55,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._cluster: Cluster | None = None
         self._target: Offsets | None = None  # of Trigger.AvailableNow
-        self._took_at = time.monotonic()  # when a trigger last took something
+        self._took_at = -math.inf  # when a trigger last took something
+        self._ids: dict[str, UUID] = {}  # of the topics that are read
         self._latest: Offsets = {}
 
     def initialOffset(self) -> Shape:
-        options, cluster = self._options, self._asked()
-        partitions = partitions_of(cluster, options)
+        cluster, options = self._asked(), self._options
         start = resolve(
             cluster,
             options.starting,
-            partitions,
-            isolation_level(options),
+            partitions_of(cluster, options),
+            tasks.isolation_level(options),
             option="startingOffsets",
             when_late=options.time_strategy,
         )
@@ -65,33 +77,33 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Shape, limit: ReadLimit) -> Shape:
         before = from_json(start)
-        end = self._ends() if self._target is None else self._target
+        if self._target is None:
+            self._latest = patiently(lambda: self._ends(before))
+        elif not self._latest:
+            self._latest = self._target
+        end = self._latest
         begin = self._begin(before, end)
-        self._latest = end
-        end = {**{it: offset for it, offset in before.items() if it not in end}, **end}
-        backlog = sum(max(0, end[it] - begin.get(it, end[it])) for it in end)
+        backlog = sum(max(0, end[it] - begin[it]) for it in end)
         if self._waits(backlog):
             return start
-        if isinstance(limit, ReadMaxRows):
-            end = limited({it: begin.get(it, offset) for it, offset in end.items()}, end, limit.max_rows)
         if backlog:
             self._took_at = time.monotonic()
-        return to_json(end)
+        return to_json(limited(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
 
     def reportLatestOffset(self) -> Shape | None:
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._ends()
+        self._target = patiently(self._ends, cluster=self._asked())
 
     def partitions(self, start: Shape, end: Shape) -> Sequence[InputPartition]:
-        options = self._options
-        until = from_json(end)
+        options, until = self._options, from_json(end)
         begin = self._begin(from_json(start), until)
-        for partition, offset in until.items():
-            if offset < begin[partition]:
-                what = f"{partition}: the offset went from {begin[partition]} back to {offset}"
-                tasks.data_loss(options, what)
+        back = [partition for partition, offset in until.items() if offset < begin[partition]]
+        for partition in back:
+            what = f"{partition}: the end of the log went from {begin[partition]} back to {until[partition]}"
+            tasks.data_loss(options, what)
+        begin |= patiently(lambda: list_offsets(self._asked(), back, EARLIEST))
         wanted = cut(ranges_between(begin, until), options.min_partitions, options.max_records)
         return [RangePartition(each) for each in wanted]
 
@@ -104,8 +116,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         from hmb.client.admin import Admin
 
-        with Admin(self._options.bootstrap_servers) as admin:
-            admin.alter_group_offsets(self._options.group, from_json(end))
+        try:
+            with Admin(self._options.bootstrap_servers) as admin:
+                answers = admin.alter_group_offsets(self._options.group, from_json(end))
+            for partition, error in answers.items():
+                if error is not None:
+                    log.warning("%s: group %s: %s", partition, self._options.group, error)
+        except (ConnectionFailed, KafkaError) as error:  # no reason to end a query
+            log.warning("group %s: %s", self._options.group, error)
 
     def stop(self) -> None:
         if self._cluster is not None:
@@ -117,21 +135,34 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _asked(self) -> Cluster:
         if self._cluster is None:
-            self._cluster = cluster_of(self._options)
+            self._cluster = tasks.cluster_of(self._options)
         return self._cluster
 
-    def _ends(self) -> Offsets:
+    def _ends(self, known: Mapping[TopicPartition, int] | None = None) -> Offsets:
         cluster = self._asked()
-        partitions = partitions_of(cluster, self._options)
-        return list_offsets(cluster, partitions, LATEST, isolation_level(self._options))
+        partitions = partitions_of(cluster, self._options, known=known or {})
+        for topic in sorted({partition.topic for partition in partitions}):
+            self._check_id(topic, cluster.topic(topic).topic_id)
+        return list_offsets(cluster, partitions, LATEST, tasks.isolation_level(self._options))
+
+    def _check_id(self, topic: str, topic_id: UUID) -> None:
+        """Whether the topic is still the one that was there before; brokers before 2.8 do not tell."""
+        before = self._ids.setdefault(topic, topic_id)
+        self._ids[topic] = topic_id
+        if before != topic_id and NO_ID not in (before, topic_id):
+            tasks.data_loss(self._options, f"topic {topic!r} was deleted and made anew while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Where each partition goes on, new ones from their beginning; says which ones are gone."""
+        """Where each partition goes on, new ones from their beginning; says what is lost."""
         gone = sorted(set(before) - set(end))
         if gone:
             tasks.data_loss(self._options, f"{', '.join(map(str, gone))}: not there any more")
         new = sorted(set(end) - set(before))
-        return {**before, **list_offsets(self._asked(), new, EARLIEST)} if new else dict(before)
+        first = patiently(lambda: list_offsets(self._asked(), new, EARLIEST)) if new else {}
+        for partition, offset in first.items():
+            if offset:
+                tasks.data_loss(self._options, f"{partition} is new, and begins at {offset} instead of 0")
+        return {**before, **first}
 
     def _waits(self, backlog: int) -> bool:
         """Whether the backlog is too small to begin, and young enough to wait."""

@@ -14,14 +14,28 @@ the topic was deleted, or made anew and is shorter, it is one: the task fails an
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from hmb.client.consumer import Consumer
+from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.spark.offsets import ends, patiently
 from hmb.spark.ranges import OffsetRange
 
 if TYPE_CHECKING:
@@ -40,8 +54,16 @@ COLUMNS = [
 ]
 # What Spark makes of the type below: Arrow compares even the name of a list's items.
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
-SCHEMA = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int"
-SCHEMA_OF_HEADERS = "headers array<struct<key: string, value: binary>>"
+SCHEMA = [
+    StructField("key", BinaryType()),
+    StructField("value", BinaryType()),
+    StructField("topic", StringType()),
+    StructField("partition", IntegerType()),
+    StructField("offset", LongType()),
+    StructField("timestamp", TimestampType()),
+    StructField("timestampType", IntegerType()),
+]
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 LOST = (ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 FETCH_BYTES = 8 * 1024 * 1024  # at once, which bounds a worker's memory; more is no faster
 PATIENCE = 1.0  # seconds a poll
@@ -56,25 +78,55 @@ class DataLossError(Exception):
         )
 
 
-def schema(*, include_headers: bool) -> str:
-    """The columns, as Spark writes types."""
-    return f"{SCHEMA}, {SCHEMA_OF_HEADERS}" if include_headers else SCHEMA
+def schema(*, include_headers: bool) -> StructType:
+    """The columns, in Spark's types."""
+    return StructType([*SCHEMA, StructField("headers", ArrayType(HEADER))] if include_headers else SCHEMA)
 
 
 def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of a range."""
+    """The records of a range; after a loss that the query may go on without, those that are still there."""
+    left: OffsetRange | None = wanted
+    while left is not None:
+        there = _still_there(options, left)
+        if there.size <= 0:
+            return
+        left = yield from _read_until_lost(options, there)
+
+
+def _read_until_lost(
+    options: SourceOptions, wanted: OffsetRange
+) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
+    """The records up to the end, or up to a loss: then what is left to be looked for behind it."""
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
-    with Consumer(options.bootstrap_servers, until=wanted.end, **settings) as consumer:
+    consumer = patiently(lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
+    with consumer:
         try:
-            first = _first_there(consumer, options, wanted)
-            if first >= wanted.end:
-                return
-            consumer.assign({wanted.partition: first})
-            yield from _batches(consumer, options)
+            patiently(lambda: consumer.assign({wanted.partition: wanted.first}))
+            while not consumer.at_end:
+                batch = consumer.poll_arrow(PATIENCE)
+                if batch is not None:
+                    yield columns(batch, include_headers=options.include_headers)
         except KafkaError as error:
             if error.code not in LOST:
                 raise
-            data_loss(options, f"{wanted}: {error.message}", error)
+            left = wanted._replace(first=consumer.position(wanted.partition))
+            data_loss(options, f"{left}: {error.message}", error)
+            # Only what begins later is worth a try: else the same error would come again and again.
+            return left if _bounds(options, left.partition)[0] > left.first else None
+    return None
+
+
+def isolation_level(options: SourceOptions) -> int:
+    """kafka.isolation.level, on the wire."""
+    return ISOLATION_LEVELS[options.consumer.get("isolation_level", "read_uncommitted")]
+
+
+def cluster_of(options: SourceOptions) -> Cluster:
+    """The brokers of a query; to be closed."""
+    settings = options.consumer
+    return Cluster(
+        options.bootstrap_servers, settings.get("client_id", "hmb-spark"), settings.get("request_timeout", 30.0)
+    )
 
 
 def data_loss(options: SourceOptions, what: str, cause: Exception | None = None) -> None:
@@ -84,23 +136,27 @@ def data_loss(options: SourceOptions, what: str, cause: Exception | None = None)
     log.warning("%s: some data may have been lost", what)
 
 
-def _first_there(consumer: Consumer, options: SourceOptions, wanted: OffsetRange) -> int:
-    """Where reading can begin, which is the range's first offset unless records are gone."""
-    start = consumer.beginning_offsets([wanted.partition])[wanted.partition]
-    end = consumer.end_offsets([wanted.partition])[wanted.partition]
+def _still_there(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
+    """What of a range can be read, which is all of it unless records are gone."""
+    try:
+        start, end = _bounds(options, wanted.partition)
+    except KafkaError as error:
+        if error.code not in LOST:
+            raise
+        data_loss(options, f"{wanted} is to be read: {error.message}", error)
+        return wanted._replace(end=wanted.first)
     if start > wanted.first:
         data_loss(options, f"{wanted} is to be read, and the log begins at {start}")
     if end < wanted.end:
         data_loss(options, f"{wanted} is to be read, and the log ends before {end}")
-        return wanted.end if end <= wanted.first else max(start, wanted.first)
-    return max(start, wanted.first)
+    return wanted._replace(first=max(start, wanted.first), end=min(end, wanted.end))
 
 
-def _batches(consumer: Consumer, options: SourceOptions) -> Iterator[pa.RecordBatch]:
-    while not consumer.at_end:
-        batch = consumer.poll_arrow(PATIENCE)
-        if batch is not None:
-            yield columns(batch, include_headers=options.include_headers)
+def _bounds(options: SourceOptions, partition: TopicPartition) -> tuple[int, int]:
+    """The first offset of a log, and the one after its last."""
+    with closing(cluster_of(options)) as cluster:
+        start, end = patiently(lambda: ends(cluster, [partition], isolation_level(options)))
+    return start[partition], end[partition]
 
 
 def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
@@ -112,6 +168,8 @@ def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
     arrays = [(named.get(field.name) or batch.column(field.name)).cast(field.type) for field in COLUMNS]
     fields = list(COLUMNS)
     if include_headers:
-        arrays.append(batch.column("headers").cast(HEADERS))
+        headers = batch.column("headers").cast(HEADERS)
+        has_none = pc.equal(pc.list_value_length(headers), 0)  # null, as the connector gives it
+        arrays.append(pc.if_else(has_none, pa.scalar(None, HEADERS), headers))
         fields.append(pa.field("headers", HEADERS))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

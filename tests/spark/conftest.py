@@ -1,0 +1,41 @@
+"""One Spark and one broker for all tests of a run; what is missing is said by the reason of a skip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hmb
+from hmb.spark.environment import findings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    missing = [finding.problem for finding in findings() if finding.problem]
+    if missing:
+        pytest.skip(f"no Spark: {missing[0]}")
+    import hmb.spark
+
+    session = hmb.spark.session("tests", "local[2]", {"spark.driver.memory": "1g"})
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[str]:
+    with hmb.Broker(config={"num.partitions": "3", "log.flush.acks.all": "false"}) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def topic(servers: str, request: pytest.FixtureRequest) -> str:
+    """A topic of the test's own, with three partitions."""
+    name = request.node.name.replace("[", "-").replace("]", "").replace(" ", "-")[-200:]
+    with hmb.Admin(servers) as admin:
+        admin.create_topics([name])
+    return str(name)

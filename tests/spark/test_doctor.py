@@ -1,0 +1,39 @@
+"""`hmb spark doctor`: what is told, and the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from hmb.cli.main import main
+from hmb.spark import doctor
+from hmb.spark.environment import Finding
+
+
+def test_something_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = [Finding("pandas", "3.0.1", "Spark does not work with pandas 3.0.1 yet", "pip install 'pandas<3'")]
+    monkeypatch.setattr(doctor, "findings", lambda: bad)
+    result = CliRunner().invoke(main, ["spark", "doctor"])
+    assert result.exit_code == 1
+    assert "MISSING pandas   Spark does not work with pandas 3.0.1 yet\n" in result.stdout
+    assert "to fix it: pip install 'pandas<3'\n" in result.stdout
+    told = json.loads(CliRunner().invoke(main, ["spark", "doctor", "--json"]).stdout)
+    assert {each["name"]: each["ok"] for each in told}["pandas"] is False
+
+
+def test_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(doctor, "findings", lambda: [Finding("java", "17 at /java (PATH)")])
+    monkeypatch.setattr(doctor, "_source", lambda: Finding("source", "there"))
+    result = CliRunner().invoke(main, ["spark", "doctor"])
+    assert result.exit_code == 0
+    assert "ok      java     17 at /java (PATH)\n" in result.stdout
+
+
+def test_workers_that_would_run_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python2")
+    told = {each.name: each for each in doctor.examine()}["workers"]
+    assert told.problem == "PYSPARK_PYTHON names another Python than this one"
+    assert told.fix.startswith("unset PYSPARK_PYTHON")

@@ -1,0 +1,172 @@
+"""A topic into Parquet: whatever dies whenever, all runs together hold each record once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import hmb
+import hmb.spark
+from hmb.cli.main import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(300)]
+pytest.importorskip("pyspark")
+dataset = pytest.importorskip("pyarrow.dataset")
+
+from hmb.spark import loads  # noqa: E402
+from hmb.spark.loads import LoadError  # noqa: E402
+from hmb.spark.tasks import DataLossError  # noqa: E402
+
+
+class Crash(BaseException):
+    """As if the process had died here: nobody catches it."""
+
+
+def fill(servers: str, topic: str, first: int, end: int) -> None:
+    with hmb.Producer(servers) as producer:
+        for number in range(first, end):
+            producer.send(topic, b"%d" % number, partition=number % 3, headers=[("h", b"x")])
+
+
+def loaded(directory: Path) -> list[int]:
+    """What a reader sees who knows nothing of manifests."""
+    return sorted(map(int, dataset.dataset(directory, partitioning="hive").to_table().column("value").to_pylist()))
+
+
+def crash(*arguments: object, **more: object) -> None:
+    raise Crash
+
+
+def test_each_load_takes_what_is_new(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    fill(servers, topic, 0, 30)
+    (run,) = hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    assert (run.number, run.rows, sorted(run.end.values())) == (1, 30, [10, 10, 10])
+    assert hmb.spark.load(topic, tmp_path, servers, spark=spark) == []
+    fill(servers, topic, 30, 36)
+    (run,) = hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    assert (run.number, run.rows, sorted(run.start.values())) == (2, 6, [10, 10, 10])
+    assert loaded(tmp_path) == list(range(36))
+    assert loads.runs(tmp_path)[1] == run
+    frame = spark.read.parquet(str(tmp_path))
+    assert {row.run: row.rows for row in frame.groupBy("run").agg({"*": "count"}).toDF("run", "rows").collect()} == {
+        1: 30,
+        2: 6,
+    }
+    assert frame.first().headers[0].asDict() == {"key": "h", "value": b"x"}
+
+
+@pytest.mark.parametrize("step", ["planned", "written", "manifest", "synced", "renamed", "told"])
+def test_a_crash(
+    spark: SparkSession, servers: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    fill(servers, topic, 0, 12)
+    hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    fill(servers, topic, 12, 24)
+    with monkeypatch.context() as patches:
+        if step == "planned":
+            patches.setattr(loads, "_written", crash)
+        elif step == "written":
+            patches.setattr("pyarrow.parquet.read_metadata", crash)
+        elif step == "manifest":
+            patches.setattr(loads, "_commit", crash)
+        elif step == "synced":
+            patches.setattr(Path, "rename", crash)
+        elif step == "renamed":
+            sync = loads._sync
+            patches.setattr(loads, "_sync", lambda path: crash() if path == tmp_path else sync(path))
+        with pytest.raises(Crash):
+            hmb.spark.load(topic, tmp_path, servers, spark=spark, on_commit=crash)
+    assert loaded(tmp_path) == list(range(24 if step in ("renamed", "told") else 12))
+    fill(servers, topic, 24, 27)
+    hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    assert loaded(tmp_path) == list(range(27))
+    assert not list(tmp_path.glob("_tmp-*"))
+
+
+KILLED = """
+import os, signal, sys, hmb.spark
+from hmb.spark import loads
+def die(spark, root, planned, given, written=loads._written):
+    run = written(spark, root, planned, given)
+    if run.number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run
+loads._written = die
+hmb.spark.load(*sys.argv[1:4], records_a_run=12)
+"""
+
+
+@pytest.mark.slow
+def test_kill_9(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    fill(servers, topic, 0, 30)
+    process = subprocess.run([sys.executable, "-c", KILLED, topic, str(tmp_path), servers], check=False, timeout=250)
+    assert process.returncode == -signal.SIGKILL
+    assert loaded(tmp_path) == sorted(map(int, _values(loads.runs(tmp_path))))
+    assert list(tmp_path.glob("_tmp-*"))
+    made = hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    assert [run.number for run in made] == [2]
+    assert loaded(tmp_path) == list(range(30))
+
+
+def _values(runs: list[loads.Run]) -> list[int]:
+    """What `fill` has put at the offsets of these runs."""
+    return [3 * offset + it.partition for run in runs for it in run.end for offset in range(run.start[it], run.end[it])]
+
+
+def test_one_load_at_a_time(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    with (
+        loads._locked(tmp_path),
+        pytest.raises(LoadError, match=r"another load into .* is running"),
+    ):
+        hmb.spark.load(topic, tmp_path, servers, spark=spark)
+
+
+def test_another_topic_is_refused(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    fill(servers, topic, 0, 3)
+    hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    fill(servers, "other", 0, 3)
+    with pytest.raises(LoadError, match="load each topic into its own directory"):
+        hmb.spark.load("other", tmp_path, servers, spark=spark)
+    with hmb.Admin(servers) as admin:
+        admin.delete_topics([topic])
+    fill(servers, topic, 0, 30)
+    with pytest.raises(LoadError, match="another topic of the name"):
+        hmb.spark.load(topic, tmp_path, servers, spark=spark)
+
+
+def test_records_that_are_gone(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    fill(servers, topic, 0, 3)
+    hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    fill(servers, topic, 3, 30)
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({hmb.TopicPartition(topic, 0): 4})
+    with pytest.raises(DataLossError, match=rf"has {topic}-0 up to 1, and the log begins at 4"):
+        hmb.spark.load(topic, tmp_path, servers, spark=spark)
+    hmb.spark.load(topic, tmp_path, servers, spark=spark, options={"failOnDataLoss": "false"})
+    assert loaded(tmp_path) == [number for number in range(30) if number not in (3, 6, 9)]
+
+
+def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    """It takes the Spark that runs already, which here is the tests'."""
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(main, ["spark", "load", *arguments, "-b", servers])
+
+    fill(servers, topic, 0, 30)
+    result = run(topic, str(tmp_path), "--records", "20")
+    assert (result.exit_code, result.stdout) == (0, f"loaded 30 records of {topic} into {tmp_path}\n")
+    assert result.stderr.splitlines()[1].startswith("run 2: ")
+    result = run(topic, str(tmp_path), "--json")
+    assert json.loads(result.stdout) == {"topic": topic, "directory": str(tmp_path), "runs": []}
+    assert run("nowhere", str(tmp_path / "new")).exit_code == 3
+    assert run(topic, str(tmp_path), "--option", "startingOfset=1").exit_code == 1

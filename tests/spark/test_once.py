@@ -1,0 +1,105 @@
+"""Exactly once: attempts of one task that die, are too late, or come again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import hmb
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+from hmb.client.metadata import Cluster  # noqa: E402
+from hmb.protocol.errors import KafkaError  # noqa: E402
+from hmb.spark.once import ReplayError, check_transactions, deliver_once  # noqa: E402
+from hmb.spark.options import OptionError, SinkOptions  # noqa: E402
+from hmb.spark.sending import UndeliveredError  # noqa: E402
+
+
+@pytest.fixture
+def options(servers: str, topic: str) -> SinkOptions:
+    return SinkOptions(servers, topic=topic, exactly_once=True, transactional_id_prefix=topic)
+
+
+def rows(*values: str) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"key": list(values), "value": list(values)})
+
+
+def committed(options: SinkOptions) -> list[bytes | None]:
+    isolated = {"isolation_level": "read_committed"}
+    with hmb.Consumer(options.bootstrap_servers, options.topic, offset="earliest", until="end", **isolated) as consumer:
+        return sorted(record.value for record in consumer)
+
+
+def test_a_batch_that_comes_again_is_left_out(options: SinkOptions) -> None:
+    for _ in range(3):
+        assert deliver_once(options, "query", 7, 0, iter([rows("a"), rows("b", "c")])) == 3
+    assert committed(options) == [b"a", b"b", b"c"]
+
+
+def test_the_order_of_rows_does_not_matter(options: SinkOptions) -> None:
+    deliver_once(options, "query", 7, 0, iter([rows("a", "b", "c")]))
+    deliver_once(options, "query", 7, 0, iter([rows("c"), rows("b", "a")]))
+    assert committed(options) == [b"a", b"b", b"c"]
+
+
+def test_tasks_batches_and_queries_do_not_mind_each_other(options: SinkOptions) -> None:
+    for query, batch, task in (("one", 0, 0), ("one", 0, 1), ("one", 1, 0), ("two", 0, 0)):
+        deliver_once(options, query, batch, task, iter([rows("a")]))
+    assert committed(options) == [b"a"] * 4
+
+
+def test_a_batch_that_comes_again_with_other_rows_is_an_error(options: SinkOptions) -> None:
+    deliver_once(options, "query", 7, 0, iter([rows("a", "b")]))
+    with pytest.raises(ReplayError, match="batch 7 was written before with 2 rows and now has 2 or others"):
+        deliver_once(options, "query", 7, 0, iter([rows("a", "c")]))
+    assert committed(options) == [b"a", b"b"]
+
+
+def test_a_checkpoint_that_was_set_back_is_an_error(options: SinkOptions) -> None:
+    deliver_once(options, "query", 7, 0, iter([rows("a")]))
+    with pytest.raises(ReplayError, match="batch 6 is to be written, and batch 7 was written already"):
+        deliver_once(options, "query", 6, 0, iter([rows("a")]))
+
+
+def test_an_attempt_that_fails_leaves_nothing(options: SinkOptions) -> None:
+    def fails() -> Iterator[pa.RecordBatch]:
+        yield rows("a")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        deliver_once(options, "query", 7, 0, fails())
+    assert committed(options) == []
+    deliver_once(options, "query", 7, 0, iter([rows("a")]))
+    assert committed(options) == [b"a"]
+
+
+def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
+    """Its transaction is still open when the next attempt begins, which ends it."""
+    producer = hmb.Producer(options.bootstrap_servers, transactional_id=f"{options.topic}-query-0")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(str(options.topic), b"of the dead").result()
+    deliver_once(options, "query", 7, 0, iter([rows("a")]))
+    assert committed(options) == [b"a"]
+    producer.close()
+
+
+def test_of_two_attempts_at_once_one_is_shut_out(options: SinkOptions) -> None:
+    def overtaken() -> Iterator[pa.RecordBatch]:
+        yield rows("a", "b")
+        deliver_once(options, "query", 7, 0, iter([rows("a", "b", "c")]))  # another attempt, from start to end
+        yield rows("c")
+
+    with pytest.raises((UndeliveredError, KafkaError), match=r"PRODUCER_FENCED|INVALID_PRODUCER_EPOCH"):
+        deliver_once(options, "query", 7, 0, overtaken())
+    assert committed(options) == [b"a", b"b", b"c"]
+
+
+def test_a_broker_without_transactions_is_refused(options: SinkOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_transactions(options)
+    monkeypatch.setattr(Cluster, "knows", lambda cluster, request: False)
+    with pytest.raises(OptionError, match=r"exactlyOnce=true: the broker at .* has no transactions"):
+        check_transactions(options)

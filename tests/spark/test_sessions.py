@@ -1,0 +1,36 @@
+"""The session that just works, and what it says where it cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hmb.spark
+from hmb.spark import sessions
+from hmb.spark.environment import Finding, SparkUnavailableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_what_is_missing_is_told_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = Finding("pandas", "3.0.1", "Spark does not work with pandas 3.0.1 yet", "pip install 'pandas<3'")
+    monkeypatch.setattr(sessions, "findings", lambda: [Finding("pyspark", "4.3.0"), bad])
+    with pytest.raises(SparkUnavailableError, match=r"pandas 3\.0\.1 yet; to fix it: pip install 'pandas<3'"):
+        hmb.spark.session()
+
+
+def test_the_functions_stay_functions_when_their_modules_are_imported() -> None:
+    assert callable(hmb.spark.session)
+    assert callable(hmb.spark.load)
+    assert callable(hmb.spark.session)
+
+
+@pytest.mark.external
+@pytest.mark.timeout(300)
+def test_settings_for_a_laptop(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+    assert spark.conf.get("spark.driver.memory") == "1g"  # of the tests' own config, which wins
+    assert hmb.spark.session().sparkContext is spark.sparkContext
