@@ -9,8 +9,10 @@ stands further in is text to be shown as it is, whether or not a double colon an
 
 from __future__ import annotations
 
+import ast
 import re
-from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -63,12 +65,14 @@ class Essay(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        module = import_module(self.arguments[0])
-        assert module.__file__ is not None
-        self.env.note_dependency(module.__file__)
-        text = as_markdown((module.__doc__ or "").strip())
+        found = find_spec(self.arguments[0])
+        assert found is not None and found.origin is not None, f"there is no module {self.arguments[0]}"
+        self.env.note_dependency(found.origin)
+        # Not imported: a module of hmb.spark wants PySpark, which need not be here.
+        docstring = ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8")))
+        text = as_markdown(docstring or "")
         node = nodes.container(classes=["essay"])
-        self.state.nested_parse(StringList(text.splitlines(), source=module.__file__), 0, node)
+        self.state.nested_parse(StringList(text.splitlines(), source=found.origin), 0, node)
         return node.children
 
 

@@ -1,0 +1,43 @@
+"""The documentation's notebooks where Spark cannot run: not executed, and they say so; and tables from the code."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` brings it")
+
+from tests.docs.test_command_session import load
+
+NOTEBOOK = "---\nfile_format: mystnb\n---\n\n# Events\n\nText.\n\n```{code-cell}\n# no heading\n```\n"
+
+
+def said(problem: str | None, name: str, text: str) -> str:
+    source = [text]
+    load("notebooks").say_so(SimpleNamespace(config=SimpleNamespace(notebooks_problem=problem)), name, source)
+    return source[0]
+
+
+def test_a_notebook_that_did_not_run_says_so_below_its_heading() -> None:
+    text = said("no Java was found", "notebooks/events", NOTEBOOK)
+    heading, note, rest = text.index("# Events"), text.index("no Java was found"), text.index("Text.")
+    assert heading < note < rest
+
+
+def test_other_pages_and_notebooks_that_ran_stay_as_they_are() -> None:
+    assert said(None, "notebooks/events", NOTEBOOK) == NOTEBOOK
+    assert said("no Java was found", "notebooks/index", "# Notebooks\n") == "# Notebooks\n"
+    assert said("no Java was found", "log", NOTEBOOK) == NOTEBOOK
+
+
+def test_without_spark_notebooks_are_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebooks = load("notebooks")
+    added = {}
+    app = SimpleNamespace(add_config_value=lambda name, value, _: added.update({name: value}))
+    for problem, excluded in ((None, ["other"]), ("no Java was found", ["other", "notebooks/*.md"])):
+        monkeypatch.setattr(notebooks, "problem", lambda problem=problem: problem)
+        config = SimpleNamespace(nb_execution_excludepatterns=["other"], notebooks_problem=problem)
+        notebooks.configure(app, config)
+        assert config.nb_execution_excludepatterns == excluded
+        assert added == {"notebooks_problem": problem}
