@@ -81,15 +81,17 @@ class Fetcher:
         self._asked: dict[Node, _Asked] = {}  # those that owe an answer; the one that has waited longest comes first
         self.fetches = self.fetched_bytes = self.failures = 0
 
-    def fetch(self, timeout: float) -> list[Fetched]:
-        """The next answer, of any leader; nothing if none came in `timeout` seconds, or it was empty."""
+    def fetch(self, timeout: float) -> Iterator[Fetched]:
+        """The next answer, of any leader; nothing if none came in `timeout` seconds, or it was empty.
+
+        Each part is to be kept as it comes: its position has moved on, so that it does not come again, and asking for
+        what is next takes long enough for Ctrl-C.
+        """
         self.post()
         leader = self._wait(timeout)
-        if leader is None:
-            return []
-        fetched = list(self._receive(leader))
-        self.post()  # the next ones, before anybody works on these
-        return fetched
+        if leader is not None:
+            yield from self._receive(leader)
+            self.post()  # the next ones, before anybody works on these
 
     def post(self) -> None:
         """Ask each leader that owes no answer for what can be read from it."""

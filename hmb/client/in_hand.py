@@ -155,15 +155,28 @@ class InHand:
     def take(self, limit: int) -> list[ConsumerRecord]:
         """Up to `limit` records; none if nothing is in hand."""
         taken: list[ConsumerRecord] = []
-        while len(taken) < limit and self.has_records():
-            part = self._records[self._next : self._next + limit - len(taken)]
-            self._next += len(part)
-            self._position.consumed = (
-                self._after if self._next == len(self._records) else self._records[self._next].offset
-            )
-            taken += part
+        before: dict[Position, int] = {}
+        try:
+            while len(taken) < limit and self.has_records():
+                before.setdefault(self._position, self._position.consumed)
+                part = self._records[self._next : self._next + limit - len(taken)]
+                self._next += len(part)
+                self._position.consumed = (
+                    self._after if self._next == len(self._records) else self._records[self._next].offset
+                )
+                taken += part
+        except BaseException:  # Ctrl-C while a batch was decoded: what was taken reaches nobody, so it is not consumed
+            for position, consumed in before.items():
+                position.consumed = consumed
+                self.fetch_again(position)
+            raise
         self.handed_out += len(taken)
         return taken
+
+    def fetch_again(self, position: Position) -> None:
+        """Forget what is in hand of a partition, and all that was fetched of it but not consumed."""
+        position.fetched, position.error = position.consumed, None
+        self.drop(position)
 
     def take_decoded(self) -> list[ConsumerRecord]:
         """The rest of the batch in work, of which some records have been handed out."""
