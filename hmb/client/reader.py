@@ -105,8 +105,8 @@ class Reader:
         position = self.position(partition)
         if not position.is_paused:
             position.is_paused = True
-            position.fetched = position.consumed
-            self.hand.drop(position)
+            if position.fetched != position.consumed:
+                self.hand.fetch_again(position)
 
     def resume(self, partition: TopicPartition) -> None:
         self.position(partition).is_paused = False
@@ -116,7 +116,7 @@ class Reader:
         position = self.position(partition)
         while not position.is_settled:
             self.settle()
-            self.raise_errors()
+            self._raise_first([position])
             time.sleep(max(0.0, position.retry_at - time.monotonic()) if position.failing_since else 0.0)
         return position
 
@@ -190,7 +190,10 @@ class Reader:
 
     def raise_errors(self) -> None:
         """What went wrong in a partition that is not paused; what time may heal is tried again after that."""
-        error = next((it.error for it in self.positions.values() if it.error is not None and not it.is_paused), None)
+        self._raise_first(it for it in self.positions.values() if not it.is_paused)
+
+    def _raise_first(self, positions: Iterable[Position]) -> None:
+        error = next((it.error for it in positions if it.error is not None), None)
         if error is None:
             return
         if isinstance(error, ConnectionFailed | KafkaError) and not is_final(error):

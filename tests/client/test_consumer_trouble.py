@@ -11,7 +11,9 @@ from hmb.client import Connection, ConnectionFailed, Consumer, Producer, TopicPa
 from hmb.client.errors import DeserializationError
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
 from hmb.records import Record, RecordBatch, encode_batch
 
@@ -133,6 +135,35 @@ def test_what_is_wrong_with_a_paused_partition_is_not_raised() -> None:
         consumer.resume(T0)
         with pytest.raises(KafkaError, match="neither batch nor message"):
             consumer.poll()
+
+
+def test_what_was_in_hand_before_an_error_comes_again_after_a_pause() -> None:
+    values = [b"0", b"1", b"two", b"3"]
+    log = Log(encode_batch([Record(timestamp=1, value=value) for value in values]), 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t", value_deserializer=number) as consumer:
+        assert [record.value for record in consumer.poll(10, 1)] == [0]
+        consumer.pause(T0)
+        consumer.resume(T0)
+        assert [record.value for record in consumer.poll(10)] == [1]
+        with pytest.raises(DeserializationError, match="offset 2"):
+            consumer.poll(10)
+
+
+def test_the_position_of_a_paused_partition_that_cannot_be_settled_is_an_error() -> None:
+    def refuse(request: Request, version: int) -> Response | None:
+        assert isinstance(request, OffsetFetchRequest | FindCoordinatorRequest)
+        if isinstance(request, OffsetFetchRequest):
+            code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", error_code=code)
+            return OffsetFetchResponse(groups=[group])
+        coordinator = FindCoordinatorResponse.Coordinator(key="g", host="127.0.0.1", port=broker.port)
+        return FindCoordinatorResponse(coordinators=[coordinator])
+
+    with ScriptedBroker(refuse) as broker, Consumer(broker.address, group="g", auto_commit=False) as consumer:
+        consumer.assign([T0])
+        consumer.pause(T0)
+        with pytest.raises(KafkaError, match="GROUP_AUTHORIZATION_FAILED"):
+            consumer.position(T0)
 
 
 def test_damage_in_arrow_batches_comes_after_what_is_whole() -> None:
