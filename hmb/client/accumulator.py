@@ -255,11 +255,13 @@ class Accumulator:
         return min(self._batch_size, queue.max_size) - RECORD_BATCH_OVERHEAD
 
     def _open(self, queue: PartitionQueue) -> Batch:
-        batch = queue.open = Batch(queue, time.monotonic(), Receipt(queue.partition))
+        batch = Batch(queue, time.monotonic(), Receipt(queue.partition))
         batch.receipt.hurry = partial(self._hurry, batch)
-        queue.batches.append(batch)
-        self._batches += 1
+        # Without a call in between, so that Ctrl-C comes before or after: a batch here and not there never goes.
+        queue.open = batch
         queue.lane.queues[queue] = None
+        self._batches += 1
+        queue.batches.append(batch)
         if batch.opened + self._linger < queue.lane.wakes_at:
             queue.lane.changed.notify()
         return batch

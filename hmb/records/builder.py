@@ -42,16 +42,18 @@ class RecordsBuilder:
             self.base_timestamp = timestamp
         self.max_timestamp = max(self.max_timestamp, timestamp)
         timestamp_delta = VARINTS[timestamp - self.base_timestamp]
+        records: list[bytes] = []
         done = 0
         for run in _runs_of_equal_width(self.count, len(values)):
             piece = values[done : done + len(run)]
             lengths = list(map(len, piece))
             templates = {length: _template(length, timestamp_delta, len(VARINTS[run[0]])) for length in set(lengths)}
             deltas = map(VARINTS.__getitem__, run)
-            records = [templates[it] % (delta, value) for it, delta, value in zip(lengths, deltas, piece, strict=True)]
-            self.data += b"".join(records)
+            records += [templates[it] % (delta, value) for it, delta, value in zip(lengths, deltas, piece, strict=True)]
             done += len(run)
-        self.count += len(values)
+        encoded, count = b"".join(records), self.count + done
+        self.data += encoded  # without a call from here on, so that Ctrl-C cannot leave records that are not counted
+        self.count = count
 
 
 def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int) -> bytes:

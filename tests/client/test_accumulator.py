@@ -220,6 +220,21 @@ def test_what_is_abandoned_is_failed_once() -> None:
     assert (it.used, take(it)) == (0, [])
 
 
+def test_control_c_while_a_batch_is_opened_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> object:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    it = accumulator()
+    monkeypatch.setattr("hmb.client.accumulator.partial", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        append(it, b"1")
+    append(it, b"2")
+    it.close()
+    assert not it.finished
+    assert values(*take(it)) == [b"2"]
+
+
 def test_a_queue_moves_to_another_lane() -> None:
     it = accumulator(linger=0)
     append(it, b"1")

@@ -1,5 +1,8 @@
 """Records that are encoded one by one, or many at a time, are encoded as a batch of them is."""
 
+from contextlib import suppress
+from itertools import count
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,3 +48,32 @@ def test_offset_deltas_of_all_widths_and_lengths_that_look_like_a_placeholder() 
     for start in range(0, len(values), 333):
         builder.append_values(7, values[start : start + 333])
     assert batch_of(builder) == encode_batch([Record(timestamp=7, value=value) for value in values])
+
+
+class Interrupted(list[bytes]):
+    """Ctrl-C comes when its length is asked for; so many times it does not."""
+
+    patience = 0
+
+    def __len__(self) -> int:
+        self.patience -= 1
+        if self.patience < 0:
+            raise KeyboardInterrupt
+        return super().__len__()
+
+
+def test_control_c_leaves_no_records_that_are_not_counted() -> None:
+    last = [Record(timestamp=7, value=b"last")]
+    for patience in count():
+        builder, values = RecordsBuilder(), Interrupted([b"1", b"2"])
+        values.patience = patience
+        with suppress(KeyboardInterrupt):
+            builder.append_values(7, values)
+        if interrupted := values.patience < 0:
+            assert builder.count == 0
+        builder.append_values(7, [b"last"])
+        before = [] if interrupted else [Record(timestamp=7, value=value) for value in (b"1", b"2")]
+        assert batch_of(builder) == encode_batch(before + last)
+        if not interrupted:
+            break
+    assert patience > 0
