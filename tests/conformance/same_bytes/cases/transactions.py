@@ -232,8 +232,8 @@ LISTING = [
     ),
     case("that last 10^9 ms, not begun", init(), listed(duration_filter=10**9), versions="1+", **OWN_IDS),
     *(
-        case(f"pattern {pattern!r}", init(), listed(transactional_id_pattern=pattern), versions="2+", **OWN_IDS)
-        for pattern in ("", ".*", "<row>", "L.*", "nobody", "(", "a{2", "List.*v[0-9]")
+        case(f"pattern {number}: {pattern}", init(), listed(transactional_id_pattern=pattern), versions="2+", **OWN_IDS)
+        for number, pattern in enumerate(("", ".*", "<row>", "L.*", "nobody", "(", "a{2", "List.*v[0-9]"), 1)
     ),
 ]
 CASES: list[Case] = [*STARTING, *ADDING, *OFFSETS, *ENDING, *DESCRIBING, *LISTING]
