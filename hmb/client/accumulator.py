@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from hmb.client.batch import Batch, Lane, PartitionQueue
 from hmb.client.columns import Row
@@ -191,6 +191,11 @@ class Accumulator:
             queue.max_size = max(half.size for half in halves) + RECORD_BATCH_OVERHEAD
             self._batches += len(halves) - 1
             self._used += sum(half.size for half in halves) - batch.size
+
+    def sealed_before(self, moment: float, queue: PartitionQueue) -> list[Batch]:
+        """The batches of a queue, from its front on, that were opened before, except one that still takes records."""
+        with self._lock:
+            return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 
     def move(self, queue: PartitionQueue, lane: Lane) -> None:
         """Another thread shall send a partition's batches."""

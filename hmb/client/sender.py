@@ -81,6 +81,9 @@ class Completion:
             self.give_up(batch, error)
         elif now >= deadline:
             self.give_up(batch, self._late(batch, error))
+            # Those that have waited behind it as long: to try each of them once would take a request timeout each.
+            for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
+                self.give_up(late, self._late(late, error))
         else:
             pause = min(self.settings.retry_backoff * 2 ** min(batch.tries, 10), LONGEST_PAUSE)
             batch.retry_at = min(now + pause * random.uniform(1 - JITTER, 1 + JITTER), deadline)

@@ -249,3 +249,17 @@ def test_a_broker_that_never_comes_back_is_given_up_with_its_reason() -> None:
             assert isinstance(error, ConnectionFailed)
             assert "not delivered in 0.05 s" in str(error)
         producer.close(10)
+
+
+def test_what_has_waited_for_too_long_behind_others_is_given_up_with_them() -> None:
+    script = Script()
+
+    def silent(request: Request, version: int) -> Response | None:
+        return None if isinstance(request, ProduceRequest) else script(request, version)
+
+    with ScriptedBroker(silent) as broker:
+        producer = Producer(broker.address, batch_size=1, delivery_timeout=0.05, request_timeout=0.1)
+        queued = [producer.send("t", b"%d" % number) for number in range(20)]
+        assert all(isinstance(delivery.exception(10), ConnectionFailed) for delivery in queued)
+        producer.close(10)
+    assert len(values(broker)) < 20  # each would have cost a request timeout
