@@ -46,6 +46,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 180  # seconds a cell: the first one starts Spark
 nb_execution_in_temp = True
 nb_merge_streams = True
+nb_output_stderr = "remove"  # what Java says when it starts; an error fails the build
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
