@@ -1,0 +1,120 @@
+"""Options: what each means, and what is said about a wrong one."""
+
+import pytest
+
+from hmb.spark.offsets import Times
+from hmb.spark.options import OptionError, sink_options, source_options
+
+HERE = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
+T = {**HERE, "subscribe": "t"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (HERE, "one of the following options must be specified: assign, subscribe, subscribePattern"),
+        ({"subscribe": "t"}, "option 'kafka.bootstrap.servers' must be specified"),
+        ({**T, "assign": '{"t": [0]}'}, "only one of these options can be specified, not assign and subscribe"),
+        ({**HERE, "subscribe": " , "}, "no topic to subscribe to in option 'subscribe'"),
+        ({**HERE, "subscribePattern": " "}, "option 'subscribePattern' is empty"),
+        ({**HERE, "subscribePattern": "("}, "is no regular expression"),
+        ({**HERE, "assign": "t"}, "option 'assign': expected e.g."),
+        ({**HERE, "assign": '{"t": ["0"]}'}, "option 'assign': expected e.g."),
+        ({**T, "startingOffsets": "latest"}, "startingOffsets can't be latest for batch queries"),
+        ({**T, "startingOffsets": '{"t": {"0": -1}}'}, "startingOffsets can't be latest (-1) for t"),
+        ({**T, "endingOffsets": "earliest"}, "endingOffsets can't be earliest"),
+        ({**T, "endingOffsets": '{"t": {"0": -2}}'}, "endingOffsets can't be earliest (-2) for t"),
+        ({**T, "startingOffsets": "{"}, "option 'startingOffsets': expected e.g."),
+        ({**T, "startingOffsets": '{"t": {"0": -3}}'}, "option 'startingOffsets': expected e.g."),
+        ({**T, "startingTimestamp": "yesterday"}, "option 'startingTimestamp': 'yesterday' is no time"),
+        ({**T, "endingOffsetsByTimestamp": "17"}, "option 'endingOffsetsByTimestamp': expected e.g."),
+        ({**T, "startingOffsetsByTimestampStrategy": "guess"}, "is 'error' or 'latest', not 'guess'"),
+        (
+            {**T, "startingOffsets": '{"t": {"0": 9}}', "endingOffsets": '{"t": {"0": 5}}'},
+            "startingOffsets is after endingOffsets: t-0 starts at 9 and ends at 5",
+        ),
+        (
+            {**T, "startingOffsets": '{"t": {"0": 1}}', "endingOffsets": '{"t": {"1": 5}}'},
+            "startingOffsets and endingOffsets name different partitions",
+        ),
+        (
+            {
+                **T,
+                "startingOffsetsByTimestamp": '{"t": {"0": 9}}',
+                "endingOffsetsByTimestamp": '{"t": {"0": 5}}',
+            },
+            "startingOffsetsByTimestamp is after endingOffsetsByTimestamp",
+        ),
+        ({**T, "minPartitions": "0"}, "option 'minPartitions' is a whole number from 1 on, not '0'"),
+        ({**T, "maxRecordsPerPartition": "many"}, "option 'maxRecordsPerPartition' is a whole number"),
+        ({**T, "failOnDataLoss": "perhaps"}, "option 'failOnDataLoss' is true or false, not 'perhaps'"),
+        ({**T, "maxTriggerDelay": "soon"}, "option 'maxTriggerDelay' is a time such as 15m"),
+        ({**T, "minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger, 9, is larger than"),
+        ({**T, "startingOfsets": "earliest"}, "unknown option 'startingOfsets'; did you mean 'startingOffsets'?"),
+        ({**T, "kafka.auto.offset.reset": "earliest"}, "Instead set the source option 'startingOffsets'"),
+        ({**T, "kafka.key.deserializer": "x"}, "Use DataFrame operations to explicitly deserialize"),
+        ({**T, "kafka.enable.auto.commit": "true"}, "option 'kafka.enable.auto.commit' is not supported"),
+        ({**T, "kafka.interceptor.classes": "x"}, "option 'kafka.interceptor.classes' is not supported"),
+        ({**T, "kafka.isolation.level": "read_all"}, "option 'kafka.isolation.level' is one of"),
+        ({**T, "kafka.fetch.min.bytes": "few"}, "option kafka.fetch.min.bytes=few: must be a whole number"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        source_options(options, streaming=False)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_a_stream_has_no_end(name: str) -> None:
+    value = {"endingOffsets": "latest", "endingTimestamp": "1"}.get(name, '{"t": {"0": 1}}')
+    with pytest.raises(OptionError, match=f"option '{name}' is not valid in streaming queries"):
+        source_options({**T, name: value}, streaming=True)
+
+
+def test_defaults_are_the_connectors() -> None:
+    batch, stream = source_options(T, streaming=False), source_options(T, streaming=True)
+    assert (batch.starting, batch.ending, stream.starting) == ("earliest", "latest", "latest")
+    assert batch.fail_on_data_loss and not batch.include_headers and batch.time_strategy == "error"
+    assert stream.max_trigger_delay == 900 and stream.max_offsets is None and stream.group is None
+
+
+def test_case_does_not_matter() -> None:
+    given = {"KAFKA.Bootstrap.Servers": "h:1", "SUBSCRIBE": "a, b,", "startingoffsets": "EARLIEST"}
+    options = source_options(given, streaming=True)
+    assert options.bootstrap_servers == "h:1"
+    assert options.subscribe == ("a", "b")
+    assert options.starting == "earliest"
+
+
+def test_a_time_goes_before_times_by_partition_and_those_before_offsets() -> None:
+    given = {**T, "startingOffsets": '{"t": {"0": 5}}'}
+    assert source_options(given, streaming=True).starting == {"t": {0: 5}}
+    given["startingOffsetsByTimestamp"] = '{"t": {"0": 6}}'
+    assert source_options(given, streaming=True).starting == Times(by_partition={"t": {0: 6}})
+    given["startingTimestamp"] = "7"
+    assert source_options(given, streaming=True).starting == Times(of_all=7)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("15m", 900), ("30s", 30), ("500ms", 0.5), ("1h", 3600), ("200", 0.2)])
+def test_durations(text: str, seconds: float) -> None:
+    assert source_options({**T, "maxTriggerDelay": text}, streaming=True).max_trigger_delay == seconds
+
+
+def test_settings_of_the_client_go_to_it() -> None:
+    given = {**T, "kafka.isolation.level": "read_committed", "kafka.fetch.max.bytes": "1000", "kafka.ssl.unknown": "x"}
+    assert source_options(given, streaming=False).consumer == {"isolation_level": "read_committed", "max_bytes": 1000}
+
+
+def test_offsets_are_committed_only_where_one_asks_for_it() -> None:
+    assert source_options({**T, "kafka.group.id": "g"}, streaming=True).group is None
+    assert source_options({**T, "kafka.group.id": "g", "commitOffsets": "true"}, streaming=True).group == "g"
+    assert source_options({**T, "groupIdPrefix": "p", "commitOffsets": "true"}, streaming=True).group == "p"
+
+
+def test_a_sink_may_name_what_its_producer_does_anyway() -> None:
+    assert sink_options({**HERE, "kafka.enable.idempotence": "true"}).producer == {"idempotence": True}
+    with pytest.raises(OptionError, match=r"exactlyOnce=true needs kafka[.]acks=all"):
+        sink_options({**HERE, "exactlyOnce": "true", "kafka.acks": "1"})
+    with pytest.raises(OptionError, match=r"exactlyOnce=true needs kafka[.]enable[.]idempotence"):
+        sink_options({**HERE, "exactlyOnce": "true", "kafka.enable.idempotence": "false"})
