@@ -170,8 +170,6 @@ class Consumer(AssignedPartitions):
             subscription = Subscription.to(topics, pattern, exclude)
             if not subscription:
                 raise ValueError("name at least one topic, or a pattern")
-            if self._group is None or self._discovery is None:
-                self.unsubscribe()
             self._subscribe(subscription)
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
@@ -322,8 +320,12 @@ class Consumer(AssignedPartitions):
         return self._group
 
     def _subscribe(self, subscription: Subscription) -> None:
-        self._discovery = discovery = Discovery(self._cluster, subscription, self._numbers, self._max_age)
+        """Find the topics first: if one is missing, all stays as it was."""
+        discovery = Discovery(self._cluster, subscription, self._numbers, self._max_age)
         found = self._reader.patiently(discovery.look, subscription.topics)
+        if self._group is None or self._discovery is None:
+            self.unsubscribe()
+        self._discovery = discovery
         if self._group is None:
             self._reader.settle_now(dict.fromkeys(found, self._offset))
         else:
@@ -362,8 +364,8 @@ class Consumer(AssignedPartitions):
             news = self._discovery.news()
             if self._group is not None and self._discovery.names != before:
                 self._group.subscribe(self._discovery.names)
-            if self._group is None and self._until is None:
-                self._reader.add(dict.fromkeys(news, "earliest"))
+            if self._group is None and self._until is None:  # (a topic that one answer left out is none of them)
+                self._reader.add({it: "earliest" for it in news if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.drop_gone()
         self._reader.settle()

@@ -6,9 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from hmb.client import Consumer, Producer, TopicPartition
+from hmb.client import Consumer, ConsumerRecord, Producer, TopicPartition
 from hmb.client.admin import Admin
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.records import encode_batch
+
+from .fetching import RECORDS, Log
+from .scripted import ScriptedBroker
 
 
 def write(servers: str, topic: str, *values: bytes, partition: int = 0) -> None:
@@ -78,6 +83,37 @@ def test_partitions_that_are_made_later_are_read_from_their_beginning(servers: s
         assert len(consumer.assignment) == 5
 
 
+def test_a_topic_that_one_answer_leaves_out_is_not_read_again() -> None:
+    looks = 0
+
+    def leave_out_the_second_time(request: MetadataRequest) -> MetadataResponse:
+        nonlocal looks
+        looks += not request.topics
+        names = [] if not request.topics and looks == 2 else ["t"]
+        asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+        return broker._metadata(MetadataRequest(topics=asked))
+
+    with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker:
+        broker.metadata = leave_out_the_second_time
+        with Consumer(broker.address, pattern="t", metadata_max_age=0.01) as consumer:
+            found: list[ConsumerRecord] = []
+            while looks < 4:
+                found += consumer.poll(0.02)
+            found += consumer.poll(0.1)
+            assert [record.offset for record in found] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("group", [None, "keeps-its-topics"])
+def test_a_subscription_that_fails_changes_nothing(servers: str, group: str | None) -> None:
+    topic = f"there-{group}"
+    write(servers, topic, b"1")
+    with Consumer(servers, topic, group=group) as consumer:
+        with pytest.raises(KafkaError, match="not-there"):
+            consumer.subscribe("not-there")
+        assert consumer.subscription == {topic}
+        assert read_until(consumer, bool) == [b"1"]
+
+
 def test_subscribing_anew_leaves_what_was_read(servers: str) -> None:
     write(servers, "first", b"1")
     write(servers, "second", b"2")
@@ -87,7 +123,8 @@ def test_subscribing_anew_leaves_what_was_read(servers: str) -> None:
         assert read_until(consumer, bool) == [b"2"]
         assert {partition.topic for partition in consumer.assignment} == {"second"}
         consumer.unsubscribe()
-        assert consumer.assignment == consumer.subscription == frozenset()
+        assert not consumer.assignment
+        assert not consumer.subscription
         with pytest.raises(ValueError, match="nothing to read: subscribe"):
             consumer.poll()
 
