@@ -204,10 +204,16 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        """Takes no lock: whoever asks a broker at this moment finds the connection closed."""
+        """Waits for nobody: a thread that asks a broker at this moment hears that the connection has gone."""
         connection = self._connection
-        if connection is not None:
-            connection.close()
+        if connection is None:
+            return
+        connection.interrupt()
+        if self._lock.acquire(blocking=False):  # else the thread that has it closes the connection
+            try:
+                connection.close()
+            finally:
+                self._lock.release()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -270,7 +276,7 @@ class Cluster:
         before = self._topics.get(name)
         if before is not None and before.topic_id == topic.topic_id:
             for number, epoch in before.leader_epochs.items():
-                if epochs.get(number, epoch) < epoch:  # from a broker that has not heard of it yet
+                if 0 <= epochs.get(number, epoch) < epoch:  # from a broker that has not heard of it yet
                     leaders[number], epochs[number] = before.leaders[number], epoch
         known = Topic(name, leaders, topic.topic_id, topic.is_internal, epochs)
         self._asked_at[name] = self._clock()

@@ -118,7 +118,7 @@ def test_an_answer_that_is_older_than_what_is_known_does_not_bring_the_old_leade
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         cluster = Cluster(one.address)
-        for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1)):
+        for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1), (2, -1, 2)):  # -1: from a broker before 2.1
             brokers.leaders["t"] = (leader, epoch)
             cluster.forget("t")
             assert cluster.leader(TopicPartition("t", 0)) == brokers.node(expected)
@@ -261,3 +261,33 @@ def test_a_broker_that_answers_nonsense_is_left_for_another() -> None:
                 assert Cluster(f"127.0.0.1:{port},{good.address}").topic("t").name == "t"
         with pytest.raises(ConnectionFailed, match="does not speak Kafka's protocol"):
             Cluster(f"127.0.0.1:{port}").topics()
+
+
+def test_closing_does_not_wait_for_a_broker_that_says_nothing() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def silent(request: MetadataRequest) -> MetadataResponse:
+        asked.set()
+        answered.wait(10)
+        raise HangUp
+
+    with ScriptedBroker(answer) as broker:
+        cluster = Cluster(broker.address, timeout=10)
+        cluster.topics()
+        broker.metadata = silent
+        failures: list[Exception] = []
+
+        def ask() -> None:
+            try:
+                cluster.topics()
+            except ConnectionFailed as error:
+                failures.append(error)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert asked.wait(10)
+        cluster.close()
+        broker.stop()
+        asking.join(5)
+        assert len(failures) == 1
+        answered.set()
