@@ -59,6 +59,9 @@ class Coordinator:
                 if not error.code.retriable:
                     raise
                 failure = error
+            finally:
+                if self._closed.is_set():
+                    self.forget()
             is_ending = isinstance(failure, KafkaError) and failure.code is ErrorCode.CONCURRENT_TRANSACTIONS
             pause = min(self._retry_backoff, MARKERS_TAKE) if is_ending else self._retry_backoff
             if time.monotonic() >= deadline or self._closed.wait(pause):
@@ -71,7 +74,7 @@ class Coordinator:
             self._connection = None
 
     def close(self) -> None:
-        """From any thread: end what is waited for."""
+        """From any thread: end what is waited for; whoever waits closes the connection, and else `forget` does."""
         self._closed.set()
         connection = self._connection
         if connection is not None:

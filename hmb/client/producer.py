@@ -215,12 +215,12 @@ class Producer:
         in_time = not self._router.is_alive()
         if self._transactions is not None:
             self._transactions.close()
+        self._cluster.close()
         if not in_time:
             error = self._stuck(timeout)
             self._router.interrupt()
             self._accumulator.abandon(error)
             raise error
-        self._cluster.close()
 
     def init_transactions(self) -> None:
         """Once, before the first transaction: shuts out older producers of this transactional id."""

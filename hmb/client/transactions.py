@@ -210,8 +210,13 @@ class Transactions(Identities):
             coordinator.forget()
 
     def close(self) -> None:
-        """End what is waited for; from any thread."""
+        """End what is waited for, and close the connection; from any thread."""
         self._coordinator.close()
+        if self._asking.acquire(blocking=False):  # else a thread waits, or did: it closes the connection
+            try:
+                self._coordinator.forget()
+            finally:
+                self._asking.release()
 
     def _renew_identity(self) -> None:
         """With a new epoch, or at first."""

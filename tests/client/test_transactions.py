@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hmb.client import Consumer, TopicPartition
+from hmb.client import Cluster, Connection, Consumer, TopicPartition
 from hmb.client.membership import GroupMetadata, OffsetAndMetadata
+from hmb.client.metadata import Node
 from hmb.client.producer import Producer
 from hmb.client.transactions import TRANSITIONS, State
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -247,6 +248,25 @@ def test_offsets_that_are_refused_abort_the_transaction(scene: Scene) -> None:
     (sent,) = scene.asked(TxnOffsetCommitRequest)
     assert (sent.generation_id, sent.member_id, sent.topics[0].partitions[0].committed_offset) == (3, "member", 5)
     assert [request.committed for request in scene.asked(EndTxnRequest)] == [False]
+
+
+def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Connection] = []
+    connect = Cluster.connect
+
+    def noting(cluster: Cluster, node: Node) -> Connection:
+        made.append(connect(cluster, node))
+        return made[-1]
+
+    monkeypatch.setattr(Cluster, "connect", noting)
+    scene = Scene(Coordinating())
+    scene.producer.init_transactions()
+    with scene.producer.transaction():
+        scene.producer.send("t", b"1")
+    scene.producer.close(10)
+    scene.broker.stop()
+    assert len(made) >= 3  # for metadata, the leader, the coordinator
+    assert not any(connection.is_open for connection in made)
 
 
 def test_what_comes_at_the_wrong_time_says_what_is_missing(scene: Scene) -> None:
