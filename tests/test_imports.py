@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,12 @@ def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
 def test_every_folder_has_its_place() -> None:
     folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert folders == set(MAY_IMPORT)
+
+
+def test_a_wheel_has_every_folder() -> None:
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    folders = [".".join(path.parent.relative_to(ROOT.parent).parts) for path in ROOT.rglob("__init__.py")]
+    assert set(folders) <= set(project["tool"]["setuptools"]["packages"])
 
 
 def test_the_tour_names_files_that_exist() -> None:

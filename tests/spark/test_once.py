@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -11,11 +12,26 @@ import hmb
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
+from hmb.bench.peers import Kafka43, PeerUnavailable  # noqa: E402
 from hmb.client.metadata import Cluster  # noqa: E402
 from hmb.protocol.errors import KafkaError  # noqa: E402
 from hmb.spark.once import ReplayError, check_transactions, deliver_once  # noqa: E402
 from hmb.spark.options import OptionError, SinkOptions  # noqa: E402
 from hmb.spark.sending import UndeliveredError  # noqa: E402
+
+
+@pytest.fixture(scope="module", params=["hmb", pytest.param("kafka", marks=pytest.mark.external)])
+def servers(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "hmb":
+        with hmb.Broker(config={"log.flush.acks.all": "false"}) as broker:
+            yield broker.bootstrap_servers
+        return
+    with ExitStack() as stack:
+        try:
+            kafka = stack.enter_context(Kafka43())
+        except PeerUnavailable as error:
+            pytest.skip(str(error))
+        yield kafka.bootstrap
 
 
 @pytest.fixture
