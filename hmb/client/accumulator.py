@@ -212,6 +212,11 @@ class Accumulator:
             self._seal()
             return [batch.receipt for batch in self._all_batches()]
 
+    def check_open(self) -> None:
+        """ValueError if no more records are taken."""
+        if self._closed:
+            raise ValueError("the producer is closed")
+
     def close(self) -> None:
         """Take no more records."""
         with self._lock:
@@ -328,8 +333,7 @@ class Accumulator:
             self._waiting.remove(ticket)
             self._room.notify_all()  # the next one
             self.counters.waited(time.monotonic() - started)
-        if self._closed:
-            raise ValueError("the producer is closed")
+        self.check_open()
         if not free:
             what = f"records wait for the broker in {self._used:,} of {self._memory:,} bytes (buffer_memory)"
             raise TimeoutError(f"{what}, and in {self._max_block:g} s there was no room for {size:,} more")

@@ -302,6 +302,7 @@ class Producer:
         check_topic_name(name)
         deadline = time.monotonic() + self._max_block
         while True:
+            self._accumulator.check_open()
             try:
                 topic = self._cluster.topic(name, create=True)
             except (KafkaError, ConnectionFailed) as error:
