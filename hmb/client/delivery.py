@@ -80,7 +80,7 @@ class Receipt:
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
         for callback, argument in callbacks:
-            _call(callback, argument)
+            _call(callback, argument, BaseException)  # sys.exit() too: this is not the program's thread
         with self._lock:
             self.finished = True
             self._changed.notify_all()
@@ -126,11 +126,11 @@ class Receipt:
         return KafkaError(outcome.error.code, what)
 
 
-def _call(callback: Callable[[T], object], argument: T) -> None:
+def _call(callback: Callable[[T], object], argument: T, mistakes: type[BaseException] = Exception) -> None:
     """A callback's mistake must not keep others from hearing of their records."""
     try:
         callback(argument)
-    except BaseException:  # sys.exit() too: this is not the program's thread
+    except mistakes:
         log.exception("a delivery's callback failed")
 
 

@@ -82,6 +82,16 @@ def test_a_callback_that_raises_is_logged_and_the_others_are_called(
     assert "a delivery's callback failed" in caplog.text
 
 
+def test_control_c_in_a_callback_that_is_called_at_once_is_the_programs() -> None:
+    def interrupted(delivery: Delivery) -> None:
+        raise KeyboardInterrupt
+
+    receipt = Receipt(P0)
+    receipt.settle(0, Outcome(1, base_offset=5))
+    with pytest.raises(KeyboardInterrupt):
+        Delivery(receipt, 0, 0).add_done_callback(interrupted)
+
+
 def test_a_refused_batch_names_the_guilty_record_to_all_of_it() -> None:
     receipt = Receipt(P0)
     receipt.settle(0, Outcome(3, error=REFUSED, guilty={1: "it has no key"}))
