@@ -5,13 +5,15 @@
     partitioner  which partition a record goes to
     delivery     what became of a record
     accumulator  records on their way, gathered into batches (`batch`)
-    sender       the threads that send batches, and send them again
+    sender       the threads that send batches (`encoding` makes requests of them), and send them again
     idempotence  numbers, by which brokers know what was sent again
     transactions records of several partitions, all or none
     producer     the producer, made of these
     consumer     the consumer: a `reader` of partitions, with what says which (`subscription`, `group_reading`)
+    offsets      where a partition begins and ends, or was at a time; how far each is read stands in positions
     fetcher      asks the leaders for batches; in_hand and arrow make records and columns of them
-    membership   its place in a group; group_membership and those it names make it so
+    membership   its place in a group, which group_membership keeps with the threads that drive one of the two
+                 members (classic_member, consumer_member); commits save its offsets
     simple_consumer   the low-level consumer of Kafka 0.7: one broker, an offset in every request
     admin        topics, settings, groups, offsets and the cluster itself, to look at and to change
 

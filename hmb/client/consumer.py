@@ -23,7 +23,7 @@ and the brokers prepare the next records meanwhile (`fetcher`).
 
     consumer -> reader -> fetcher      asks the leaders for batches
                        -> in_hand      makes records of them, or Arrow columns (`arrow`)
-             -> group_reading          what the group says, and what is committed
+             -> group_reading          what the group says (`membership`), and what is committed
              -> subscription           which topics there are
 """
 

@@ -37,9 +37,8 @@ class GroupCoordinator:
         try:
             version = connection.version_of(type(request))
             connection.post(_for_version(request, version), version)
-            if (
-                self._is_interrupted
-            ):  # looked at between opening and waiting, `interrupt` is never too early or too late
+            # Looked at between opening and waiting, so that `interrupt` is never too early or too late.
+            if self._is_interrupted:
                 connection.interrupt()
             response = connection.receive(timeout)
         except ConnectionFailed:
