@@ -2,8 +2,8 @@
 
 A group's members share the partitions of the topics they want: each partition belongs to one member at a time. The
 broker that keeps the group, its *coordinator*, is told by heartbeats that a member lives; when members come, go or
-change their wishes, the group *rebalances*. Two protocols exist (`classic_member`, `consumer_member`), and both look the same
-to the consumer: this file.
+change their wishes, the group *rebalances*. Two protocols exist (`classic_member`, `consumer_member`), and both
+look the same to the consumer: this file.
 
 A rebalance changes what the consumer does, so it happens in the consumer's thread and only inside `Membership.poll`:
 
