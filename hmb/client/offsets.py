@@ -27,6 +27,7 @@ from hmb.records.record import MAX_INT64
 LATEST = -1
 EARLIEST = -2
 NOT_FOUND = -1  # no record is that young
+FIRST_VERSION_OF_TIMES, FIRST_VERSION_OF_ISOLATION = 1, 2
 
 IsolationLevel = Literal["read_uncommitted", "read_committed"]
 ISOLATION_LEVELS: dict[str, int] = {"read_uncommitted": 0, "read_committed": 1}  # on the wire
@@ -137,7 +138,8 @@ def list_offsets(
     for leader, asked in by_leader.items():
         with cluster.connect(leader) as connection:
             version = connection.version_of(ListOffsetsRequest)
-            request = _request(asked, timestamp, isolation_level if version >= 2 else 0)
+            timestamps = dict.fromkeys(asked, timestamp)
+            request = offsets_request(timestamps, isolation_level if version >= FIRST_VERSION_OF_ISOLATION else 0)
             response: ListOffsetsResponse = connection.send(request, version)
         for topic in response.topics:
             for answer in topic.partitions:
@@ -146,15 +148,15 @@ def list_offsets(
         for partition in asked:
             if partition not in offsets:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: the broker did not answer for it")
-        if version == 0 and timestamp >= 0:  # no segment is that old: all there is may be younger
+        if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:  # no segment is that old: all there is may be younger
             younger = [partition for partition in asked if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, younger, EARLIEST))
     return offsets
 
 
-def _request(partitions: list[TopicPartition], timestamp: int, isolation_level: int) -> ListOffsetsRequest:
+def offsets_request(timestamps: Mapping[TopicPartition, int], isolation_level: int) -> ListOffsetsRequest:
     topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
-    for name, partition in partitions:
+    for (name, partition), timestamp in timestamps.items():
         topic = topics.setdefault(name, ListOffsetsRequest.ListOffsetsTopic(name=name))
         topic.partitions.append(PartitionRequest(partition_index=partition, timestamp=timestamp))
     return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=list(topics.values()))
@@ -163,6 +165,6 @@ def _request(partitions: list[TopicPartition], timestamp: int, isolation_level: 
 def _offset(partition: TopicPartition, answer: PartitionResponse, version: int) -> int:
     if answer.error_code:
         raise answered_error(partition, answer.error_code)
-    if version == 0:
+    if version < FIRST_VERSION_OF_TIMES:
         return answer.old_style_offsets[0] if answer.old_style_offsets else NOT_FOUND
     return answer.offset

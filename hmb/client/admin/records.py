@@ -11,6 +11,16 @@ from hmb.client.admin.base import AdminBase, Answers, by_topic
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import TopicPartition
+from hmb.client.offsets import (
+    EARLIEST,
+    FIRST_VERSION_OF_ISOLATION,
+    FIRST_VERSION_OF_TIMES,
+    ISOLATION_LEVELS,
+    LATEST,
+    NOT_FOUND,
+    IsolationLevel,
+    offsets_request,
+)
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
@@ -18,13 +28,12 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 
 OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
 SPECS: dict[str, tuple[int, int]] = {  # timestamp on the wire, first version of ListOffsets that has it
-    "latest": (-1, 0),
-    "earliest": (-2, 0),
+    "latest": (LATEST, 0),
+    "earliest": (EARLIEST, 0),
     "max-timestamp": (-3, 7),
     "earliest-local": (-4, 8),
     "latest-tiered": (-5, 9),
 }
-FIRST_VERSION_OF_TIMES, FIRST_VERSION_OF_ISOLATION = 1, 2
 HIGH_WATERMARK = -1  # delete all that can be read
 
 OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
@@ -57,7 +66,7 @@ class RecordsAdmin(AdminBase):
         self,
         specs: Mapping[TopicPartition, OffsetSpec],
         *,
-        isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+        isolation_level: IsolationLevel = "read_uncommitted",
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
         """Where each partition has what is asked for: its ends, or the first record at or after a time (ms).
 
@@ -67,19 +76,11 @@ class RecordsAdmin(AdminBase):
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
             version = connection.version_of(ListOffsetsRequest)
             wanted = {partition: _timestamp(specs[partition], version, connection) for partition in partitions}
-            request = ListOffsetsRequest(replica_id=-1, timeout_ms=self._timeout_ms)
-            if isolation_level == "read_committed":
-                if version < FIRST_VERSION_OF_ISOLATION:
-                    what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
-                    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
-                request.isolation_level = 1
-            asked = ListOffsetsRequest.ListOffsetsTopic
-            for topic, numbers in by_topic(partitions).items():
-                asked_partitions = [
-                    asked.ListOffsetsPartition(partition_index=it, timestamp=wanted[TopicPartition(topic, it)])
-                    for it in numbers
-                ]
-                request.topics.append(asked(name=topic, partitions=asked_partitions))
+            if isolation_level == "read_committed" and version < FIRST_VERSION_OF_ISOLATION:
+                what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
+            request = offsets_request(wanted, ISOLATION_LEVELS[isolation_level])
+            request.timeout_ms = self._timeout_ms
             response: ListOffsetsResponse = connection.send(request, version)
             return {
                 TopicPartition(topic.name, answer.partition_index): _listed(topic.name, answer, version)
@@ -154,7 +155,7 @@ def _listed(topic: str, answer: OffsetAnswer, version: int) -> ListedOffset | Ka
     if answer.error_code:
         return answered_error(TopicPartition(topic, answer.partition_index), answer.error_code)
     if version < FIRST_VERSION_OF_TIMES:
-        return ListedOffset(next(iter(answer.old_style_offsets), -1), -1, -1)
+        return ListedOffset(next(iter(answer.old_style_offsets), NOT_FOUND), -1, -1)
     return ListedOffset(answer.offset, answer.timestamp, answer.leader_epoch)
 
 
