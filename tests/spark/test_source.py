@@ -1,0 +1,129 @@
+"""Queries through Spark itself: batch, streams, restarts and what a user sees of a mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hmb
+from hmb.client.metadata import TopicPartition
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(300)]
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+RECORDS = 300  # in three partitions
+
+
+@pytest.fixture
+def filled(servers: str, topic: str) -> str:
+    fill(servers, topic, range(RECORDS))
+    return topic
+
+
+def fill(servers: str, topic: str, numbers: range) -> None:
+    with hmb.Producer(servers) as producer:
+        for number in numbers:
+            producer.send(topic, b"%d" % number, partition=number % 3)
+
+
+def batch(spark: SparkSession, servers: str, **options: str) -> DataFrame:
+    return spark.read.format("hmb").option("kafka.bootstrap.servers", servers).options(**options).load()
+
+
+def run(spark: SparkSession, servers: str, directory: Path, **options: str) -> StreamingQuery:
+    """A stream into Parquet, up to what is there now."""
+    given = {"startingOffsets": "earliest", "kafka.bootstrap.servers": servers, **options}
+    stream = spark.readStream.format("hmb").options(**given).load()
+    writer = stream.writeStream.format("parquet").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(directory / "checkpoint")).start(str(directory / "rows"))
+    query.awaitTermination(240)
+    return query
+
+
+def read_back(spark: SparkSession, directory: Path) -> list[int]:
+    rows = spark.read.parquet(str(directory / "rows")).selectExpr("CAST(CAST(value AS STRING) AS INT) AS n").collect()
+    return sorted(row.n for row in rows)
+
+
+def test_a_batch_has_every_record_once(spark: SparkSession, servers: str, filled: str) -> None:
+    frame = batch(spark, servers, subscribe=filled, minPartitions="7", includeHeaders="true")
+    assert frame.rdd.getNumPartitions() == 6, "as near to seven as equal partitions can be cut"
+    rows = frame.selectExpr("CAST(CAST(value AS STRING) AS INT) AS n", "partition", "offset", "headers").collect()
+    assert sorted((row.n, row.partition, row.offset) for row in rows) == [(n, n % 3, n // 3) for n in range(RECORDS)]
+    assert {row.headers for row in rows} == {None}
+
+
+def test_a_stream_goes_on_where_its_checkpoint_says(
+    spark: SparkSession, servers: str, filled: str, tmp_path: Path
+) -> None:
+    query = run(spark, servers, tmp_path, subscribe=filled, maxOffsetsPerTrigger="90")
+    assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == [90] * 3 + [
+        30
+    ]
+    fill(servers, filled, range(RECORDS, RECORDS + 30))
+    query = run(spark, servers, tmp_path, subscribe=filled)
+    assert query.lastProgress["numInputRows"] == 30
+    assert read_back(spark, tmp_path) == list(range(RECORDS + 30))
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_stream_whose_next_records_are_gone(
+    spark: SparkSession, servers: str, filled: str, tmp_path: Path, fails: bool
+) -> None:
+    run(spark, servers, tmp_path, subscribe=filled)
+    fill(servers, filled, range(RECORDS, 2 * RECORDS))
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({TopicPartition(filled, 0): 150})
+    if fails:
+        with pytest.raises(Exception, match=rf"{filled}-0 \[100, 200\) is to be read, and the log begins at 150"):
+            run(spark, servers, tmp_path, subscribe=filled)
+        return
+    run(spark, servers, tmp_path, subscribe=filled, failOnDataLoss="false")
+    lost = {number for number in range(RECORDS, RECORDS + 150) if number % 3 == 0}
+    assert read_back(spark, tmp_path) == [number for number in range(2 * RECORDS) if number not in lost]
+
+
+def test_a_broker_that_starts_anew_under_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"num.partitions": "3", "log.flush.acks.all": "false"}
+    broker = hmb.Broker(tmp_path / "data", config=settings).start()
+    servers = broker.bootstrap_servers
+    fill(servers, "t", range(30))
+    stream = spark.readStream.format("hmb").option("kafka.bootstrap.servers", servers).option("subscribe", "t")
+    writer = stream.option("startingOffsets", "earliest").load().writeStream.format("parquet")
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "rows"))
+    try:
+        query.processAllAvailable()
+        broker.stop()
+        broker = hmb.Broker(tmp_path / "data", port=int(servers.rpartition(":")[2]), config=settings).start()
+        fill(servers, "t", range(30, 60))
+        query.processAllAvailable()
+        assert query.exception() is None
+    finally:
+        query.stop()
+        broker.stop()
+    assert read_back(spark, tmp_path) == list(range(60))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of the following options must be specified"),
+        ({"subscribe": "no-such-topic"}, "there is no topic 'no-such-topic'"),
+        ({"subscribe": "t", "kafka.group.protocoll": "x", "minPartitions": "-1"}, "option 'minPartitions'"),
+        ({"subscribe": "t", "kafka.auto.offset.reset": "earliest"}, "Instead set the source option 'startingOffsets'"),
+    ],
+)
+def test_mistakes_are_named(spark: SparkSession, servers: str, options: dict[str, str], message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        batch(spark, servers, **options).collect()
+
+
+def test_a_schema_of_ones_own_is_refused(spark: SparkSession, servers: str, filled: str) -> None:
+    reader = spark.read.format("hmb").option("kafka.bootstrap.servers", servers).option("subscribe", filled)
+    with pytest.raises(Exception, match="topics have columns of their own"):
+        reader.schema("key string, value string").load().collect()
