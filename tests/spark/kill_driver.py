@@ -25,6 +25,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hmb.spark import session
 from tests.spark.kill import QUERIES, TOPIC
 
+PAUSE = 2.0  # seconds before a query that failed is started again
 ROWS = "300"  # a trigger, so that there are many batches to be killed in
 
 
@@ -113,7 +114,7 @@ def main() -> None:
         return
     while True:
         job.keep_running()
-        time.sleep(0.1)
+        time.sleep(PAUSE)
 
 
 if __name__ == "__main__":
