@@ -72,7 +72,7 @@ TRANSITIONS = {
     State.UNINITIALIZED: {State.READY, State.FATAL_ERROR},
     State.READY: {State.IN_TRANSACTION, State.FATAL_ERROR},
     State.IN_TRANSACTION: {State.COMMITTING, State.ABORTING, State.ABORTABLE_ERROR, State.FATAL_ERROR},
-    State.COMMITTING: {State.COMMITTING, State.READY, State.ABORTABLE_ERROR, State.FATAL_ERROR},
+    State.COMMITTING: {State.COMMITTING, State.IN_TRANSACTION, State.READY, State.ABORTABLE_ERROR, State.FATAL_ERROR},
     State.ABORTING: {State.ABORTING, State.READY, State.FATAL_ERROR},
     State.ABORTABLE_ERROR: {State.ABORTING, State.FATAL_ERROR},
     State.FATAL_ERROR: set(),
@@ -163,8 +163,15 @@ class Transactions(Identities):
     def commit(self, flush: Callable[[], None]) -> None:
         """Deliver all, then commit. May be repeated when the coordinator could not be reached."""
         self._expect("commit_transaction", State.IN_TRANSACTION, State.COMMITTING)
+        before = self._state
         self._become(State.COMMITTING)
-        flush()
+        try:
+            flush()
+        except BaseException:  # Ctrl-C, or not in time: the coordinator was not asked yet, so it may still be aborted
+            with self._lock:
+                if self._state is State.COMMITTING:
+                    self._state = before
+            raise
         self._expect("commit_transaction", State.COMMITTING)  # a record may have failed
         with self._asking_coordinator():
             if self._is_begun:

@@ -176,6 +176,19 @@ def test_a_block_that_cannot_be_committed_is_aborted(scene: Scene) -> None:
     assert [request.committed for request in scene.asked(EndTxnRequest)] == [False]
 
 
+def test_a_commit_that_is_interrupted_before_the_coordinator_is_asked_can_be_aborted(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(producer: Producer, timeout: float | None = None) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Producer, "flush", interrupted)
+    with pytest.raises(KeyboardInterrupt), scene.producer.transaction():
+        scene.producer.send("t", b"1").result(10)
+    assert [end.committed for end in scene.asked(EndTxnRequest)] == [False]
+
+
 def test_what_is_queued_is_thrown_away(scene: Scene) -> None:
     producer = Producer(scene.broker.address, transactional_id="slow", linger_ms=3_600_000)
     producer.init_transactions()
