@@ -33,7 +33,7 @@ SOURCE_OPTIONS = {
 }
 SINK_OPTIONS = {
     "topic": "where all rows go; without it, each row's column `topic`",
-    "includeHeaders": "write the column `headers`, too; `false`",
+    "includeHeaders": "taken, and without effect: a column `headers` is always written",
     "exactlyOnce": "a transaction a task and batch; `false`",
     "transactionalIdPrefix": "how its transactional ids and groups begin; `hmb-spark`",
 }

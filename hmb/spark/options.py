@@ -4,7 +4,7 @@ Spark hands options over in a dictionary that does not mind upper and lower case
 of the client under Kafka's names (`hmb.client.settings`); some of these would get in the way of what Spark does itself,
 and are refused with the advice that the connector gives.
 
-Which topics, exactly one of:  subscribe (names with commas), subscribePattern (of a name), assign (JSON: partitions).
+Which topics, exactly one of:  subscribe (names with commas), subscribePattern (of a part of a name), assign (JSON: partitions).
 Where to begin, the first that is given of:  startingTimestamp, startingOffsetsByTimestamp, startingOffsets.
 Where a batch query ends, likewise:  endingTimestamp, endingOffsetsByTimestamp, endingOffsets.
 
@@ -81,7 +81,6 @@ class SinkOptions:
     topic: str | None = None
     exactly_once: bool = False
     transactional_id_prefix: str = "hmb-spark"
-    include_headers: bool = False
     producer: Mapping[str, Any] = field(default_factory=dict)  # further keywords of hmb.Producer
 
 
@@ -165,7 +164,6 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
         topic=options.get("topic"),
         exactly_once=exactly_once,
         transactional_id_prefix=options.get("transactionalIdPrefix") or "hmb-spark",
-        include_headers=options.flag("includeHeaders", default=False),
         producer=settings,
     )
 
