@@ -92,7 +92,7 @@ def check_transactions(options: SinkOptions) -> None:
     with closing(Cluster(options.bootstrap_servers, "hmb-spark")) as cluster:
         missing = [request.__name__ for request in NEEDED if not cluster.knows(request)]
     if missing:
-        why = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]}); Kafka 0.11 and newer have"
+        why = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]}); Kafka 0.11 has"
         raise OptionError(f"exactlyOnce=true: {why}. Without that option rows are written at least once")
 
 
