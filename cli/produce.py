@@ -84,15 +84,24 @@ class Transaction(AbstractContextManager[None]):
         self.fate = "; what became of their transaction is not known"
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None and not self._abort:
-            self._producer.commit_transaction()
-            self.fate = " and committed"
-        elif kind is None:
-            self._take_back()
-        else:  # whoever pressed Ctrl-C does not wait for a broker that says nothing; it aborts by itself in a minute
-            aborting = threading.Thread(target=self._take_back_quietly, daemon=True)
-            aborting.start()
-            aborting.join(ABORT_GRACE)
+        if kind is not None:
+            self._take_back_soon()
+            return
+        try:
+            self._take_back() if self._abort else self._commit()
+        except BaseException:
+            self._take_back_soon()
+            raise
+
+    def _commit(self) -> None:
+        self._producer.commit_transaction()
+        self.fate = " and committed"
+
+    def _take_back_soon(self) -> None:
+        """Whoever pressed Ctrl-C does not wait for a broker that says nothing; it aborts by itself in a minute."""
+        aborting = threading.Thread(target=self._take_back_quietly, daemon=True)
+        aborting.start()
+        aborting.join(ABORT_GRACE)
 
     def _take_back(self) -> None:
         self._producer.abort_transaction()

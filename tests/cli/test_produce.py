@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.client import Consumer, ConsumerRecord
+from hmb.client import Consumer, ConsumerRecord, Producer
 
 from .conftest import Hmb, start
 
@@ -232,4 +232,17 @@ def test_a_transaction_is_aborted_when_a_line_is_wrong(run: Hmb, servers: str, t
     tally, error = result.stderr.splitlines()
     assert tally.startswith("1 record sent to ") and tally.endswith("and taken back: the transaction was aborted")
     assert error.startswith("hmb: standard input, line 2: ")
+    assert committed_values(run, servers, topic) == []
+
+
+def test_a_transaction_is_aborted_when_control_c_comes_before_it_is_committed(
+    run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(producer: Producer, timeout: float | None = None) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Producer, "flush", interrupted)
+    result = run("produce", topic, "--transaction", "-b", servers, stdin="1\n", exit_code=130)
+    assert " and taken back: the transaction was aborted\n" in result.stderr
     assert committed_values(run, servers, topic) == []
