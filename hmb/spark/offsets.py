@@ -14,6 +14,7 @@ to read in each partition.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from hmb.spark.options import SourceOptions
 
+EVERY_TOPIC = Subscription()  # but Kafka's internal ones
 RETRY_FOR = 30.0  # seconds, as hmb.Consumer
 RETRY_PAUSE = 0.2
 
@@ -131,11 +133,11 @@ def partitions_of(
             if partition not in there and partition not in known:
                 raise ValueError(f"option 'assign': {partition} does not exist")
         return [partition for partition in wanted if partition in there]
-    subscription = Subscription.to(options.subscribe, options.pattern, None)
-    if subscription.is_by_pattern:
-        topics = [topic for topic in cluster.topics() if subscription.wants(topic)]
-    else:
-        topics = _topics(cluster, subscription.topics, known)
+    if options.pattern is None:
+        topics = _topics(cluster, options.subscribe, known)
+    else:  # as there, somewhere in the name
+        wanted_name = re.compile(options.pattern)
+        topics = [it for it in cluster.topics() if EVERY_TOPIC.wants(it) and wanted_name.search(it.name)]
     return sorted(partition for topic in topics for partition in _partitions(topic))
 
 
@@ -157,8 +159,10 @@ def _partitions(topic: Topic) -> list[TopicPartition]:
 
 
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
-    """Of each partition the first offset that there is, and the one after the last."""
+    """Of each partition the first offset that there is, and the one after the last, from whoever leads it now."""
     partitions = list(partitions)
+    for topic in {partition.topic for partition in partitions}:
+        cluster.forget(topic)
     return (
         list_offsets(cluster, partitions, EARLIEST, isolation_level),
         list_offsets(cluster, partitions, LATEST, isolation_level),

@@ -4,7 +4,8 @@ Spark hands options over in a dictionary that does not mind upper and lower case
 of the client under Kafka's names (`hmb.client.settings`); some of these would get in the way of what Spark does itself,
 and are refused with the advice that the connector gives.
 
-Which topics, exactly one of:  subscribe (names with commas), subscribePattern (of a part of a name), assign (JSON: partitions).
+Which topics, exactly one of:  subscribe (names with commas), subscribePattern (found anywhere in a name), assign (JSON:
+partitions).
 Where to begin, the first that is given of:  startingTimestamp, startingOffsetsByTimestamp, startingOffsets.
 Where a batch query ends, likewise:  endingTimestamp, endingOffsetsByTimestamp, endingOffsets.
 

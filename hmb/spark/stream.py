@@ -32,11 +32,11 @@ from pyspark.sql.streaming.datasource import (
 
 from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import NO_ID, Cluster, TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, list_offsets
+from hmb.client.offsets import LATEST, list_offsets
 from hmb.protocol.errors import KafkaError
 from hmb.spark import tasks
 from hmb.spark.batch import RangePartition, read_partition
-from hmb.spark.offsets import Offsets, from_json, partitions_of, patiently, resolve, to_json
+from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, patiently, resolve, to_json
 from hmb.spark.options import SourceOptions
 from hmb.spark.ranges import cut, limited, ranges_between
 
@@ -77,11 +77,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Shape, limit: ReadLimit) -> Shape:
         before = from_json(start)
-        if self._target is None:
-            self._latest = patiently(lambda: self._ends(before))
-        elif not self._latest:
-            self._latest = self._target
-        end = self._latest
+        self._latest = end = patiently(lambda: self._ends(before)) if self._target is None else self._target
         begin = self._begin(before, end)
         backlog = sum(max(0, end[it] - begin[it]) for it in end)
         if self._waits(backlog):
@@ -103,7 +99,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for partition in back:
             what = f"{partition}: the end of the log went from {begin[partition]} back to {until[partition]}"
             tasks.data_loss(options, what)
-        begin |= patiently(lambda: list_offsets(self._asked(), back, EARLIEST))
+        begin |= self._first(back)
         wanted = cut(ranges_between(begin, until), options.min_partitions, options.max_records)
         return [RangePartition(each) for each in wanted]
 
@@ -158,11 +154,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if gone:
             tasks.data_loss(self._options, f"{', '.join(map(str, gone))}: not there any more")
         new = sorted(set(end) - set(before))
-        first = patiently(lambda: list_offsets(self._asked(), new, EARLIEST)) if new else {}
+        first = self._first(new)
         for partition, offset in first.items():
             if offset:
                 tasks.data_loss(self._options, f"{partition} is new, and begins at {offset} instead of 0")
         return {**before, **first}
+
+    def _first(self, partitions: list[TopicPartition]) -> Offsets:
+        """Where their logs begin."""
+        return patiently(lambda: ends(self._asked(), partitions, tasks.isolation_level(self._options)))[0]
 
     def _waits(self, backlog: int) -> bool:
         """Whether the backlog is too small to begin, and young enough to wait."""

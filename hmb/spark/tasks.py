@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 )
 
 from hmb.client.consumer import Consumer
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.spark.offsets import ends, patiently
@@ -88,8 +88,8 @@ def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch
     left: OffsetRange | None = wanted
     while left is not None:
         there = _still_there(options, left)
-        if there.size <= 0:
-            return
+        if there.size <= 0 or (left is not wanted and there.first == left.first):
+            return  # after a loss, only what begins later is worth a try: else the same error would come again
         left = yield from _read_until_lost(options, there)
 
 
@@ -111,8 +111,7 @@ def _read_until_lost(
                 raise
             left = wanted._replace(first=consumer.position(wanted.partition))
             data_loss(options, f"{left}: {error.message}", error)
-            # Only what begins later is worth a try: else the same error would come again and again.
-            return left if _bounds(options, left.partition)[0] > left.first else None
+            return left
     return None
 
 
@@ -138,13 +137,16 @@ def data_loss(options: SourceOptions, what: str, cause: Exception | None = None)
 
 def _still_there(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
     """What of a range can be read, which is all of it unless records are gone."""
+    partition = wanted.partition
     try:
-        start, end = _bounds(options, wanted.partition)
+        with closing(cluster_of(options)) as cluster:
+            bounds = patiently(lambda: ends(cluster, [partition], isolation_level(options)))
     except KafkaError as error:
         if error.code not in LOST:
             raise
         data_loss(options, f"{wanted} is to be read: {error.message}", error)
         return wanted._replace(end=wanted.first)
+    start, end = (offsets[partition] for offsets in bounds)
     if start > wanted.first:
         data_loss(options, f"{wanted} is to be read, and the log begins at {start}")
     if end < wanted.end:
@@ -152,24 +154,23 @@ def _still_there(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
     return wanted._replace(first=max(start, wanted.first), end=min(end, wanted.end))
 
 
-def _bounds(options: SourceOptions, partition: TopicPartition) -> tuple[int, int]:
-    """The first offset of a log, and the one after its last."""
-    with closing(cluster_of(options)) as cluster:
-        start, end = patiently(lambda: ends(cluster, [partition], isolation_level(options)))
-    return start[partition], end[partition]
-
-
 def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
     """Spark's columns of what the consumer hands out."""
-    named = {
-        "timestamp": pc.fill_null(batch.column("timestamp").cast(pa.int64()), -1).cast(pa.timestamp("ms", "UTC")),
-        "timestampType": batch.column("timestamp_type"),
-    }
-    arrays = [(named.get(field.name) or batch.column(field.name)).cast(field.type) for field in COLUMNS]
+    named = dict(zip(batch.schema.names, batch.columns, strict=True))
+    named["timestamp"] = _timestamps(named["timestamp"])
+    named["timestampType"] = named["timestamp_type"]
+    arrays = [named[field.name].cast(field.type) for field in COLUMNS]
     fields = list(COLUMNS)
     if include_headers:
-        headers = batch.column("headers").cast(HEADERS)
+        headers = named["headers"].cast(HEADERS)
         has_none = pc.equal(pc.list_value_length(headers), 0)  # null, as the connector gives it
         arrays.append(pc.if_else(has_none, pa.scalar(None, HEADERS), headers))
         fields.append(pa.field("headers", HEADERS))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _timestamps(column: pa.Array) -> pa.Array:
+    """-1 where there is none, which is rare."""
+    if not column.null_count:
+        return column
+    return pc.fill_null(column.cast(pa.int64()), -1).cast(column.type)

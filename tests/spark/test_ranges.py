@@ -18,9 +18,7 @@ def of_sizes(*sizes: int) -> list[OffsetRange]:
     return [OffsetRange(partition(number), 10, 10 + size) for number, size in enumerate(sizes)]
 
 
-@given(
-    st.lists(st.tuples(starts, sizes), max_size=8), st.none() | st.integers(1, 40), st.none() | st.integers(1, 200)
-)
+@given(st.lists(st.tuples(starts, sizes), max_size=8), st.none() | st.integers(1, 40), st.none() | st.integers(1, 200))
 def test_pieces_cover_every_offset_once(
     bounds: list[tuple[int, int]], min_partitions: int | None, max_records: int | None
 ) -> None:

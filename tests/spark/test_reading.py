@@ -19,6 +19,7 @@ import hmb
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from hmb.client.admin import NewTopic
@@ -186,6 +187,26 @@ def test_a_topic_deleted_before_a_task_comes(servers: str, topic: str, fails: bo
         assert values(options, topic, 0, 5) == []
 
 
+def test_a_topic_deleted_while_a_task_reads(servers: str, topic: str) -> None:
+    """What was there before is given; that there is no more is told, after which a query may go on."""
+    fill(servers, topic, [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
+    small = {"kafka.max.partition.fetch.bytes": "3000"}
+    options = batch_of(servers, topic, failOnDataLoss="false", **small)
+    reading = tasks.read(options, OffsetRange(TopicPartition(topic, 0), 0, 60))
+    first = next(reading)
+    delete(servers, topic)
+    rest = list(reading)
+    assert 0 < first.num_rows + sum(batch.num_rows for batch in rest) < 60
+
+
+def test_a_time_that_there_is_not(servers: str, topic: str) -> None:
+    fill(servers, topic, [b"v"])
+    (batch,) = tasks.read(batch_of(servers, topic), OffsetRange(TopicPartition(topic, 0), 0, 1))
+    assert batch.column("timestamp").null_count == 0
+    no_time = pa.array([None, 5], pa.timestamp("ms", "UTC"))
+    assert tasks._timestamps(no_time).cast(pa.int64()).to_pylist() == [-1, 5]
+
+
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_log_that_ends_too_early(servers: str, topic: str, fails: bool) -> None:
     """It must not be waited for, either."""
@@ -243,6 +264,21 @@ def test_starting_and_ending(servers: str, topic: str) -> None:
         planned(startingOffsets='{"other": {"0": 1}}')
     with pytest.raises(DataLossError, match=f"{topic}-0 is to be read from offset 11, and ends before 10"):
         planned(startingOffsets=offsets(11))
+
+
+def test_a_pattern_is_looked_for_anywhere_in_the_name(servers: str) -> None:
+    """As the connector does; and `^...$` means the whole name."""
+    for name in ("weather-north", "weather-south", "north"):
+        create(servers, name)
+        fill(servers, name, [b"v"])
+
+    def planned(pattern: str) -> list[str]:
+        given = {"kafka.bootstrap.servers": servers, "subscribePattern": pattern}
+        return ranges(BatchReader(source_options(given, streaming=False)).partitions())
+
+    assert planned("eather-") == ["weather-north-0 [0, 1)", "weather-south-0 [0, 1)"]
+    assert planned("^north$") == ["north-0 [0, 1)"]
+    assert planned("__consumer") == []
 
 
 # -- streams
