@@ -43,6 +43,7 @@ from hmb.client.offsets import (
     IsolationLevel,
     Offset,
     Until,
+    check_isolation_level,
     check_offset,
     check_until,
 )
@@ -118,8 +119,7 @@ class Consumer(AssignedPartitions):
     ) -> None:
         check_offset(offset)
         check_until(until)
-        if isolation_level not in ISOLATION_LEVELS:
-            raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
+        check_isolation_level(isolation_level)
         if max_poll_records < 1:
             raise ValueError(f"max_poll_records is at least 1, not {max_poll_records}")
         if group is not None and partitions is not None:
@@ -136,6 +136,7 @@ class Consumer(AssignedPartitions):
         decoding = Decoding(check_crcs, key_deserializer, value_deserializer)
         reader = Reader(self._cluster, fetching, decoding, max_partition_bytes, until)
         super().__init__(reader, Guard("the consumer"))
+        self._discovery: Discovery | None = None  # None: nothing is subscribed to
         self._group: GroupReading | None = None
         if group is not None:
             settings = GroupSettings(
@@ -154,7 +155,6 @@ class Consumer(AssignedPartitions):
             callbacks = Callbacks(on_assigned, on_revoked, on_lost)
             interval = auto_commit_interval if auto_commit else None
             self._group = GroupReading(self._cluster, self._reader, settings, offset, callbacks, interval)
-        self._discovery: Discovery | None = None  # None: nothing is subscribed to
         if subscription:
             try:
                 self._subscribe(subscription)
@@ -226,7 +226,7 @@ class Consumer(AssignedPartitions):
         if not self._bring(timeout):
             return []
         with self._guard:
-            return self._reader.hand.take(max_records or self._limit)
+            return self._reader.hand.take(self._limit if max_records is None else max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Record by record, to the end if there is one, where the consumer is closed; the position moves with each."""

@@ -75,6 +75,12 @@ def check_until(until: object) -> None:
     check_offset(until)
 
 
+def check_isolation_level(isolation_level: object) -> None:
+    """ValueError for what is no `IsolationLevel`."""
+    if isolation_level not in ISOLATION_LEVELS:
+        raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
+
+
 def resolve(
     cluster: Cluster, offsets: Mapping[TopicPartition, Offset], isolation_level: int = 0
 ) -> dict[TopicPartition, int]:

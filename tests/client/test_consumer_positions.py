@@ -143,6 +143,14 @@ def test_a_partition_that_is_not_assigned_cannot_be_sought(servers: str) -> None
             consumer.pause(partition._replace(topic="other"))
 
 
+def test_a_poll_for_no_records_hands_out_none(servers: str) -> None:
+    partition = write(servers, "none-wanted", 2)
+    with Consumer(servers, "none-wanted") as consumer:
+        assert consumer.poll(10, 0) == []
+        assert consumer.position(partition) == 0
+        assert len(consumer.poll(10)) == 2
+
+
 def test_the_position_is_that_of_the_next_record(servers: str) -> None:
     partition = write(servers, "where", 4)
     with Consumer(servers, "where", partitions=[0]) as consumer:

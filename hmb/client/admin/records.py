@@ -19,6 +19,7 @@ from hmb.client.offsets import (
     LATEST,
     NOT_FOUND,
     IsolationLevel,
+    check_isolation_level,
     offsets_request,
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -72,6 +73,7 @@ class RecordsAdmin(AdminBase):
 
         Brokers before 0.10.1 know the beginnings of segments only: they name that of the last one before the time.
         """
+        check_isolation_level(isolation_level)
 
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
             version = connection.version_of(ListOffsetsRequest)
