@@ -93,7 +93,8 @@ def test_assigned_partitions_are_read_and_no_others(servers: str) -> None:
     with Consumer(servers, until="end") as consumer:
         consumer.assign([one, two])
         assert consumer.assignment == {one, two}
-        assert {record.partition for record in iter(lambda: consumer.poll(1, 1), []) for record in record} == {1, 2}
+        polls = iter(lambda: consumer.poll(1, 1), [])
+        assert {record.partition for records in polls for record in records} == {1, 2}
         consumer.assign({one: 2})
         assert consumer.assignment == {one}
         assert read(consumer, 1) == [2]
