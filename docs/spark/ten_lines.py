@@ -3,7 +3,7 @@ import hmb.spark
 
 with hmb.Broker() as broker:
     with hmb.Producer(broker.bootstrap_servers) as producer:
-        for city, weather in ("Seattle", "rain"), ("San Francisco", "fog"), ("Seattle", "sun"):
+        for city, weather in (b"Seattle", b"rain"), (b"San Francisco", b"fog"), (b"Seattle", b"sun"):
             producer.send("weather", weather, city)
     spark = hmb.spark.session()
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "weather"}
