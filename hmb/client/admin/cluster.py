@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import hmb
 from hmb.client.admin.base import AdminBase, by_topic
+from hmb.client.arguments import list_of, list_of_partitions
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -81,9 +82,10 @@ class ClusterAdmin(AdminBase):
 
     def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, tuple[LogDirDescription, ...]]:
         """The data directories of these brokers, or of all.  Needs Kafka 1.0."""
+        wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
         self._nodes()
         described = {}
-        for number in sorted(self.cluster.nodes) if brokers is None else brokers:
+        for number in sorted(self.cluster.nodes) if wanted is None else wanted:
             response: DescribeLogDirsResponse = self._broker(number).send(DescribeLogDirsRequest(topics=None))
             if response.error_code:
                 raise answered_error(f"broker {number}", response.error_code)
@@ -98,6 +100,7 @@ class ClusterAdmin(AdminBase):
         `unclean`: have any replica lead that is there, where no replica in sync is; that loses records.  Needs Kafka
         2.2, for unclean elections 2.4.
         """
+        wanted = None if partitions is None else list_of_partitions(partitions)
         version = self.cluster.version_of(ElectLeadersRequest)
         if unclean and version < FIRST_VERSION_OF_UNCLEAN_ELECTIONS:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4")
@@ -105,8 +108,8 @@ class ClusterAdmin(AdminBase):
         request = ElectLeadersRequest(
             election_type=int(unclean),
             topic_partitions=None
-            if partitions is None
-            else [asked(topic=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()],
+            if wanted is None
+            else [asked(topic=topic, partitions=numbers) for topic, numbers in by_topic(wanted).items()],
             timeout_ms=self._timeout_ms,
         )
         response: ElectLeadersResponse = self._controller(request, version)

@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from hmb.client.admin.base import AdminBase, raised
+from hmb.client.arguments import list_of, list_of_names, mapped
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import topic_error
@@ -147,8 +148,9 @@ class ConfigsAdmin(AdminBase):
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None = None, documentation: bool = False
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
         """All settings of these resources, or those of these names.  Needs Kafka 0.11; synonyms and sources 1.1."""
-        keys = None if names is None else list(names)
-        return {resource: self._configs_of(resource, keys, documentation) for resource in resources}
+        keys = None if names is None else list_of_names("names", names, '["retention.ms"]')
+        wanted = list_of("resources", resources, ConfigResource, '[ConfigResource(ResourceType.TOPIC, "t")]')
+        return {resource: self._configs_of(resource, keys, documentation) for resource in wanted}
 
     def alter_configs(
         self,
@@ -165,10 +167,10 @@ class ConfigsAdmin(AdminBase):
         A name that the resource does not know is an error before anything is sent, also for `delete`, where a broker
         would take it for done.  KafkaError says what the broker objects to.  Needs Kafka 0.11.
         """
-        changes = [ConfigChange(name, ConfigOperation.SET, value) for name, value in (set or {}).items()]
-        changes += [ConfigChange(name, ConfigOperation.DELETE) for name in delete]
-        changes += [ConfigChange(name, ConfigOperation.APPEND, value) for name, value in (append or {}).items()]
-        changes += [ConfigChange(name, ConfigOperation.SUBTRACT, value) for name, value in (subtract or {}).items()]
+        changes = _changes(ConfigOperation.SET, set)
+        deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
+        changes += [ConfigChange(name, ConfigOperation.DELETE) for name in deleted]
+        changes += _changes(ConfigOperation.APPEND, append) + _changes(ConfigOperation.SUBTRACT, subtract)
         self._check_names(resource, changes)
         connection = self._owner(resource)
         if connection.knows(IncrementalAlterConfigsRequest):
@@ -269,6 +271,11 @@ class ConfigsAdmin(AdminBase):
         response: AlterConfigsResponse = connection.send(request)
         (answer,) = response.responses
         _check(resource, answer.error_code, answer.error_message)
+
+
+def _changes(operation: ConfigOperation, settings: Mapping[str, str] | None) -> list[ConfigChange]:
+    given = mapped(f"settings to {operation.name.lower()}", settings or {}, '{"retention.ms": "1000"}')
+    return [ConfigChange(name, operation, value) for name, value in given.items()]
 
 
 def no_such_setting(resource: ConfigResource, name: str, known: Iterable[str]) -> KafkaError:

@@ -8,6 +8,7 @@ Kafka 0.8.2 has no groups, but keeps what consumers commit under a name of a gro
 from collections.abc import Iterable, Mapping
 
 from hmb.client.admin.base import AdminBase, by_topic, will_pass
+from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.membership import GroupMetadata, OffsetAndMetadata
@@ -35,7 +36,7 @@ class GroupOffsetsAdmin(AdminBase):
         `require_stable` waits for offsets in a transaction that has not ended yet.  KafkaError for the first partition
         that fails.  Needs Kafka 0.8.2.
         """
-        asked = None if partitions is None else list(partitions)
+        asked = None if partitions is None else list_of_partitions(partitions)
 
         def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata]:
             version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
@@ -60,7 +61,7 @@ class GroupOffsetsAdmin(AdminBase):
         """
         new = {
             partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-            for partition, offset in offsets.items()
+            for partition, offset in by_partition("offsets", offsets, "5").items()
         }
 
         def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
@@ -85,7 +86,7 @@ class GroupOffsetsAdmin(AdminBase):
         """
         request = OffsetDeleteRequest(group_id=group)
         partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition
-        for topic, numbers in by_topic(partitions).items():
+        for topic, numbers in by_topic(list_of_partitions(partitions)).items():
             deleted = [partition(partition_index=number) for number in numbers]
             request.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic, partitions=deleted))
 

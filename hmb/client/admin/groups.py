@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from hmb.client.admin.base import AdminBase, T
 from hmb.client.admin.group_offsets import check_group
+from hmb.client.arguments import list_of_names
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node, TopicPartition
@@ -73,6 +74,8 @@ class GroupDescription(NamedTuple):
 class GroupsAdmin(AdminBase):
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
         """All groups, or those in these states and of these types (in any spelling of capitals).  Needs Kafka 0.9."""
+        states = list_of_names("states", states, '["Stable"]')
+        types = list_of_names("types", types, '["classic"]')
         listed: set[GroupListing] = set()
         for node in self._nodes():
             listed.update(self._retrying(partial(self._listed, self._connection(node))))
@@ -82,7 +85,7 @@ class GroupsAdmin(AdminBase):
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
         """These groups with their members; GROUP_ID_NOT_FOUND for those that there are not.  Needs Kafka 0.9."""
-        return {group: self._or_error(partial(self._group, group)) for group in group_ids}
+        return {group: self._or_error(partial(self._group, group)) for group in list_of_names("groups", group_ids)}
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
         """Delete groups and what they have committed, None for each that is gone; NON_EMPTY_GROUP if it has members.
@@ -98,7 +101,7 @@ class GroupsAdmin(AdminBase):
 
             self._at_coordinator(group, ask)
 
-        return {group: self._or_error(partial(delete, group)) for group in group_ids}
+        return {group: self._or_error(partial(delete, group)) for group in list_of_names("groups", group_ids)}
 
     def remove_members(
         self, group: str, *, member_ids: Iterable[str] = (), group_instance_ids: Iterable[str] = ()
@@ -109,8 +112,9 @@ class GroupsAdmin(AdminBase):
         for group instance ids 2.4.
         """
         identity = LeaveGroupRequest.MemberIdentity
-        members = [identity(member_id=it, group_instance_id=None) for it in member_ids]
-        members += [identity(member_id="", group_instance_id=it) for it in group_instance_ids]
+        members = [identity(member_id=it, group_instance_id=None) for it in list_of_names("member ids", member_ids)]
+        static = list_of_names("group instance ids", group_instance_ids)
+        members += [identity(member_id="", group_instance_id=it) for it in static]
         return self._at_coordinator(group, lambda connection: _leave(connection, group, members))
 
     @staticmethod

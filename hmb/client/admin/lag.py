@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from hmb.client.admin.base import raised
 from hmb.client.admin.group_offsets import GroupOffsetsAdmin
 from hmb.client.admin.records import ListedOffset, OffsetSpec, RecordsAdmin
+from hmb.client.arguments import list_of_partitions
 from hmb.client.membership import OffsetAndMetadata
 from hmb.client.metadata import Node, TopicPartition
 from hmb.client.offsets import AtTime
@@ -68,8 +69,9 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
 
         `times` asks for a record of each partition with a lag, which costs up to 64 KB each.
         """
+        more = list_of_partitions(partitions)
         committed = self.list_group_offsets(group)
-        wanted = sorted({*committed, *partitions})
+        wanted = sorted({*committed, *more})
         start = self.list_offsets(dict.fromkeys(wanted, "earliest"))
         end = self.list_offsets(dict.fromkeys(wanted, "latest"))
         described = {it: PartitionLag(committed.get(it), _offset(start[it]), _offset(end[it]), None) for it in wanted}
@@ -90,7 +92,7 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
 
         "current" is what is committed, or the end; a time that no record has reached is the end, too.
         """
-        wanted = list(partitions)
+        wanted = list_of_partitions(partitions)
         committed = self.list_group_offsets(group, wanted)
         start, end = self._offsets(dict.fromkeys(wanted, "earliest")), self._offsets(dict.fromkeys(wanted, "latest"))
         at = self._offsets(dict.fromkeys(wanted, to.timestamp)) if isinstance(to, AtTime) else {}

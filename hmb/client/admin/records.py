@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from hmb.client.admin.base import AdminBase, Answers, by_topic
+from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import TopicPartition
@@ -74,10 +75,11 @@ class RecordsAdmin(AdminBase):
         Brokers before 0.10.1 know the beginnings of segments only: they name that of the last one before the time.
         """
         check_isolation_level(isolation_level)
+        asked = by_partition("offsets to list", specs, '"latest"')
 
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
             version = connection.version_of(ListOffsetsRequest)
-            wanted = {partition: _timestamp(specs[partition], version, connection) for partition in partitions}
+            wanted = {partition: _timestamp(asked[partition], version, connection) for partition in partitions}
             if isolation_level == "read_committed" and version < FIRST_VERSION_OF_ISOLATION:
                 what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
@@ -90,7 +92,7 @@ class RecordsAdmin(AdminBase):
                 for answer in topic.partitions
             }
 
-        return self._at_leaders(specs, ask)
+        return self._at_leaders(asked, ask)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
         """Delete all records before these offsets (HIGH_WATERMARK: all there are); where each log begins afterwards.
@@ -98,12 +100,14 @@ class RecordsAdmin(AdminBase):
         Needs Kafka 0.11, and a topic that is not only compacted.
         """
 
+        offsets = by_partition("offsets to delete before", before, "5")
+
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[int]:
             asked = DeleteRecordsRequest.DeleteRecordsTopic
             request = DeleteRecordsRequest(timeout_ms=self._timeout_ms)
             for topic, numbers in by_topic(partitions).items():
                 deleted = [
-                    asked.DeleteRecordsPartition(partition_index=it, offset=before[TopicPartition(topic, it)])
+                    asked.DeleteRecordsPartition(partition_index=it, offset=offsets[TopicPartition(topic, it)])
                     for it in numbers
                 ]
                 request.topics.append(asked(name=topic, partitions=deleted))
@@ -116,7 +120,7 @@ class RecordsAdmin(AdminBase):
                 for answer in topic.partitions
             }
 
-        return self._at_leaders(before, ask)
+        return self._at_leaders(offsets, ask)
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
@@ -139,7 +143,7 @@ class RecordsAdmin(AdminBase):
                 for answer in topic.partitions
             }
 
-        return self._at_leaders(partitions, ask)
+        return self._at_leaders(list_of_partitions(partitions), ask)
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from hmb.client.admin.base import AdminBase
+from hmb.client.arguments import list_of, list_of_names, mapped
 from hmb.client.metadata import Topic, topic_error
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -20,6 +21,7 @@ from hmb.protocol.messages.metadata import MetadataResponse
 Creatable = CreateTopicsRequest.CreatableTopic
 FIRST_VERSION_OF_DEFAULTS = 4
 FIRST_VERSION_OF_IDS = 6
+NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,10 @@ class TopicsAdmin(AdminBase):
 
         Needs Kafka 0.10.1; brokers before 2.4 want to be told the numbers of partitions and replicas.
         """
-        wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in topics]
+        if isinstance(topics, Mapping):  # its values would be lost
+            raise TypeError(f"topics to create are for example {NEW_TOPICS}, not {topics!r}")
+        given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
+        wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
         version = self.cluster.version_of(CreateTopicsRequest)
         if version < FIRST_VERSION_OF_DEFAULTS:
             for topic in wanted:
@@ -93,7 +98,7 @@ class TopicsAdmin(AdminBase):
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
         """Delete topics with all their records; None for each that is gone now.  Needs Kafka 0.10.1."""
-        wanted = list(names)
+        wanted = list_of_names("topics to delete", names)
         request = DeleteTopicsRequest(timeout_ms=self._timeout_ms)
         version = self.cluster.version_of(DeleteTopicsRequest)
         if version >= FIRST_VERSION_OF_IDS:
@@ -114,7 +119,7 @@ class TopicsAdmin(AdminBase):
 
     def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
         """These topics, or all of them, with their partitions' leaders and replicas."""
-        wanted = None if names is None else list(names)
+        wanted = None if names is None else list_of_names("topics to describe", names)
         response = self._retrying(lambda: self.cluster.metadata(wanted))
         described = {topic.name or "": _description(topic) for topic in response.topics}
         if wanted is None:
@@ -130,7 +135,7 @@ class TopicsAdmin(AdminBase):
         """
         topics = [
             CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
-            for name, count in counts.items()
+            for name, count in mapped("numbers of partitions", counts, '{"t": 6}').items()
         ]
         request = CreatePartitionsRequest(topics=topics, timeout_ms=self._timeout_ms, validate_only=validate_only)
         response: CreatePartitionsResponse = self._controller(request)
