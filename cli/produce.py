@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .common import USAGE, CliError
+from .interruption import uninterrupted
 from .option_groups import GroupedCommand
 from .patience import Patience, patience_with
 from .produce_input import Input, with_progress
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 256 * 1024
 DELIVERY_TIMEOUT = 30.0  # seconds
-GRACE = 1.0  # seconds for what is on its way, when something has gone wrong
+GRACE = 1.0  # seconds for what is on its way, when something has gone wrong: for the next answer, ...
+LONGEST_GRACE = 5.0  # ... and for all; 32 MB wait at most, which a slow disk takes in that time
 ABORT_GRACE = 5.0  # seconds for a transaction, likewise
 LARGE = 256 * 1024  # bytes; the size of a value that goes alone, for it may be one too many
 TICK = 0.1  # seconds of records that go together when their rate is limited
@@ -61,6 +63,7 @@ def command(**given: Any) -> None:
         if not tally.delivered:
             _reach(servers)
     finally:
+        tally.wait_for_the_rest(GRACE, LONGEST_GRACE)
         with suppress(TimeoutError):
             producer.close(GRACE)
         signal.signal(signal.SIGTERM, before)
@@ -153,12 +156,13 @@ def _send_all(producer: "Producer", topic: str, options: Options, source: Input,
         for portion, number in portions:
             if tally.error:
                 return
-            tally.begin(portion)
-            try:
-                _send(producer, topic, portion, number, options.headers, tally)
-            except KafkaError as error:
-                tally.settle(portion, range(len(portion)))
-                raise of_place(portion.where(0), error) from error
+            with uninterrupted(GRACE):  # else nobody would hear what becomes of records that are queued already
+                tally.begin(portion)
+                try:
+                    _send(producer, topic, portion, number, options.headers, tally)
+                except KafkaError as error:
+                    tally.settle(portion, range(len(portion)))
+                    raise of_place(portion.where(0), error) from error
     except (CliError, KafkaError):
         tally.wait()
         raise

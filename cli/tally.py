@@ -5,6 +5,7 @@ once; of one that did not, the places of its lost records stay.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,7 @@ class Tally:
         self._settled = threading.Condition()  # guards all below
         self._under_way: dict[Portion, None] = {}  # in order
         self._lost: list[tuple[str, int]] = []  # the place of the first of some, and how many
+        self._unanswered: list[tuple[str, int]] = []  # likewise, of those that the broker may have written
         self.delivered = 0
         self.error: BaseException | None = None
         self._is_collateral = False
@@ -67,7 +69,8 @@ class Tally:
             del self._under_way[portion]
             self.delivered += len(portion) - len(lost)
             if lost:
-                self._lost.append((portion.where(min(lost)), len(lost)))
+                fate = self._lost if error is None or _is_answer(error) else self._unanswered
+                fate.append((portion.where(min(lost)), len(lost)))
             first = error is not None and self.error is None
             if error is not None and (first or (self._is_collateral and not is_collateral)):
                 self.error, self._is_collateral = of_place(portion.where(guilty), error), is_collateral
@@ -79,6 +82,14 @@ class Tally:
         """Until all has arrived, or something will not."""
         with self._settled:
             self._settled.wait_for(lambda: self.error is not None or not self._under_way)
+
+    def wait_for_the_rest(self, patience: float, at_most: float) -> None:
+        """Until all is settled, as long as something is every `patience` seconds."""
+        deadline = time.monotonic() + at_most
+        with self._settled:
+            while self._under_way and time.monotonic() < deadline:
+                if not self._settled.wait(patience):
+                    return
 
     def raise_error(self) -> None:
         """If something did not arrive; the error of the record that is to blame, if that is told soon."""
@@ -100,13 +111,25 @@ class Tally:
 
     @property
     def missing(self) -> str:
-        """How many have not arrived, and from where on; empty if all have."""
+        """How many have not arrived, or perhaps not, and from where on; empty if all have."""
         with self._settled:
-            missing = [*self._lost, *((portion.where(0), len(portion)) for portion in self._under_way)]
-        if not missing:
-            return ""
-        first = min((where for where, _ in missing), key=_line_number)
-        return f"; {sum(count for _, count in missing)} not, from {first.removeprefix('standard input, ')} on"
+            under_way = [(portion.where(0), len(portion)) for portion in self._under_way]
+            unanswered = _sum([*self._unanswered, *under_way], "not acknowledged")
+            return _sum(self._lost, "not") + (f"{unanswered}: they may be there or not" if unanswered else "")
+
+
+def _sum(some: Sequence[tuple[str, int]], what: str) -> str:
+    if not some:
+        return ""
+    first = min((where for where, _ in some), key=_line_number).removeprefix("standard input, ")
+    return f"; {sum(count for _, count in some)} {what}, from {first} on"
+
+
+def _is_answer(error: BaseException) -> bool:
+    """Whether the broker, or the producer itself, has refused a record; else it may have been written."""
+    from hmb.protocol.errors import ErrorCode, KafkaError
+
+    return isinstance(error, KafkaError) and error.code is not ErrorCode.REQUEST_TIMED_OUT
 
 
 def _line_number(where: str) -> int:

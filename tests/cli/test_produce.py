@@ -6,6 +6,7 @@ import signal
 import subprocess
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,23 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
     file.write_text("a:1\nno key\n")
     result = run("produce", topic, "-K", ":", str(file), "-b", servers, exit_code=1)
     assert f"hmb: {file}, line 2: " in result.stderr
+
+
+def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
+    run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were in the log, and `produce` named their line as one to begin again from."""
+    send_many = Producer.send_many
+
+    def and_ctrl_c(*arguments: Any) -> object:
+        sent = send_many(*arguments)
+        signal.raise_signal(signal.SIGINT)
+        return sent
+
+    monkeypatch.setattr(Producer, "send_many", and_ctrl_c)
+    result = run("produce", topic, "-b", servers, stdin="x\n" * 1000, exit_code=130)
+    assert re.fullmatch(rf"1000 records sent to {topic} in [\d.]+ s\n", result.stderr)
+    assert len(records(servers, topic)) == 1000
 
 
 def test_nothing_to_send(run: Hmb, servers: str, topic: str) -> None:

@@ -20,9 +20,12 @@ def test_counts_and_places() -> None:
     assert tally.oldest == "standard input, line 1"
     tally.settle(first)
     assert (tally.delivered, tally.oldest) == (2, "standard input, line 3")
-    assert tally.missing == "; 4 not, from line 3 on"
+    assert tally.missing == "; 4 not acknowledged, from line 3 on: they may be there or not"
     tally.settle(second, [1, 2], 2, KafkaError(ErrorCode.INVALID_RECORD, "no"))
-    assert (tally.delivered, tally.missing) == (3, "; 3 not, from line 4 on")
+    assert (tally.delivered, tally.missing) == (
+        3,
+        "; 2 not, from line 4 on; 1 not acknowledged, from file, line 6 on: they may be there or not",
+    )
     tally.settle(third)
     assert (tally.delivered, tally.missing) == (4, "; 2 not, from line 4 on")
     with pytest.raises(KafkaError, match="standard input, line 5: no"):
@@ -55,3 +58,15 @@ def test_a_guilty_line_that_is_never_told(monkeypatch: pytest.MonkeyPatch) -> No
     tally.settle(only, [0], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), is_collateral=True)
     with pytest.raises(KafkaError, match="line 7: together"):
         tally.raise_error()
+
+
+def test_what_may_be_in_the_log_is_not_called_lost() -> None:
+    """Whoever sends it again may make duplicates."""
+    tally = Tally(lambda: None)
+    refused, late, under_way = portion(1, 2), portion(3, 4, 5), portion(6)
+    for each in (refused, late, under_way):
+        tally.begin(each)
+    tally.settle(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
+    tally.settle(late, [1, 2], 1, TimeoutError("not all was delivered within 1 s"))
+    lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: they may be there or not"
+    assert (tally.delivered, tally.missing) == (2, lost)
