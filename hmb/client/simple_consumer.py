@@ -74,7 +74,14 @@ class SimpleConsumer:
     def __init__(self, host: str, port: int | None = None, client_id: str = "hmb", timeout: float = 30.0) -> None:
         if port is None:
             ((host, port),) = parse_servers(host)
-        self._connection = Connection(host, port, client_id, timeout)
+        self._broker = Connection(host, port, client_id, timeout)
+        self._is_closed = False
+
+    @property
+    def _connection(self) -> Connection:
+        if self._is_closed:  # else it would connect again
+            raise RuntimeError("the consumer is closed")
+        return self._broker
 
     def fetch(
         self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
@@ -133,7 +140,8 @@ class SimpleConsumer:
         return list(dict.fromkeys((offset, start)))[:max_offsets]
 
     def close(self) -> None:
-        self._connection.close()
+        self._is_closed = True
+        self._broker.close()
 
     def __enter__(self) -> Self:
         return self

@@ -94,3 +94,14 @@ def test_a_broker_that_no_longer_tells_of_segments(time: int, count: int, offset
     with ScriptedBroker(answer) as broker, hmb.SimpleConsumer(broker.address) as consumer:
         broker.oldest_versions = {ListOffsetsRequest: 1}
         assert consumer.offsets_before("t", 0, time, count) == offsets
+
+
+def test_a_closed_one_connected_again(servers: str) -> None:
+    produced(servers, "closed", 1)
+    with hmb.SimpleConsumer(servers) as consumer:
+        assert consumer.fetch("closed", 0, 0)
+    with pytest.raises(RuntimeError, match="the consumer is closed"):
+        consumer.fetch("closed", 0, 0)
+    with pytest.raises(RuntimeError, match="the consumer is closed"):
+        consumer.offsets_before("closed", 0, LATEST)
+    consumer.close()

@@ -43,15 +43,27 @@ class AdminBase:
     def __init__(
         self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
     ) -> None:
-        self.cluster = Cluster(bootstrap_servers, client_id, request_timeout)
+        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
         self._request_timeout = request_timeout
         self._connections: dict[Node, Connection] = {}
         self._coordinators: dict[str, Node] = {}
+        self._is_closed = False
+
+    @property
+    def cluster(self) -> Cluster:
+        """Whoever asks anything comes here first; RuntimeError once it is closed."""
+        if self._is_closed:
+            raise RuntimeError("the admin is closed")
+        return self._cluster
 
     def close(self) -> None:
+        """To be called as often as one likes."""
+        self._is_closed = True
         for connection in self._connections.values():
             connection.close()
-        self.cluster.close()
+        self._connections.clear()  # and what coordinators there are: the cluster would have to be asked anew
+        self._coordinators.clear()
+        self._cluster.close()
 
     def __enter__(self) -> Self:
         return self

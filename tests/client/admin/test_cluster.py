@@ -1,8 +1,10 @@
 """The brokers: where they are, what they can do, what lies on their disks."""
 
+import pytest
+
 import hmb
 from hmb.client import TopicPartition
-from hmb.client.admin import Admin
+from hmb.client.admin import Admin, ConfigResource, ResourceType
 from hmb.client.metadata import Node, parse_servers
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -37,3 +39,23 @@ def test_the_preferred_replica_leads_already(servers: str) -> None:
         missing = admin.elect_leaders([TopicPartition("none", 0)])[TopicPartition("none", 0)]
         assert isinstance(missing, KafkaError)
         assert missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_closed_one_connected_again(servers: str) -> None:
+    with Admin(servers) as admin:
+        admin.describe_cluster()
+        admin.describe_configs([ConfigResource(ResourceType.BROKER, "0")])
+        admin.list_group_offsets("closed")
+    admin.close()
+    for ask in (
+        admin.list_topics,
+        admin.describe_cluster,
+        admin.describe_log_dirs,
+        lambda: admin.create_topics(["closed"]),
+        lambda: admin.describe_configs([ConfigResource(ResourceType.BROKER, "0")]),
+        lambda: admin.describe_configs([ConfigResource(ResourceType.TOPIC, "t")]),
+        lambda: admin.list_group_offsets("closed"),
+        lambda: admin.list_offsets({TopicPartition("closed", 0): "latest"}),
+    ):
+        with pytest.raises(RuntimeError, match="the admin is closed"):
+            ask()
