@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from hmb.client.settings import Setting, SettingError, keywords
+from hmb.client.settings import CONSUMER, PRODUCER, Setting, SettingError, keywords
 
 from .common import USAGE, CliError, NewPath, name_value
 from .option_groups import OTHER, under
+
+ALL = PRODUCER | CONSUMER
 
 
 def settings_option(*synonyms: str) -> Any:
@@ -52,13 +55,26 @@ def client_keywords(
         properties = {} if config is None else read_properties(Path(config))
     except PropertiesError as error:
         raise CliError(str(error)) from error
-    origins = dict.fromkeys(properties, f"{config}: ") | {name: "-X " for name, _ in given}
+    given_names = {name for name, _ in given}
+    origins = dict.fromkeys(properties, f"{config}: ") | dict.fromkeys(given_names, "-X ")
     try:
         found = keywords(known, properties | dict(given))
     except SettingError as error:
         raise CliError(f"{origins[error.name]}{error}", USAGE) from None
     for name in found.unknown:
+        if name not in given_names and name in ALL:
+            continue  # a file may be of a producer and of a consumer
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         click.echo(f"hmb: {origins[name]}{name}: unknown setting, ignored{hint}", err=True)
     return found.keywords
+
+
+def chosen_servers(keywords: dict[str, Any], servers: str, given: tuple[tuple[str, str], ...]) -> str:
+    """The brokers to start from, taken out of the keywords: those of -b, else of -X, else of the file."""
+    named: str = keywords.pop("bootstrap_servers", servers)
+    if click.get_current_context().get_parameter_source("servers") is ParameterSource.DEFAULT:
+        return named
+    if dict(given).get("bootstrap.servers", servers) != servers:
+        raise click.UsageError(f"-b {servers} and -X bootstrap.servers={named} exclude each other")
+    return servers

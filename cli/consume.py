@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .client_config import chosen_servers
 from .common import USAGE, CliError
 from .consume_options import Options, consume_options
 from .filters import record_filter
@@ -49,7 +50,7 @@ def command(**given: Any) -> None:
     keywords = options.keywords()
     write = writer(options)
     reading = Reading(keywords.get("until"), in_group="group" in keywords)
-    servers = keywords.pop("bootstrap_servers", options.servers)
+    servers = chosen_servers(keywords, options.servers, options.settings)
     joining = f"group {keywords.get('group')} to share out its partitions"
     patience = Patience(
         lambda: joining if reading.is_joining else f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress

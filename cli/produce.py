@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .client_config import chosen_servers
 from .common import USAGE, CliError
 from .interruption import uninterrupted
 from .option_groups import GroupedCommand
@@ -49,7 +50,7 @@ def command(**given: Any) -> None:
     topic, files = options.topic_and_files()
     source = Input(files, options.in_lines(), options.record_delimiter or b"\n", options.parse(), options.as_json)
     keywords = options.keywords()
-    servers = keywords.pop("bootstrap_servers", options.servers)
+    servers = chosen_servers(keywords, options.servers, options.settings)
     tally = Tally(source.stop)
     producer = _producer(servers, keywords)
     transaction = Transaction(producer, options.abort) if "transactional_id" in keywords else nullcontext("")

@@ -10,6 +10,8 @@ from hmb.cli.common import CliError
 from hmb.client import Consumer, Producer
 from hmb.client.settings import CONSUMER, PRODUCER, Setting
 
+from .conftest import Hmb
+
 
 @pytest.mark.parametrize(("known", "client"), [(PRODUCER, Producer), (CONSUMER, Consumer)])
 def test_every_setting_is_a_keyword_of_the_client(known: dict[str, Setting], client: type) -> None:
@@ -61,3 +63,30 @@ def test_an_unknown_name_is_a_warning(capsys: pytest.CaptureFixture[str]) -> Non
     first, second = capsys.readouterr().err.splitlines()
     assert first == "hmb: -X linger.m: unknown setting, ignored; did you mean 'linger.ms'?"
     assert second.startswith("hmb: -X sasl.jaas.config: unknown setting, ignored")
+
+
+def test_a_file_may_be_of_a_producer_and_of_a_consumer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("linger.ms=5\ngroup.id=g\n")
+    assert client_keywords(PRODUCER, str(file), ()) == {"linger_ms": 5.0}
+    assert client_keywords(CONSUMER, str(file), ()) == {"group": "g"}
+    assert capsys.readouterr().err == ""
+    client_keywords(PRODUCER, str(file), (("group.id", "g"),))  # but here it was meant for this one
+    assert capsys.readouterr().err.startswith("hmb: -X group.id: unknown setting, ignored")
+
+
+@pytest.mark.parametrize("command", ["produce", "consume"])
+def test_the_brokers_of_b_win_over_those_of_a_file(run: Hmb, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.servers=127.0.0.1:1\n")
+    options = ("-e",) if command == "consume" else ()
+    where = ("--config", str(file))
+    assert "nobody listens on 127.0.0.1:1;" in run(command, "t", *where, *options, exit_code=4).stderr
+    result = run(command, "t", *where, *options, "-b", "127.0.0.1:2", exit_code=4)
+    assert "nobody listens on 127.0.0.1:2;" in result.stderr
+    setting = ("-X", "bootstrap.servers=127.0.0.1:3")
+    assert "nobody listens on 127.0.0.1:3;" in run(command, "t", *where, *options, *setting, exit_code=4).stderr
+    result = run(command, "t", *options, *setting, "-b", "127.0.0.1:2", exit_code=2)
+    assert "-b 127.0.0.1:2 and -X bootstrap.servers=127.0.0.1:3 exclude each other" in result.stderr
+    same = ("-X", "bootstrap.servers=127.0.0.1:2", "-b", "127.0.0.1:2")
+    run(command, "t", *options, *same, exit_code=4)
