@@ -48,7 +48,7 @@ def _command(name: str) -> click.Command:
     return run
 
 
-@click.group(cls=Scenarios)
+@click.group(cls=Scenarios, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Measure brokers and clients, HMB's beside Kafka's.
 
