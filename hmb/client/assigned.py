@@ -1,10 +1,12 @@
 """What a consumer says and does about its partitions one by one: positions, seeking, pausing, and the log's ends."""
 
 from collections.abc import Iterable
+from typing import Never
 
+from hmb.client.arguments import check_partition, list_of_partitions
 from hmb.client.guard import Guard
 from hmb.client.metadata import TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, AtTime, Offset, check_offset
+from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, AtTime, Offset, check_offset, check_time
 from hmb.client.reader import Reader
 
 
@@ -21,8 +23,12 @@ class AssignedPartitions:
         with self._guard:
             return self._reader.settled(partition).consumed
 
-    def seek(self, partition: TopicPartition, offset: Offset) -> None:
+    def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Go on from there. Whether the offset is in the log is found out by the next poll."""
+        if more:
+            its_own = f"TopicPartition({partition!r}, {offset!r})"
+            raise TypeError(f"a partition is one argument: seek({its_own}, {more[0]!r})")
+        check_partition(partition)
         check_offset(offset)
         with self._guard:
             self._reader.seek({partition: offset})
@@ -61,17 +67,18 @@ class AssignedPartitions:
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that there is."""
-        return self._list_offsets(list(partitions), EARLIEST)
+        return self._list_offsets(partitions, EARLIEST)
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset after the last record; with read_committed, of those that no open transaction may change."""
-        return self._list_offsets(list(partitions), LATEST)
+        return self._list_offsets(partitions, LATEST)
 
     def offsets_for_time(
         self, timestamp: int, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int | None]:
         """The offset of the first record at or after a time (ms since 1970); None where no record is that young."""
-        found = self._list_offsets(list(partitions), timestamp)
+        check_time(timestamp)
+        found = self._list_offsets(partitions, timestamp)
         return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
 
     def lag(self, partition: TopicPartition) -> int | None:
@@ -83,6 +90,7 @@ class AssignedPartitions:
         with self._guard:
             self._reader.seek(dict.fromkeys(partitions or self._reader.positions, offset))
 
-    def _list_offsets(self, partitions: list[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+    def _list_offsets(self, partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        wanted = list_of_partitions(partitions)
         with self._guard:
-            return self._reader.list_offsets(partitions, timestamp)
+            return self._reader.list_offsets(wanted, timestamp)

@@ -31,6 +31,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
+from hmb.client.arguments import list_of_partitions
 from hmb.client.assigned import AssignedPartitions
 from hmb.client.fetcher import FetchSettings
 from hmb.client.group_reading import Callback, Callbacks, GroupReading, Offsets
@@ -180,7 +181,8 @@ class Consumer(AssignedPartitions):
         """
         with self._guard:
             given = isinstance(partitions, Mapping)
-            wishes = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(partitions, self._offset)
+            chosen = list_of_partitions(partitions)
+            wishes = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(chosen, self._offset)
             for wish in wishes.values():
                 check_offset(wish)
             self.unsubscribe()

@@ -66,7 +66,9 @@ class GroupSettings:
     require_stable: bool = False  # wait for offsets that a transaction has not ended with yet (read_committed)
 
     def __post_init__(self) -> None:
-        """ValueError for what cannot work with any broker."""
+        """TypeError for what is no name of a group; ValueError for what cannot work with any broker."""
+        if not isinstance(self.group_id, str):
+            raise TypeError(f"a group's name is a str, not {self.group_id!r}")
         if not self.group_id:
             raise ValueError("a group needs a name")
         if self.group_protocol not in PROTOCOLS:

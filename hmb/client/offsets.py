@@ -16,6 +16,7 @@ of the last segment that was begun before that time, so that reading starts with
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from hmb.client.errors import answered_error
@@ -54,8 +55,15 @@ Offset = Literal["earliest", "latest"] | int | AtTime | FromStart
 Until = Literal["end"] | int | AtTime | None
 
 
+def check_time(timestamp: object) -> None:
+    """TypeError for a datetime, which may mean one of several times."""
+    if isinstance(timestamp, datetime):
+        raise TypeError("a time is in ms since 1970: int(when.timestamp() * 1000) for a datetime")
+
+
 def check_offset(offset: object) -> None:
     """ValueError for what is no `Offset`."""
+    check_time(offset.timestamp if isinstance(offset, AtTime) else offset)
     if offset in ("earliest", "latest"):
         return
     number = offset.timestamp if isinstance(offset, AtTime) else offset

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hmb.client.arguments import check_partition
 from hmb.client.connection import ConnectionFailed
 from hmb.client.fetcher import READ_COMMITTED, RETRY_PAUSE, Fetcher, FetchSettings, is_final
 from hmb.client.in_hand import Decoding, InHand
@@ -82,7 +83,8 @@ class Reader:
                 self.hand.drop(position)
 
     def position(self, partition: TopicPartition) -> Position:
-        """ValueError with what is read instead, if the partition is not."""
+        """ValueError with what is read instead, if the partition is not; TypeError for what is none."""
+        check_partition(partition)
         try:
             return self.positions[partition]
         except KeyError:

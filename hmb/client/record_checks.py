@@ -15,7 +15,11 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
         size += len(value) if isinstance(value, bytes) else _not_bytes("value", value)
     if key is not None:
         size += len(key) if isinstance(key, bytes) else _not_bytes("key", key)
-    for name, content in headers:
+    for header in headers:
+        if not isinstance(header, tuple | list) or len(header) != 2:
+            hint = f"headers are a list of (name, value) pairs, for example [({header!r}, b'value')]"
+            raise TypeError(f"{hint}: {header!r} is no pair")
+        name, content = header
         if not isinstance(name, str):
             raise TypeError(f"the name of a header is a str, not {type(name).__name__}")
         if content is not None and not isinstance(content, bytes):

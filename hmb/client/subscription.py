@@ -38,9 +38,12 @@ class Subscription:
     @classmethod
     def to(cls, topics: Iterable[str], pattern: Pattern | None, exclude: Pattern | None) -> "Subscription":
         """ValueError for what cannot be wanted, KafkaError for what is no topic's name."""
-        names = tuple(dict.fromkeys(topics))
-        for name in names:
+        topics = tuple(topics)
+        for name in topics:
+            if isinstance(name, list | tuple | set | dict):
+                raise TypeError(f'topics are one argument each, "a", "b", and not in a {type(name).__name__}: {name!r}')
             check_topic_name(name)
+        names = tuple(dict.fromkeys(topics))
         if names and (pattern is not None or exclude is not None):
             raise ValueError("topics are subscribed to by name or by pattern, not both")
         return cls(names, _compiled("pattern", pattern), _compiled("exclude", exclude))

@@ -16,7 +16,9 @@ SHOWN = 300  # characters of a name that is not one
 
 
 def check_topic_name(name: str) -> None:
-    """KafkaError (INVALID_TOPIC_EXCEPTION) for what is no name of a topic."""
+    """KafkaError (INVALID_TOPIC_EXCEPTION) for what is no name of a topic; TypeError for what is no text."""
+    if not isinstance(name, str):
+        raise TypeError(f"a topic's name is a str, not {name!r}")
     if name in (".", "..") or not LEGAL_NAME.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,

@@ -1,12 +1,14 @@
 """What takes several things: a text or a wrong dict is an error before anything is sent, and says what to write."""
 
 from collections.abc import Callable
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 
-from hmb.client import TopicPartition
+from hmb.client import Consumer, Producer, TopicPartition
 from hmb.client.admin import Admin, ConfigResource, ResourceType
+from hmb.client.offsets import AtTime
 
 T0 = TopicPartition("t", 0)
 TOPIC = ConfigResource(ResourceType.TOPIC, "t")
@@ -55,3 +57,56 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
 def test_a_text_was_taken_for_a_list_of_its_letters(call: Callable[[Admin], Any], message: str) -> None:
     with Admin("127.0.0.1:1") as admin, pytest.raises(TypeError, match=message):
         call(admin)
+
+
+@pytest.mark.parametrize(
+    ("topics", "options", "message"),
+    [
+        ((["a", "b"],), {}, 'one argument each, "a", "b", and not in a list'),
+        ((b"a",), {}, "a topic's name is a str, not b'a'"),
+        (("a",), {"group": 5}, "a group's name is a str, not 5"),
+        (("a",), {"offset": AtTime(cast(Any, datetime.now(UTC)))}, r"int\(when.timestamp\(\) \* 1000\)"),
+    ],
+)
+def test_a_mistake_with_a_new_consumer_got_python_s_own_words(
+    topics: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        Consumer("127.0.0.1:1", *topics, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda it: it.seek(("t", 0), 5), r"a partition is TopicPartition\('t', 0\), not \('t', 0\)"),
+        (lambda it: it.seek("t", 5), r"a partition is TopicPartition\(topic, number\), not 't'"),
+        (lambda it: it.seek("t", 0, 5), r"a partition is one argument: seek\(TopicPartition\('t', 0\), 5\)"),
+        (lambda it: it.pause("t"), "a partition is TopicPartition"),
+        (lambda it: it.position(("t", 0)), "a partition is TopicPartition"),
+        (lambda it: it.seek_to_time(datetime.now(UTC)), r"int\(when.timestamp\(\) \* 1000\)"),
+        (lambda it: it.offsets_for_time(datetime.now(UTC), [T0]), r"int\(when.timestamp\(\) \* 1000\)"),
+        (lambda it: it.end_offsets("ab"), "partitions are several"),
+        (lambda it: it.assign("ab"), "partitions are several"),
+        (lambda it: it.subscribe(["a", "b"]), "one argument each"),
+    ],
+)
+def test_a_mistake_with_a_consumer_got_python_s_own_words(call: Callable[[Any], Any], message: str) -> None:
+    with Consumer("127.0.0.1:1") as consumer, pytest.raises(TypeError, match=message):
+        call(consumer)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"topic": b"t", "value": b""}, "a topic's name is a str, not b't'"),
+        (
+            {"topic": "t", "value": b"", "headers": {"a": b"b"}},
+            r"a list of \(name, value\) pairs, for example",
+        ),
+        ({"topic": "t", "value": b"", "headers": {"ab": b"b"}}, "'ab' is no pair"),
+        ({"topic": "t", "value": b"", "headers": [b"ab"]}, "b'ab' is no pair"),
+    ],
+)
+def test_a_mistake_with_send_got_python_s_own_words(arguments: dict[str, Any], message: str) -> None:
+    with Producer("127.0.0.1:1") as producer, pytest.raises(TypeError, match=message):
+        producer.send(**arguments)
