@@ -1,7 +1,7 @@
 """Tables that the code has: the directive `meanings` shows a dictionary of names and what each is for.
 
-    ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
-    ```
+```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
+```
 """
 
 from __future__ import annotations
