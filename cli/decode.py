@@ -59,9 +59,9 @@ def command(
     """Show what the bytes of a message mean, a field a line.
 
     The bytes are given as hexadecimal digits, or in a FILE, or on standard input: binary, digits, what xxd, hexdump -C
-    or tcpdump -x printed, or this command's own output. A request says what it is; a response does not, so name its
-    --api and --version, unless its request stands before it. What is wrong is named on standard error with its
-    position, and the command ends with exit code 5.
+    or tcpdump -x printed, or `hmb sniff --hex`, or this command. A request says what it is; a response does not, so
+    name its --api and --version, unless its request stands before it. What is wrong is named on standard error with
+    its position, and the command ends with exit code 5.
     """
     wanted = Wanted(wanted_api, version, is_response, is_records)
     if is_records and (is_response or wanted_api or version is not None):
@@ -161,18 +161,18 @@ def _pieces(name: str, data: bytes) -> list[memoryview]:
 
 def _frames(pieces: Iterable[memoryview], wanted: Wanted) -> Iterator["Frame"]:
     """The messages of all pieces; a response is known by its correlation id, where its request came before."""
-    asked: dict[int, Frame] = {}
+    asked: dict[int, list[Frame]] = {}  # the last one first; each connection has numbers of its own
     for piece in pieces:
         position = 0
         while position < len(piece):
             frame = _recognize(piece[position:], wanted, asked)
             if frame.kind == "request" and frame.message is not None:
-                asked[_int32(frame.wire, frame.start + 4)] = frame
+                asked.setdefault(_int32(frame.wire, frame.start + 4), []).insert(0, frame)
             yield frame
             position += len(frame.wire)
 
 
-def _recognize(data: memoryview, wanted: Wanted, asked: "dict[int, Frame]") -> "Frame":
+def _recognize(data: memoryview, wanted: Wanted, asked: "dict[int, list[Frame]]") -> "Frame":
     """The message at the beginning of the data: what the user says, or what the bytes can be."""
     from hmb.protocol.annotate import SIZE
 
@@ -183,15 +183,15 @@ def _recognize(data: memoryview, wanted: Wanted, asked: "dict[int, Frame]") -> "
     size = _int32(data, 0)
     wire = data[: SIZE + size] if size >= SMALLEST else data
     response = wanted.response
-    question = asked.get(_int32(wire, 4)) if response is None else None
+    answers = [_answer(each, wire) for each in asked.get(_int32(wire, 4), ())] if response is None else []
     if not wanted.is_response:
         sized, bare = request_frame(wire), request_frame(data, sized=False)
         for request, exactly in ((sized, True), (bare, True), (sized, False)):
             is_wanted = wanted.request in (None, request.message) and wanted.version in (None, request.version)
             if is_wanted and fits(request, exactly=exactly):
                 return request
-            if question is not None and request is bare:
-                return _answer(question, wire)
+            if answers and request is bare:
+                return next(filter(fits, answers), answers[0])
     if response is not None and wanted.version is not None:
         bare = Frame("response", data, response, wanted.version, sized=False)
         return bare if fits(bare) else Frame("response", wire, response, wanted.version)

@@ -4,6 +4,7 @@
     00000000: 0000 002b 0003 0001  ...+....         xxd
     00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` stands for rows like the one before
     000000  00 00 00 2b              size = 43      `hmb decode`, `hmb dump-log --hex`, the golden files of the tests
+        000000  00 00 00 2b          size = 43      `hmb sniff --hex`, below a line with the time
         0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets, from the IP header on
 
 An offset that goes back to 0 begins another piece.  Of packets only what TCP carries is taken, and put together for
@@ -17,9 +18,10 @@ from typing import NamedTuple
 
 MAX_REPEATED = 1 << 26  # bytes that a line `*` may stand for
 ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
-ROW_WITHOUT_COLON = re.compile(r"([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)
+ROW_WITHOUT_COLON = re.compile(r"\s*([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)
 ROW_OF_WORDS = re.compile(r"[0-9a-f]{7} +[0-9a-f]{4}( +[0-9a-f]{4})*\s*", re.IGNORECASE)
 OFFSET_ALONE = re.compile(r"[0-9a-f]{4,16}", re.IGNORECASE)
+EXPLANATION = re.compile(r"\s{2,}[a-z_][\w.\[\]]*(: .*)? = ")
 ASCII_COLUMN = re.compile(r"\s\|.*\|\s*$")
 BETWEEN = re.compile(r"0x|\\x|[\s,:;'\"\[\](){}]|\bb(?=['\"])", re.IGNORECASE)
 TCP = 6
@@ -35,12 +37,17 @@ class HalfByte(HexError):
 
 def read_bytes(data: bytes) -> list[bytes]:
     """The pieces of the input, each in itself without a gap: mostly one, of a capture one a direction."""
-    if not data.isascii() or b"\0" in data:
+    if b"\0" in data:
         return [data]
-    lines = data.decode("ascii").splitlines()
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError:
+        return [data]
     rows = [row for row in map(_row, lines) if row is not None]
     if any(row[2] for row in rows) or (rows and rows[0][0] == 0):
         return _tcp_streams(list(_pieces(lines)))
+    if not data.isascii():  # which text beside the rows of a dump may be
+        return [data]
     for line in lines:
         if ROW_OF_WORDS.fullmatch(line):
             raise HexError("these are words in the byte order of a machine; print bytes, with xxd or hexdump -C")
@@ -59,19 +66,19 @@ def _digits(text: str) -> bytes:
 
 
 def _row(line: str) -> tuple[int, bytes, bool] | None:
-    """Offset and bytes of a dump's row, and whether a colon makes it sure that it is one; None: it is no row."""
+    """Offset and bytes of a dump's row, and whether a colon or its field makes it sure that it is one; else None."""
     found = ROW.fullmatch(line)
-    is_sure = found is not None
+    has_colon = found is not None
     found = found or ROW_WITHOUT_COLON.fullmatch(line)
     if found is None:
         return None
-    content = found[2] if is_sure else ASCII_COLUMN.sub("", found[2])
+    content = found[2] if has_colon else ASCII_COLUMN.sub("", found[2])
     if content == found[2]:  # then text, if there is any, begins behind two spaces
         content = re.split(r"\s{2,}", content, maxsplit=1)[0]
     digits = re.sub(r"\s", "", content)
     if len(digits) % 2 or re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
         return None
-    return int(found[1], 16), bytes.fromhex(digits), is_sure
+    return int(found[1], 16), bytes.fromhex(digits), has_colon or EXPLANATION.search(found[2]) is not None
 
 
 def _pieces(lines: list[str]) -> Iterator[bytes]:

@@ -59,6 +59,16 @@ def test_an_answer_behind_its_request(run: Hmb, name: str) -> None:
     assert [title.rsplit(maxsplit=4)[1:3] for title in titles] == [[kind, f"v{version},"] for kind in sides]
 
 
+def test_an_answer_was_taken_for_that_of_another_connection(run: Hmb) -> None:
+    other = bytearray.fromhex(METADATA)
+    other[8:12] = REQUEST[8:12]  # the correlation id
+    dump = "\n".join(f"    000000  {wire.hex(' ')}" for wire in (REQUEST, other, RESPONSE))
+    titles = [
+        line for line in run("decode", stdin=dump.encode()).stdout.splitlines() if " v" in line and "  " not in line
+    ]
+    assert [title.split(" v")[0] for title in titles] == ["Produce request", "Metadata request", "Produce response"]
+
+
 def test_record_batches_are_opened(run: Hmb) -> None:
     output = meanings(run("decode", stdin=REQUEST).stdout)
     assert "batches[0].records_count: int32 = 2" in output

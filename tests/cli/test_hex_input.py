@@ -142,3 +142,15 @@ def test_after_a_packet_that_is_missing_another_piece_begins() -> None:
 
 def test_packets_with_an_ethernet_header() -> None:
     assert read_bytes(tcpdump(bytes(12) + b"\x08\x00" + packet(1, 2, 0, b"abc"))) == [b"abc"]
+
+
+SNIFFED = "21:42:45.916 #1 -> Some v0 (0) 50 B hmb\n" + "".join(f"    {line}\n" for line in ANNOTATED.splitlines()[1:])
+
+
+def test_what_sniff_prints_was_no_hexadecimal_digit() -> None:
+    assert read_bytes((SNIFFED * 2).encode()) == [BYTES, BYTES]
+    assert read_bytes(SNIFFED.replace("aa bb", "\u00e4\u00f6").encode()) == [BYTES]
+
+
+def test_some_rows_of_what_sniff_prints() -> None:
+    assert read_bytes("\n".join(SNIFFED.splitlines()[3:]).encode()) == [BYTES[0x20:]]

@@ -74,6 +74,17 @@ def test_confluent_kafka_in_a_group(servers: str) -> None:
     assert {line.split()[3] for line in output.splitlines() if line[:1].isdigit()} == {"Produce", "FindCoordinator"}
 
 
+def test_what_it_shows_with_hex_was_no_hexadecimal_digit_for_decode(run: Hmb, servers: str) -> None:
+    with sniffing(servers, "--hex") as (address, process):
+        with hmb.Producer(address) as producer:
+            producer.send("sniffed-decoded", "wért".encode(), partition=0)
+        output = stopped(process)
+    decoded = run("decode", stdin=output.encode()).stdout
+    assert "Produce request v" in decoded and "Produce response v" in decoded
+    rows = [line.strip() for line in output.splitlines() if line.startswith("    ")]
+    assert [line for line in decoded.splitlines() if line[:1] == "0"] == [row for row in rows if row[:1] == "0"]
+
+
 def test_kafka_python_without_acks(servers: str) -> None:
     with sniffing(servers, "--json", "-v") as (address, process):
         producer = kafka.KafkaProducer(bootstrap_servers=address, acks=0)
