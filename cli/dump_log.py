@@ -27,7 +27,9 @@ PROGRESS_INTERVAL = 0.2  # seconds
 @click.option("--index-sanity-check", is_flag=True, help="Check indexes only as a broker does at its start.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show each byte with its field.")
 @click.option("--tree", "as_tree", is_flag=True, help="Show segments, batches and records with sizes and offsets.")
-@click.option("--verify", is_flag=True, help="Check everything, show only what is damaged, and a summary.")
+@click.option(
+    "--verify", is_flag=True, help="Check everything, show only what is damaged, and a line of what was checked."
+)
 @json_option
 def command(
     files: tuple[Path, ...],
@@ -62,12 +64,18 @@ def command(
     options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show, decode)
     paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
     damages = unknown = 0
+    summary = None
     for entry in dump(paths, options):
         damages += entry.is_damage
         unknown += entry.kind == "unknown_file"
+        if entry.kind == "verified" and not as_json:  # of one file after the other, and at last of all
+            summary = entry
+            continue
         progress.clear()
         _print(entry, verify, as_json)
     progress.clear()
+    if summary is not None:
+        click.echo(summary.line())
     sys.stdout.flush()
     if damages:
         raise CliError(f"damage found in {damages} place{'s' * (damages > 1)}", DAMAGE)
