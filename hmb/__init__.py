@@ -53,21 +53,35 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
-    from hmb.client import Admin, Consumer, ConsumerRecord, Producer, TopicPartition
-    from hmb.client.simple_consumer import SimpleConsumer
+    from hmb.client import (
+        Admin,
+        AtTime,
+        Consumer,
+        ConsumerRecord,
+        FromStart,
+        KafkaError,
+        NewTopic,
+        Producer,
+        SimpleConsumer,
+        TopicPartition,
+    )
 
-__all__ = ["Admin", "Broker", "Consumer", "ConsumerRecord", "Producer", "SimpleConsumer", "TopicPartition"]
+__all__ = [
+    "Admin",
+    "AtTime",
+    "Broker",
+    "Consumer",
+    "ConsumerRecord",
+    "FromStart",
+    "KafkaError",
+    "NewTopic",
+    "Producer",
+    "SimpleConsumer",
+    "TopicPartition",
+]
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Admin": "hmb.client",
-    "Broker": "hmb.broker",
-    "Consumer": "hmb.client",
-    "ConsumerRecord": "hmb.client",
-    "Producer": "hmb.client",
-    "SimpleConsumer": "hmb.client.simple_consumer",
-    "TopicPartition": "hmb.client",
-}
+_HOMES = dict.fromkeys(__all__, "hmb.client") | {"Broker": "hmb.broker"}
 
 
 def __getattr__(name: str) -> object:

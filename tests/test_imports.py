@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import hmb
+import hmb.client
 
 ROOT = Path(hmb.__file__).parent
 MAY_IMPORT = {
@@ -54,3 +56,10 @@ def test_the_tour_names_files_that_exist() -> None:
     assert len(hops) == 9
     for hop in hops:
         assert (ROOT / hop).is_file(), hop
+
+
+@pytest.mark.parametrize("package", [hmb, hmb.client], ids=lambda package: package.__name__)
+def test_names_that_a_program_needs_were_only_deep_inside(package: ModuleType) -> None:
+    assert {"AtTime", "FromStart", "KafkaError", "NewTopic"} <= set(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name

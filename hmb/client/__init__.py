@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hmb.client.admin import Admin
+    from hmb.client.admin import Admin, NewTopic
     from hmb.client.connection import Connection, ConnectionFailed
     from hmb.client.consumer import Consumer, ConsumerRecord
     from hmb.client.delivery import Deliveries, Delivery, RecordMetadata
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hmb.client.producer_metrics import ProducerMetrics
     from hmb.client.reader import ConsumerMetrics
     from hmb.client.simple_consumer import SimpleConsumer
+    from hmb.protocol.errors import KafkaError
 
 __all__ = [
     "Admin",
@@ -51,6 +52,8 @@ __all__ = [
     "DeserializationError",
     "FromStart",
     "GroupMetadata",
+    "KafkaError",
+    "NewTopic",
     "OffsetAndMetadata",
     "Producer",
     "ProducerMetrics",
@@ -60,25 +63,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Admin": "admin",
-    "AtTime": "offsets",
-    "Cluster": "metadata",
-    "Connection": "connection",
-    "ConnectionFailed": "connection",
-    "Consumer": "consumer",
-    "ConsumerMetrics": "reader",
-    "ConsumerRecord": "consumer",
-    "Deliveries": "delivery",
-    "Delivery": "delivery",
-    "DeserializationError": "errors",
-    "FromStart": "offsets",
-    "GroupMetadata": "membership",
-    "OffsetAndMetadata": "membership",
-    "Producer": "producer",
-    "ProducerMetrics": "producer_metrics",
-    "RecordMetadata": "delivery",
-    "SimpleConsumer": "simple_consumer",
-    "TopicPartition": "metadata",
+    "Admin": "hmb.client.admin",
+    "AtTime": "hmb.client.offsets",
+    "Cluster": "hmb.client.metadata",
+    "Connection": "hmb.client.connection",
+    "ConnectionFailed": "hmb.client.connection",
+    "Consumer": "hmb.client.consumer",
+    "ConsumerMetrics": "hmb.client.reader",
+    "ConsumerRecord": "hmb.client.consumer",
+    "Deliveries": "hmb.client.delivery",
+    "Delivery": "hmb.client.delivery",
+    "DeserializationError": "hmb.client.errors",
+    "FromStart": "hmb.client.offsets",
+    "GroupMetadata": "hmb.client.membership",
+    "KafkaError": "hmb.protocol.errors",
+    "NewTopic": "hmb.client.admin",
+    "OffsetAndMetadata": "hmb.client.membership",
+    "Producer": "hmb.client.producer",
+    "ProducerMetrics": "hmb.client.producer_metrics",
+    "RecordMetadata": "hmb.client.delivery",
+    "SimpleConsumer": "hmb.client.simple_consumer",
+    "TopicPartition": "hmb.client.metadata",
 }
 
 
@@ -86,4 +91,4 @@ def __getattr__(name: str) -> object:
     """Import a name when it is first used: who lists topics does not wait for the producer."""
     if name not in _HOMES:
         raise AttributeError(f"module 'hmb.client' has no attribute {name!r}")
-    return getattr(import_module(f"hmb.client.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)
