@@ -33,6 +33,7 @@ Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds that a connection may be lost
+PROMPT = 1000  # ms that a broker may wait for records and is not said to be silent
 POLL_RECORDS = 10_000  # in a group, too, where Kafka's default leaves time for each record
 COMMIT_INTERVAL = 5.0  # seconds
 GRACE = 5.0  # seconds to commit and to leave the group at the end
@@ -49,7 +50,8 @@ def command(**given: Any) -> None:
     options.check()
     keywords = options.keywords()
     write = writer(options)
-    reading = Reading(keywords.get("until"), in_group="group" in keywords)
+    is_prompt = keywords.get("max_wait_ms", 0) <= PROMPT
+    reading = Reading(keywords.get("until"), in_group="group" in keywords, is_prompt=is_prompt)
     servers = chosen_servers(keywords, options.servers, options.settings)
     joining = f"group {keywords.get('group')} to share out its partitions"
     patience = Patience(
@@ -91,13 +93,15 @@ class Reading:
 
     until: "Until"
     in_group: bool
+    is_prompt: bool  # a broker that is there answers soon, if only that there is nothing
     printed: int = 0
     polled: int = 0
+    answers: int = 0
     awaited: bool = True
     is_joining: bool = False  # a group that has not said yet what is to be read
 
-    def progress(self) -> int | None:
-        return self.polled if self.awaited else None
+    def progress(self) -> tuple[int, int] | None:
+        return (self.polled, self.answers) if self.awaited else None
 
 
 class Commits:
@@ -107,6 +111,7 @@ class Commits:
         self._printed: dict[TopicPartition, int] = {}  # next offsets
         self._committed: dict[TopicPartition, int] = {}
         self._unanswered = 0
+        self._told = self._is_finished = False
         self._at = time.monotonic()
 
     @contextmanager
@@ -124,10 +129,11 @@ class Commits:
         """Commit these now; whoever gets them goes on from there."""
         from hmb.protocol.errors import KafkaError
 
-        offsets = self._news(partitions)
+        offsets = {} if self._is_finished else self._news(partitions)
         try:
             if offsets:
                 consumer.commit(offsets)
+                self._told = False
             self._committed |= offsets
         except (KafkaError, ConnectionError) as error:
             self._tell(error)
@@ -135,6 +141,7 @@ class Commits:
     def finish(self, consumer: "Consumer") -> None:
         """Commit what is left, and leave the group; a broker that says nothing is not waited for long."""
         self._send(consumer, consumer.assignment)
+        self._is_finished = True  # what this commit cannot do, another one would not do either
         consumer.close(GRACE)
         if self._unanswered:
             self._tell(f"no answer within {GRACE:g} s")
@@ -148,11 +155,17 @@ class Commits:
 
     def _answered(self, offsets: object, error: Exception | None) -> None:
         self._unanswered -= 1
-        if error is not None:
+        if error is None:
+            self._told = False
+        else:
             self._committed.clear()
             self._tell(error)
 
     def _tell(self, why: object) -> None:
+        """Once, until a commit works again."""
+        if self._told:
+            return
+        self._told = True
         click.echo(f"hmb: what was printed last is not committed, and may be printed again: {why}", err=True)
 
     def _news(self, partitions: "Iterable[TopicPartition]") -> "dict[TopicPartition, int]":
@@ -206,9 +219,11 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
     while not consumer.at_end and not is_enough() and (options.count is None or reading.printed < options.count):
         left = None if options.count is None else options.count - reading.printed
         reading.is_joining = reading.in_group and not consumer.assignment
-        reading.awaited = reading.until is not None or reading.is_joining
+        is_reading = reading.is_prompt and bool(consumer.assignment)
+        reading.awaited = reading.until is not None or reading.is_joining or is_reading
         records = consumer.poll(wait, left)
         reading.awaited = False
+        reading.answers = consumer.metrics().fetches
         reading.polled += len(records)
         with nullcontext() if commits is None else commits.printing(consumer):
             _print(write, records if keep is None else keep(records), reading)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hmb.client.offsets import Offset, Until
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
+RESETS = ("earliest", "latest")
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 FROM = under("Where from, how far")
@@ -123,6 +124,8 @@ class Options:
         """For `hmb.Consumer`: settings, and what options say, which wins."""
         start, until = self.span()
         keywords = client_keywords(CONSUMER, self.config, self.settings)
+        if (reset := keywords.get("offset", "latest")) not in RESETS:
+            raise click.UsageError(f"auto.offset.reset={reset}: must be {' or '.join(RESETS)}")
         given = {
             "until": until,
             "offset": start,

@@ -11,7 +11,7 @@ PATIENCE = 3.0  # seconds
 
 
 class Patience:
-    """Says once, on standard error, what is being waited for, when nothing has moved for PATIENCE seconds.
+    """Says on standard error what is being waited for, when nothing has moved for PATIENCE seconds; once each time.
 
     `progress` is a value that changes when something moves; None: nothing is being waited for.
     """
@@ -31,13 +31,14 @@ class Patience:
 
     def _watch(self) -> None:
         before, since = self._progress(), time.monotonic()
+        told: object = None  # where it stood when that was said last
         while not self._over.wait(PATIENCE / 4):
             now = self._progress()
             if now is None or now != before:
                 before, since = now, time.monotonic()
-            elif time.monotonic() - since >= PATIENCE:
+            elif now != told and time.monotonic() - since >= PATIENCE:
                 click.echo(f"waiting for {self._what()} ...", err=True)
-                return
+                told = now
 
 
 def patience_with(servers: str) -> Patience:

@@ -138,6 +138,7 @@ def test_a_pattern_that_matches_nothing_yet_is_waited_for(run: Hmb, servers: str
         (["--property", "print.key=yes"], "--property print.key=yes: must be true or false"),
         (["-X", "fetch.min.bytes=x"], "hmb: -X fetch.min.bytes=x: must be a whole number"),
         (["-X", "isolation.level=some"], "hmb: an isolation level is one of"),
+        (["-X", "auto.offset.reset=foo"], "auto.offset.reset=foo: must be earliest or latest"),
         (["-X", "security.protocol=SASL_SSL"], "this client speaks neither TLS nor SASL"),
     ],
 )
@@ -156,6 +157,22 @@ def test_the_end_of_a_partition_is_told(run: Hmb, servers: str, log: str) -> Non
     assert result.stderr == "% Reached end of topic log [0] at offset 8\n"
 
 
+@pytest.mark.parametrize("options", [[], ["-G", "g"]])
+def test_a_broker_that_dies_is_waited_for_and_that_is_said(
+    run: Hmb, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    """For half a minute there was nothing on the screen; in a group, then two lines and more said the same."""
+    monkeypatch.setattr("hmb.cli.patience.PATIENCE", 0.1)
+    monkeypatch.setattr("hmb.cli.consume.RETRY_FOR", 1.0)
+    monkeypatch.setattr("hmb.cli.consume.GRACE", 0.1)
+    with hmb.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
+        run("produce", "t", "-b", broker.bootstrap_servers, stdin="x")
+        monkeypatch.setattr("hmb.cli.consume.write_out", lambda data: broker.stop())
+        result = run("consume", "t", "--from-beginning", *options, "-b", broker.bootstrap_servers, exit_code=4)
+    assert f"waiting for {broker.bootstrap_servers} to answer, 1 s at most ..." in result.stderr
+    assert result.stderr.count("not committed") == len(options) // 2
+
+
 def test_a_topic_that_is_deleted_meanwhile_ends_it(run: Hmb, servers: str) -> None:
     run("produce", "doomed", "-b", servers, stdin="last words\n")
     process = start("consume", "doomed", "--from-beginning", "-b", servers)
@@ -165,4 +182,4 @@ def test_a_topic_that_is_deleted_meanwhile_ends_it(run: Hmb, servers: str) -> No
         admin.delete_topics(["doomed"])
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert b"hmb: " in errors and b"doomed" in errors and errors.count(b"\n") == 1
+    assert b"doomed" in errors and errors.count(b"hmb: ") == 1

@@ -40,3 +40,18 @@ def test_it_says_nothing_while_something_moves_or_nothing_is_waited_for(
     with Patience(lambda: "nothing", progress):
         assert enough.wait(30)
     assert capsys.readouterr().err == ""
+
+
+def test_it_says_it_again_when_something_has_moved_in_between(capsys: pytest.CaptureFixture[str]) -> None:
+    moved = 0
+    asked = threading.Semaphore(0)
+
+    def what() -> str:
+        asked.release()
+        return f"answer {moved}"
+
+    with Patience(what, lambda: moved):
+        assert asked.acquire(timeout=30)
+        moved = 1
+        assert asked.acquire(timeout=30)
+    assert capsys.readouterr().err == "waiting for answer 0 ...\nwaiting for answer 1 ...\n"
