@@ -67,7 +67,7 @@ def main() -> int:
         with peers.Hmb(config=KEEP_LITTLE) as broker:
             taken = measure(broker, options.how, max(1, options.bytes // options.record_size), options.record_size)
     except peers.PeerFailed as problem:
-        print(problem, file=sys.stderr)
+        print(f"hmb: {problem}", file=sys.stderr)
         return 1
     verdict = "met" if taken <= GOAL else "MISSED"
     print(

@@ -217,7 +217,7 @@ def main() -> int:
     try:
         run(parser.parse_args())
     except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(problem, file=sys.stderr)
+        print(f"hmb: {problem}", file=sys.stderr)
         return 1
     return 0
 

@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.codecs:
             report(options.size, CODECS[name], options.repeat)
     except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(problem, file=sys.stderr)
+        print(f"hmb: {problem}", file=sys.stderr)
         return 1
     return 0
 

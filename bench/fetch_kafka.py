@@ -16,7 +16,7 @@ def main() -> int:
     argparse.ArgumentParser(description=__doc__).parse_args()
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
-            print(f"{tool} is not on the PATH; on Debian: apt install default-jre-headless maven", file=sys.stderr)
+            print(f"hmb: {tool} is not on the PATH; on Debian: apt install default-jre-headless maven", file=sys.stderr)
             return 1
     return subprocess.run(["bash", str(SCRIPT)]).returncode
 

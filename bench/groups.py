@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(broker.name)
             asyncio.run(measure(broker, options))
     except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(problem, file=sys.stderr)
+        print(f"hmb: {problem}", file=sys.stderr)
         return 1
     return 0
 

@@ -12,7 +12,7 @@ spoken to over a real socket.  A `Peer` is such a process with its directory and
 - directory: a temporary one that goes away with the peer, or one of the caller's that stays.
 
 Kafka's jars are not part of this project.  HMB_KAFKA_43 and HMB_KAFKA_082 name the folders that hold them, and
-without these variables they are looked for where `tests/conformance/fetch_kafka.sh` puts them: `.peers/` in the root.
+without these variables they are looked for where `hmb bench fetch-kafka` puts them: `.peers/` in the root.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def use_kafka(folder: Path) -> None:
 def _jars(variable: str, default: Path) -> Path:
     folder = Path(os.environ.get(variable) or default)
     if not any(folder.glob("kafka*.jar")):
-        raise PeerUnavailable(f"no Kafka in {folder}: run tests/conformance/fetch_kafka.sh, or set {variable}")
+        what = f"no Kafka in {folder}"
+        raise PeerUnavailable(f"{what}: run `hmb bench fetch-kafka`, or name its jars by --kafka-dir or {variable}")
     if shutil.which("java") is None:
         raise PeerUnavailable("no java on the PATH")
     return folder

@@ -19,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from .cells import BATCH_SIZE_BENCHMARK, MESSAGE_SIZE_BENCHMARK, Cell
+from .suite import complain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,11 +139,10 @@ def main() -> int:
                     figure.savefig(options.to / f"{name}.{kind}", dpi=120)
                     print(options.to / f"{name}.{kind}")
     except ModuleNotFoundError as missing:
-        print(f"{missing.name} is not installed: pip install 'hmb[docs]'", file=sys.stderr)
+        print(f"hmb: {missing.name} is not installed: pip install 'hmb[docs]'", file=sys.stderr)
         return 1
     except (OSError, ValueError) as problem:
-        print(problem, file=sys.stderr)
-        return 1
+        return complain(problem)
     return 0
 
 

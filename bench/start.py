@@ -89,7 +89,7 @@ def _is_here(kind: type[peers.Peer]) -> bool:
         try:
             peers.kafka_43_jars()
         except peers.PeerUnavailable as missing:
-            print(f"without {kind.name}: {missing}", file=sys.stderr)
+            print(f"hmb: without {kind.name}: {missing}", file=sys.stderr)
             return False
     return True
 

@@ -22,7 +22,7 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, default=DIRECTORY, help=f"keep every run here; default: {DIRECTORY}")
     parser.add_argument("--publish", metavar="HOST:PORT", help="send the runs to the topic hmb.bench of this broker")
     parser.add_argument(
-        "--kafka-dir", type=Path, metavar="DIR", help="Kafka's jars: of `fetch-kafka`, or one Kafka's libs"
+        "--kafka-dir", type=Path, metavar="DIR", help="Kafka's jars: of `hmb bench fetch-kafka`, or one Kafka's libs"
     )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON, at the end")
 
@@ -47,9 +47,16 @@ def run(suite: str, options: argparse.Namespace, lines: Lines) -> int:
                 if not options.json:
                     print(line, flush=True)
     except (peers.PeerUnavailable, peers.PeerFailed, KafkaError, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 1
+        return complain(problem)
     if options.json:
         print(json.dumps(samples.document, indent=1))
     print(f"every run: {samples.path}", file=sys.stderr)
     return 0
+
+
+def complain(problem: Exception) -> int:
+    """One line and the exit code, as all commands have them: 4 for a broker that cannot be reached, 3 for no file."""
+    print(f"hmb: {problem}", file=sys.stderr)
+    if isinstance(problem, ConnectionError | TimeoutError):
+        return 4
+    return 3 if isinstance(problem, FileNotFoundError) else 1

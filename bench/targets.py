@@ -65,7 +65,7 @@ def targets(options: argparse.Namespace, stack: ExitStack) -> list[Target]:
         try:
             found.append(Target.of(stack.enter_context(kind())))
         except peers.PeerUnavailable as missing:
-            print(f"without {kind.name}: {missing}", file=sys.stderr)
+            print(f"hmb: without {kind.name}: {missing}", file=sys.stderr)
     return found
 
 

@@ -61,7 +61,7 @@ def scenarios(generations: Sequence[str], stack: ExitStack) -> list[Scenario]:
         try:
             kafka, producer = Target.of(stack.enter_context(broker_type())), producer_type()
         except peers.PeerUnavailable as missing:
-            print(f"without Kafka {generation}: {missing}", file=sys.stderr)
+            print(f"hmb: without Kafka {generation}: {missing}", file=sys.stderr)
             continue
         pairs = ((kafka, producer), (hmb, producer), (kafka, hmb_producer))
         found += [Scenario(number, generation, *pair) for number, pair in enumerate(pairs, 1)]
