@@ -216,6 +216,8 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
     last = time.monotonic()
     wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
     is_enough = _reached(consumer, reading)
+    if options.pattern is not None and not consumer.subscription:
+        click.echo(f"hmb: no topic matches {options.pattern!r}", err=True)
     while not consumer.at_end and not is_enough() and (options.count is None or reading.printed < options.count):
         left = None if options.count is None else options.count - reading.printed
         reading.is_joining = reading.in_group and not consumer.assignment

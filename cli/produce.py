@@ -60,7 +60,7 @@ def command(**given: Any) -> None:
         patience = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
         with Patience(partial(_awaited, servers, tally, producer, patience), lambda: tally.oldest), transaction:
             _send_all(producer, topic, options, source, tally)
-            tally.raise_error()
+            _raise_error(tally, topic)
         if not tally.delivered:
             _reach(servers)
     finally:
@@ -161,13 +161,36 @@ def _send_all(producer: "Producer", topic: str, options: Options, source: Input,
                 tally.begin(portion)
                 try:
                     _send(producer, topic, portion, number, options.headers, tally)
-                except KafkaError as error:
+                except (KafkaError, ConnectionError) as error:  # before any of them is queued
                     tally.settle(portion, range(len(portion)))
-                    raise of_place(portion.where(0), error) from error
+                    hint = f"here: -X max.request.size=..., {_alter(topic)}"
+                    raise of_place(portion.where(0), _with_hint(error, hint)) from None
     except (CliError, KafkaError):
         tally.wait()
         raise
     tally.wait()
+
+
+def _raise_error(tally: Tally, topic: str) -> None:
+    from hmb.protocol.errors import KafkaError
+
+    try:
+        tally.raise_error()
+    except KafkaError as error:
+        raise _with_hint(error, f"{_alter(topic)} raises that") from None
+
+
+def _with_hint(error: Exception, hint: str) -> Exception:
+    """What to do about a record that is too large."""
+    from hmb.protocol.errors import ErrorCode, KafkaError
+
+    if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
+        return KafkaError(error.code, f"{error.message}; {hint}")
+    return error
+
+
+def _alter(topic: str) -> str:
+    return f"`hmb topics alter {topic} --config max.message.bytes=...`"
 
 
 def _cut(portions: Iterator[Portion], partition: int | None, count: int | None) -> Iterator[tuple[Portion, int | None]]:

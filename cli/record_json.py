@@ -78,6 +78,8 @@ def _loads(line: bytes) -> object:
         return json.loads(line.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 JSON: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at column {error.pos + 1}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

@@ -147,6 +147,13 @@ def test_what_makes_no_sense(run: Hmb, options: list[str], message: str) -> None
     assert message in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize("options", [["-e"], ["--timeout-ms", "1"], ["--timeout-ms", "1", "-G", "nothing"]])
+def test_a_pattern_that_matches_nothing_is_said(run: Hmb, servers: str, log: str, options: list[str]) -> None:
+    result = run("consume", "--pattern", "zzz", *options, "-b", servers)
+    assert result.stderr == "hmb: no topic matches 'zzz'\n"
+    assert run("consume", "--pattern", "lo.", "-e", "-c", "1", "-b", servers).stderr == ""
+
+
 def test_a_setting_that_is_none_is_named_with_the_nearest(run: Hmb, servers: str, log: str) -> None:
     result = run("consume", log, "-e", "-c", "1", "-X", "fetch.max.byte=1", "-b", servers)
     assert result.stderr == "hmb: -X fetch.max.byte: unknown setting, ignored; did you mean 'fetch.max.bytes'?\n"

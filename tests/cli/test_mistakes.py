@@ -105,7 +105,18 @@ def test_json_that_is_nested_too_deeply(run: Hmb, servers: str) -> None:
         (["topics", "create", "odd", "--config", "no.such=1"], "", 1, "(INVALID_CONFIG)"),
         (["produce", "t", "-p", "3"], "x", 3, "line 1: topic 't' has no partition 3"),
         (["produce", "t", "--json"], "{}\n", 1, 'hmb: standard input, line 1: no "value"'),
-        (["produce", "t", "--json"], '{"value": "x"}\nnonsense\n', 1, "hmb: standard input, line 2: Expecting value"),
+        (
+            ["produce", "t", "--json"],
+            '{"value": "x"}\nnonsense\n',
+            1,
+            "hmb: standard input, line 2: not JSON: Expecting value at column 1",
+        ),
+        (
+            ["produce", "t", "--json"],
+            "{bad\n",
+            1,
+            "line 1: not JSON: Expecting property name enclosed in double quotes at column 2",
+        ),
         (["produce", "t", "--json"], '{"value": 5}\n', 1, '"value" is 5, not a string or null'),
         (["produce", "t", "--json"], '{"value": "", "headers": [1]}\n', 1, '"headers" is not a list of'),
         (["produce", "t", "--json"], '{"value": "", "timestamp": "now"}\n', 1, "not milliseconds since 1970"),
@@ -146,6 +157,7 @@ def test_a_record_that_is_too_large_is_refused_with_its_line_and_the_limit(run: 
         "hmb: standard input, line 2: a batch of this record alone has 10,000,081 bytes, which is more than max"
     )
     assert ", 1,048,576 bytes: split it, or raise that" in error
+    assert "here: -X max.request.size=..., `hmb topics alter large --config max.message.bytes=...` (MESS" in error
     assert run("consume", "large", "-e", "-b", servers).stdout == "small\n"
 
 
@@ -155,7 +167,7 @@ def test_a_record_that_the_broker_refuses_is_named_by_its_line(run: Hmb, servers
     result = run("produce", "narrow", "-p", "0", "-b", servers, stdin=lines, exit_code=1)
     assert "3 records sent to narrow" in result.stderr
     assert "hmb: standard input, line 4: narrow-0: " in result.stderr
-    assert "(MESSAGE_TOO_LARGE)" in result.stderr
+    assert "; `hmb topics alter narrow --config max.message.bytes=...` raises that (MESSAGE_TOO_LARGE)" in result.stderr
 
 
 def test_a_line_that_does_not_end_is_not_read_to_its_end(run: Hmb, servers: str) -> None:
