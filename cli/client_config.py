@@ -20,8 +20,13 @@ from .option_groups import OTHER, under
 ALL = PRODUCER | CONSUMER
 
 
-def settings_option(*synonyms: str) -> Any:
-    """-X name=value; the synonyms are what Kafka's tools call it."""
+def settings_option(known: Mapping[str, Setting], *synonyms: str) -> Any:
+    """-X name=value, and Tab completes the names that do something; the synonyms are what Kafka's tools call it."""
+    names = sorted(name for name, setting in known.items() if setting.keyword)
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [f"{name}=" for name in names if f"{name}=".startswith(incomplete)]
+
     return under(OTHER)(
         "-X",
         "settings",
@@ -29,6 +34,7 @@ def settings_option(*synonyms: str) -> Any:
         type=name_value,
         multiple=True,
         metavar="NAME=VALUE",
+        shell_complete=complete,
         help="A setting of the client, as in Kafka.",
     )
 

@@ -200,7 +200,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
     HOW("-q", "--quiet", is_flag=True, help="Do not say it."),
     HOW("-u", "--unbuffered", is_flag=True, hidden=True, help="As kcat has it; nothing is ever kept back."),
     bootstrap_option,
-    settings_option("--consumer-property", "--command-property"),
+    settings_option(CONSUMER, "--consumer-property", "--command-property"),
     config_option("--consumer-config", "--consumer.config", "--command-config"),
 ]  # fmt: skip
 

@@ -159,7 +159,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
     HOW("--abort", is_flag=True, help="As --transaction, but abort it at the end."),
     HOW("-q", "--quiet", is_flag=True, help="Do not say how many records were sent, nor how far it is."),
     bootstrap_option,
-    settings_option("--producer-property", "--command-property"),
+    settings_option(PRODUCER, "--producer-property", "--command-property"),
     config_option("--producer-config", "--producer.config", "--command-config"),
 ]  # fmt: skip
 

@@ -58,6 +58,12 @@ def test_partitions_groups_and_settings(populated: str, monkeypatch: pytest.Monk
     ]
 
 
+def test_settings_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complete("hmb produce t -X linger.", monkeypatch) == ["plain,linger.ms="]
+    assert complete("hmb consume t -X fetch.max", monkeypatch) == ["plain,fetch.max.bytes=", "plain,fetch.max.wait.ms="]
+    assert complete("hmb consume t -X linger.", monkeypatch) == []
+
+
 def test_produce_completes_a_topic_and_then_files(populated: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert complete(f"hmb produce -b {populated} ev", monkeypatch) == ["plain,events"]
     assert complete(f"hmb produce -b {populated} events ev", monkeypatch) == ["file,ev"]
