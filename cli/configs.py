@@ -119,6 +119,8 @@ def describe(
         configs = [_as_json(entry, synonyms, documentation) for entry in shown]
         print_json({"entity": str(resource), "configs": configs})
         return
+    if not shown:
+        click.echo("nothing is set; --all shows all", err=True)
     for entry in shown:
         value = "(hidden)" if entry.sensitive else entry.value
         click.echo(f"{entry.name}={'' if value is None else value}  {_origin(entry)}")
