@@ -127,7 +127,8 @@ def _collect(admin: "Admin", name: str, offsets: bool, times: bool, trend: Trend
         lags = admin.describe_lag(name, owners, times=times)
         changes = None if trend is None else trend.note(name, lags)
         found["offsets"] = [_offset(it, lag, owners.get(it), changes) for it, lag in lags.items()]
-        found["lag"] = sum(lag.lag or 0 for lag in lags.values())
+        known = [lag.lag for lag in lags.values() if lag.lag is not None]
+        found["lag"] = sum(known) if known or not lags else None
     return found
 
 
@@ -193,7 +194,7 @@ def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None
     if group["coordinator"]:
         line += f", coordinator {group['coordinator']}"
     if "lag" in group:
-        line += f", lag {group['lag']:,}{_outlook(group)}"
+        line += ", lag -" if group["lag"] is None else f", lag {group['lag']:,}{_outlook(group)}"
     click.echo(line)
     if members and group["members"]:
         _print_members(group["members"])

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import hmb
-from hmb.cli.group_description import duration
+from hmb.cli.group_description import _print_group, duration
 from hmb.cli.group_reset import ago
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin
@@ -263,3 +264,10 @@ def test_durations_before_now() -> None:
     hour_ago, iso = ago("1h"), ago("PT1H")
     assert abs(iso - hour_ago) < 60_000
     assert abs(ago("P1DT2H3M4.5S") - (iso + 3_600_000 - 93_784_500)) < 60_000
+
+
+def test_the_lag_of_who_has_committed_nothing_was_0(run: Hmb) -> None:
+    group = {"group": "g", "type": "classic", "state": "Stable", "assignor": "range", "members": [], "coordinator": ""}
+    with CliRunner().isolation() as (output, *_):
+        _print_group(group | {"lag": None, "offsets": []}, members=False, only_state=True)
+        assert output.getvalue() == b"group g, classic, Stable, range, 0 members, lag -\n"
