@@ -177,8 +177,7 @@ def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
     for name, text in configs.items():
         key = TOPIC_KEYS.get(name)
         if key is None:
-            known = ", ".join(TOPIC_KEYS)
-            raise ConfigError(f"unknown topic config {name!r}{nearest(name, TOPIC_KEYS)}; known: {known}")
+            raise ConfigError(f"unknown topic config {name!r}{nearest(name, TOPIC_KEYS)}")
         values[key.field] = key.parse(text)
     values.pop(UNHEEDED, None)
     return dataclasses.replace(default, **values)

@@ -164,3 +164,8 @@ def test_all_topics_are_described_and_those_with_troubles(run: Hmb, servers: str
     assert not any("__consumer_offsets" in line for line in lines)
     troubled = ("topics", "describe", "--under-replicated-partitions", "--unavailable-partitions", "-b", servers)
     assert run(*troubled).stdout == run(*troubled, "--json").stdout == ""
+
+
+def test_a_setting_that_there_is_not_brought_a_list_of_all(run: Hmb, servers: str) -> None:
+    failed = run("topics", "create", "listed", "--config", "retention.mss=1", "-b", servers, exit_code=1).stderr
+    assert "did you mean 'retention.ms'?" in failed and "known:" not in failed
