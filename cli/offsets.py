@@ -35,7 +35,7 @@ WORDS: "dict[str, OffsetSpec]" = {
     "-5": "latest-tiered",
 }
 ENDS_ASKED: "tuple[tuple[str, OffsetSpec], ...]" = (("earliest", "earliest"), ("latest", "latest"))
-ENDS = ("topic", "partition", "earliest", "latest", "records")
+ENDS = ("topic", "partition", "earliest", "latest", "span")
 POINTS = ("topic", "partition", "time", "offset", "timestamp")
 
 
@@ -65,6 +65,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Show from where to where each partition of TOPICS reaches, or of all topics.
+
+    The span is how many offsets that are: as many records, but for markers of transactions and what was compacted.
 
     With --time instead the first record at or after a time, in each partition: TIME is 2026-02-14T10:30:00Z, seconds or
     milliseconds since 1970, -1h30m for so long ago; or earliest, latest, max-timestamp (the record with the greatest

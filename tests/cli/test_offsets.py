@@ -23,11 +23,11 @@ def topic(servers: str) -> str:
 
 def test_the_ends_of_all_partitions(run: Hmb, servers: str, topic: str) -> None:
     header, zero, one, _ = run("offsets", topic, "-b", servers).stdout.splitlines()
-    assert header.split() == ["topic", "partition", "earliest", "latest", "records"]
+    assert header.split() == ["topic", "partition", "earliest", "latest", "span"]
     assert zero.split() == [topic, "0", "2", "10", "8"]
     assert one.split() == [topic, "1", "0", "0", "0"]
     everything = json.loads(run("offsets", "--json", "-b", servers).stdout)
-    assert {"topic": topic, "partition": 0, "earliest": 2, "latest": 10, "records": 8} in everything
+    assert {"topic": topic, "partition": 0, "earliest": 2, "latest": 10, "span": 8} in everything
     assert "__consumer_offsets" not in {it["topic"] for it in everything}
 
 
