@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hmb.client.admin import GroupDescription, MemberDescription, PartitionLag
 
 OFFSETS = ("topic", "partition", "current_offset", "log_end_offset", "lag", "lag_time")
+WATCH_EVERY = 2.0  # seconds
 MEMBER = ("member_id", "host", "client_id")
 
 
@@ -52,7 +53,13 @@ class Trend:
 @click.option("--state", "only_state", is_flag=True, help="Nothing but the first line.")
 @click.option("--no-times", is_flag=True, help="Lags in records alone; reads no records for it.")
 @click.option(
-    "-w", "--watch", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Look again every so often."
+    "-w",
+    "--watch",
+    type=click.FloatRange(0, min_open=True),
+    is_flag=False,
+    flag_value=WATCH_EVERY,
+    metavar="[SECONDS]",
+    help=f"Look again every so often, or every {WATCH_EVERY:g} seconds.",
 )
 @admin_options
 def describe(

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import hmb
-from hmb.cli.group_description import _print_group, duration
+from hmb.cli.group_description import WATCH_EVERY, _print_group, describe, duration
 from hmb.cli.group_reset import ago
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin
@@ -271,3 +271,8 @@ def test_the_lag_of_who_has_committed_nothing_was_0(run: Hmb) -> None:
     with CliRunner().isolation() as (output, *_):
         _print_group(group | {"lag": None, "offsets": []}, members=False, only_state=True)
         assert output.getvalue() == b"group g, classic, Stable, range, 0 members, lag -\n"
+
+
+def test_watch_took_the_next_option_for_its_seconds() -> None:
+    assert describe.make_context("describe", ["g", "--watch", "--state"]).params["watch"] == WATCH_EVERY
+    assert describe.make_context("describe", ["g", "--watch", "0.5", "--state"]).params["watch"] == 0.5
