@@ -270,3 +270,8 @@ def test_what_the_observer_raises_ends_it() -> None:
             with pytest.raises(BrokenPipeError):
                 proxy.wait(20)
         proxy.close()
+
+
+def test_a_used_port_was_told_with_python_s_innards(run: Hmb, servers: str) -> None:
+    failed = run("sniff", "--listen", servers, exit_code=1).stderr
+    assert "name another address with --listen" in failed and "while attempting" not in failed
