@@ -90,9 +90,8 @@ def command(
     try:
         proxy = Proxy(Address(host.strip("[]"), int(port)), brokers, Observer(show.frame, show.note))
     except OSError as error:
-        raise CliError(
-            f"cannot listen on {listen}: {(error.strerror or str(error)).partition(' (while')[0]}; name another address with --listen"
-        ) from error
+        why = (error.strerror or str(error)).partition(" (while")[0]  # socket.create_server adds what it did
+        raise CliError(f"cannot listen on {listen}: {why}; name another address with --listen") from error
     try:
         while not proxy.wait(LOOK_SECONDS) and not reader_has_left():
             pass
