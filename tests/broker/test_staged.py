@@ -12,7 +12,6 @@ from hmb.broker import Broker
 from hmb.broker.config_keys import ConfigError
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
-from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
 from tests.broker.conftest import Wire, as_bytes
 from tests.broker.test_handlers import fetch, outcome, produce
@@ -28,6 +27,7 @@ from tests.broker.test_server import (
     waiting_fetch,
 )
 from tests.storage.conftest import batch
+from tests.waiting import until
 
 __all__ = [  # tests of the other layout: they run here with the broker below
     "test_a_fault_of_ours_closes_one_connection_and_is_logged",
@@ -104,11 +104,9 @@ def test_answers_before_a_broken_request_are_sent(connect: Connect) -> None:
 
 def test_a_stop_answers_what_waits(broker: Broker, connect: Connect) -> None:
     wire = connect()
-    join = JoinGroupRequest(group_id="g", protocol_type="consumer", session_timeout_ms=30_000)
     make_topic(wire)
     wire.send(framed(waiting_fetch(0), 12))
-    other = connect()
-    other.send(framed(join, 0))
+    until(lambda: broker._stop.watchers._watchers, "the fetch to wait")
     broker.stop()
     assert wire.frame() is not None
 

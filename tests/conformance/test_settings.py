@@ -39,6 +39,7 @@ OURS = {
     "log.flush.acks.all",
     "max.decompressed.message.bytes",
     "min.incremental.fetch.session.eviction.ms",  # a constant in Kafka
+    "threading",
 }
 # What a broker of HMB has not got, and the beginnings of its settings' names.
 NOT_OURS = {
