@@ -51,7 +51,7 @@ def surroundings() -> dict[str, object]:
         "machine": {"system": platform.platform(), "cpu": _cpu_model(), "cores": os.cpu_count(), "memory": _memory()},
         "versions": {"python": platform.python_version(), "java": _java(), **_package_versions()},
         "commit": _commit(),
-        "command": " ".join(sys.argv),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
 
 

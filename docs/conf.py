@@ -20,6 +20,7 @@ extensions = [
     "sphinx_design",
     "command_session",
     "docstrings",
+    "measurements",
     "meanings",
     "notebooks",
     "protocol_pages",
