@@ -115,7 +115,7 @@ def test_groups_of_kafka(kafka: str, protocol: Literal["classic", "consumer"]) -
 def test_commands_on_kafka(kafka: str) -> None:
     at = ("-b", kafka)
     assert json.loads(run("offsets", "t:0", "--json", *at)) == [
-        {"topic": "t", "partition": 0, "earliest": 0, "latest": 10, "records": 10}
+        {"topic": "t", "partition": 0, "earliest": 0, "latest": 10, "span": 10}
     ]
     assert " FETCH " in run("meta", "--versions", *at)
     assert "t " in run("meta", *at)
