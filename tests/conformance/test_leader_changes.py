@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,10 +15,11 @@ from click.testing import CliRunner
 
 import hmb
 from hmb.cli.main import main
-from hmb.client import TopicPartition
+from hmb.client import Cluster, TopicPartition
 from hmb.client.admin import Admin, NewTopic, raised
 from hmb.client.delivery import Delivery
 from tests.conformance.kafka_cluster import KafkaCluster
+from tests.waiting import until
 
 pytestmark = [pytest.mark.external, pytest.mark.slow]
 
@@ -29,7 +32,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterato
         with Admin(cluster.bootstrap) as admin:
             placed = {0: [1, 2], 1: [2, 1], 2: [1, 2], 3: [2, 1]}
             raised(admin.create_topics([NewTopic("t", assignments=placed)])["t"])
+        for server in cluster.bootstrap.split(","):  # the one that was not asked hears of it later
+            until(partial(knows_topic, server), "every broker to know the topic")
         yield cluster
+
+
+def knows_topic(server: str) -> bool:
+    with closing(Cluster(server)) as cluster:
+        return "t" in [topic.name for topic in cluster.topics()]
 
 
 class Reading(threading.Thread):
