@@ -6,29 +6,23 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from tables import TableDirective
 
 
-class Meanings(SphinxDirective):
+class Meanings(TableDirective):
     """See the module."""
 
-    required_arguments = 1
-
     def run(self) -> list[nodes.Node]:
-        name, _, variable = self.arguments[0].partition(":")
-        module = import_module(name)
-        assert module.__file__ is not None
-        self.env.note_dependency(module.__file__)
-        rows = [f"| `{option}` | {_cell(meaning)} |" for option, meaning in getattr(module, variable).items()]
+        meanings, source = self.table()
+        rows = [f"| `{option}` | {_cell(meaning)} |" for option, meaning in meanings.items()]
         node = nodes.container()
         table = ["| option | |", "| --- | --- |", *rows]
-        self.state.nested_parse(StringList(table, source=module.__file__), 0, node)
+        self.state.nested_parse(StringList(table, source=source), 0, node)
         return node.children
 
 

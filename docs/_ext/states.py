@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from tables import TableDirective
 
 WIDTH, HEIGHT, GAP = 190, 36, 40  # of a box, between boxes
 LANE = 24  # between arrows
@@ -103,17 +102,11 @@ def _around(arrow: Arrow, edge: int, direction: int, out: int) -> str:
     return line + f'<text x="{out + 3}" y="{(start + end) / 2 + 5}" font-size="12">{arrow.number}</text>'
 
 
-class StatesDirective(SphinxDirective):
+class StatesDirective(TableDirective):
     """See the module."""
 
-    required_arguments = 1
-
     def run(self) -> list[nodes.Node]:
-        module_name, _, name = self.arguments[0].partition(":")
-        module = import_module(module_name)
-        assert module.__file__ is not None
-        self.env.note_dependency(module.__file__)
-        transitions = getattr(module, name)
+        transitions, _ = self.table()
         rows = [["", "from", "to", "because"]]
         rows += [[str(n), label_of(t.before), label_of(t.after), t.because] for n, t in enumerate(transitions, 1)]
         return [nodes.raw("", picture(transitions), format="html"), _table(rows)]
