@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
 from . import topics
@@ -20,8 +20,11 @@ from .load import PRODUCE_VERSION, Load, produce_request
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, over, spread, text, told
 from .targets import Target, add_target_options, targets
-from .turns import Spread, in_turns
+from .turns import in_turns
+
+RATE = "records_per_second"
 
 
 def measure(target: Target, connections: int, options: argparse.Namespace) -> dict[str, float]:
@@ -50,24 +53,30 @@ def measure(target: Target, connections: int, options: argparse.Namespace) -> di
 def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
     brokers = targets(options, stack)
     progress = Progress(len(brokers) * len(options.counts) * options.repeat)
-    rates: dict[tuple[str, int], list[float]] = {}
-    late: dict[tuple[str, int], list[float]] = {}
     contestants = [(broker, count) for count in options.counts for broker in brokers]
     for turn, (broker, count) in in_turns(contestants, options.repeat):
         progress.step(f"{count} connections, {broker.name}")
         figures = measure(broker, count, options)
-        rates.setdefault((broker.name, count), []).append(figures["records_per_second"])
-        late.setdefault((broker.name, count), []).append(figures["p99_ms"])
         sizes = {"connections": count, "partitions": options.partitions or count}
         sizes |= {"message_bytes": options.record_size, "records_in_batch": options.records, "acks": 1}
         samples.add(Sample("connections", broker.name, "load", turn, sizes, figures))
     progress.end()
-    for broker in brokers:
-        alone = Spread(tuple(rates[broker.name, options.counts[0]]))
-        for count in options.counts:
-            rate, p99 = Spread(tuple(rates[broker.name, count])), Spread(tuple(late[broker.name, count]))
-            figures_line = f"{rate.median:>12,.0f} records/s   p99 {p99.median:>7.1f} ms"
-            yield f"{broker.name:<16}{count:>6} connections{figures_line}   {rate.over(alone)} of the first"
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    rows = [["broker", "connections", "partitions", "records/s", "of the first", "p50 ms", "p99 ms", "broker MB"]]
+    for name, of_broker in by(samples, lambda run: run.broker).items():
+        counts = by_parameters(of_broker, "connections", "partitions")
+        first = next(iter(counts.values()))
+        for (connections, partitions), runs in counts.items():
+            ratio = "" if runs is first else told(over(runs, first, RATE))
+            late = median(runs, "p50_ms"), median(runs, "p99_ms")
+            memory = median(runs, "broker_resident_bytes", 1e6, ",.0f")
+            rows.append([name, f"{connections:,}", f"{partitions:,}", str(spread(runs, RATE)), ratio, *late, memory])
+    sizes = samples[0].parameters
+    title = f"Produce requests of {sizes['records_in_batch']} records of {sizes['message_bytes']} B on all connections"
+    return [Table(title, rows)]
 
 
 def parse() -> argparse.Namespace:

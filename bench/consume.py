@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from . import peers, topics
@@ -22,8 +22,9 @@ from .producers import HmbProducer
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, over_others, spread, text
 from .targets import Target, add_target_options, targets
-from .turns import Spread, in_turns
+from .turns import in_turns
 
 CLIENTS: dict[str, Callable[[], PerfConsumer]] = {
     "4.3.0": Kafka43Consumer,
@@ -31,6 +32,7 @@ CLIENTS: dict[str, Callable[[], PerfConsumer]] = {
     "arrow": lambda: HmbConsumer("arrow"),
 }
 TOPIC = "hmb-bench-consume"
+RATE = "records_per_second"
 
 
 def fill(target: Target, cell: Cell) -> None:
@@ -57,20 +59,28 @@ def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> It
         stack.callback(topics.delete, broker.bootstrap, TOPIC)
         progress.step(f"warm-up of {broker.name}")
         consume(broker, consumer, cell.records)
-    rates: dict[str, list[float]] = {broker.name: [] for broker in brokers}
     for turn, broker in in_turns(brokers, options.repeat):
         progress.step(f"turn {turn + 1}, {broker.name}")
         figures = consume(broker, consumer, cell.records)
-        rates[broker.name].append(figures["records_per_second"])
         sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records}
         samples.add(Sample("consume", broker.name, consumer.name, turn, sizes, figures))
     progress.end()
-    spreads = [Spread(tuple(each)) for each in rates.values()]
-    yield f"{cell.records:,} records of {cell.message} B in batches of {cell.batch:,} B, read by {consumer.name}"
-    for broker, rate in zip(brokers, spreads, strict=True):
-        ratio = "" if broker is brokers[0] else f"   {brokers[0].name} over it: {spreads[0].over(rate)}"
-        megabytes = cell.payload_rate(rate.median)
-        yield f"{broker.name:<24}{rate.median:>12,.0f} records/s {megabytes:>8.1f} MB/s{ratio}"
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (size, batch, records), runs in by_parameters(samples, "message_bytes", "batch_bytes", "records").items():
+        brokers = by(runs, lambda run: run.broker)
+        rows = [["from", "records/s", "MB/s", f"{next(iter(brokers))} over it", "broker us/record"]]
+        for name, of_broker in brokers.items():
+            rate = spread(of_broker, RATE)
+            cpu = median(of_broker, "broker_cpu_seconds", float(records) / 1e6, ".2f")
+            megabytes = f"{rate.median * float(size) / 1e6:,.1f}"
+            rows.append([name, str(rate), megabytes, over_others(of_broker, brokers, RATE), cpu])
+        title = f"{records:,} records of {size} B in batches of {batch:,} B, read by {runs[0].client}"
+        found.append(Table(title, rows))
+    return found
 
 
 def parse() -> argparse.Namespace:

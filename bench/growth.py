@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
@@ -27,6 +27,7 @@ from .load import PRODUCE_VERSION, Load, produce_request, refuse_errors
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, run
+from .tables import Table, by_parameters, spread, text
 from .targets import Target
 
 MB = 1_000_000
@@ -36,6 +37,24 @@ CONNECTIONS = (1, 10, 100, 300, 1_000)
 PARTITIONS = (1, 10, 100, 500, 2_000)
 FETCHES = (1, 4, 16, 50, 100)
 LOGS = (1, 5, 20, 50)
+SUBJECTS = {
+    "connections": "One producer a connection, all at once",
+    "partitions": "The start of a broker that has partitions",
+    "fetch": "Answers to a fetch, one after the other",
+    "log": "One append, one read",
+}
+LABELS = {
+    "records_per_second": "records/s",
+    "p99_ms": "p99 of a request, ms",
+    "start_seconds": "start to the first answer, s",
+    "start_after_kill_seconds": "the same after a kill, s",
+    "resident_mb": "resident, MB",
+    "open_files": "open files",
+    "mb_per_second": "MB/s",
+    "append_us": "an append, us",
+    "read_at_end_us": "a read at the end, us",
+    "read_anywhere_us": "a read anywhere, us",
+}
 
 Measure = Callable[[int], dict[str, float]]
 
@@ -107,9 +126,19 @@ def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> It
                 progress.step(f"{size} {unit}")
                 figures = measure(size)
                 samples.add(Sample("growth", "HMB", "load", turn, {"of": name, "unit": unit, "size": size}, figures))
-                told = "   ".join(f"{figure} {value:,.1f}" for figure, value in figures.items())
-                yield f"{size:>6} {unit:<18}{told}"
     progress.end()
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (name, unit), of_subject in by_parameters(samples, "of", "unit").items():
+        figures = list(of_subject[0].figures)
+        rows = [[str(unit), *(LABELS[figure] for figure in figures)]]
+        for (size,), runs in by_parameters(of_subject, "size").items():
+            rows.append([f"{size:,}", *(str(spread(runs, figure)) for figure in figures)])
+        found.append(Table(SUBJECTS[str(name)], rows))
+    return found
 
 
 def parse() -> argparse.Namespace:

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 import hmb
@@ -24,12 +24,13 @@ from . import peers, processes, topics
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, spread, text
 from .targets import Target, add_target_options, targets
-from .turns import Spread, in_turns
+from .turns import in_turns
 
 PATIENCE = 30.0  # seconds for one record
 WARM_UP = 200  # records
-FIGURES = ("avg_ms", "p50_ms", "p99_ms")
+FIGURES = ("avg_ms", "p50_ms", "p99_ms", "p999_ms")
 
 Measure = Callable[[Target, str, int, int], dict[str, float]]
 
@@ -75,21 +76,27 @@ CLIENTS: dict[str, tuple[str, Measure]] = {"4.3.0": ("Kafka 4.3.0", of_kafka), "
 def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
     brokers, (client, measure) = targets(options, stack), CLIENTS[options.client]
     progress = Progress(len(brokers) * (options.repeat + 1))
-    taken: dict[str, dict[str, list[float]]] = {broker.name: {name: [] for name in FIGURES} for broker in brokers}
     for broker in brokers:
         progress.step(f"warm-up of {broker.name}")
         _run(measure, broker, "hmb-bench-warm-up", WARM_UP, options.record_size)
     for turn, broker in in_turns(brokers, options.repeat):
         progress.step(f"turn {turn + 1}, {broker.name}")
         figures = _run(measure, broker, f"hmb-bench-{turn}", options.num_records, options.record_size)
-        for name in FIGURES:
-            taken[broker.name][name].append(figures[name])
         parameters = {"message_bytes": options.record_size, "records": options.num_records, "acks": 1}
         samples.add(Sample("latency", broker.name, client, turn, parameters, figures))
     progress.end()
-    yield f"{options.num_records:,} records of {options.record_size} B one by one, acks=1, measured by {client}"
-    for broker in brokers:
-        yield f"{broker.name:<24}" + "   ".join(f"{name} {Spread(tuple(taken[broker.name][name]))}" for name in FIGURES)
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (size, records), runs in by_parameters(samples, "message_bytes", "records").items():
+        rows = [["broker", "mean ms", "p50 ms", "p99 ms", "p99.9 ms"]]
+        for name, of_broker in by(runs, lambda run: run.broker).items():
+            rows.append([name, *(str(spread(of_broker, figure)) for figure in FIGURES)])
+        title = f"{records:,} records of {size} B one by one, acks=1, measured by the clients of {runs[0].client}"
+        found.append(Table(title, rows))
+    return found
 
 
 def _run(measure: Measure, broker: Target, topic: str, records: int, size: int) -> dict[str, float]:

@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from struct import Struct
@@ -30,6 +30,7 @@ from hmb.storage.log import Log
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by_parameters, median, spread, text
 from .turns import in_turns
 
 CONFIG = LogConfig(segment_bytes=2**31 - 1, max_message_bytes=2**30)
@@ -76,11 +77,20 @@ def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterat
         figures = measure(options.size, batch_size)
         parameters = {"bytes": options.size, "batch_bytes": batch_size}
         samples.add(Sample("recovery", "HMB", "", turn, parameters, figures))
-        costs = f"CPU {figures['cpu_seconds']:5.2f} s, {figures['mb_per_second']:6.0f} MB/s"
-        each = f"{figures['us_a_batch']:5.1f} us a batch"
-        what = f"{options.size / 1e9:6.2f} GB in batches of {batch_size:>7,} B"
-        yield f"{what}: {figures['seconds']:6.2f} s, {costs}, {each}"
     progress.end()
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (size,), of_size in by_parameters(samples, "bytes").items():
+        rows = [["batches of", "seconds", "CPU seconds", "MB/s", "us a batch"]]
+        for (batch,), runs in by_parameters(of_size, "batch_bytes").items():
+            seconds, cpu = str(spread(runs, "seconds")), str(spread(runs, "cpu_seconds"))
+            rate, each = median(runs, "mb_per_second", form=",.0f"), median(runs, "us_a_batch")
+            rows.append([f"{batch:,} B", seconds, cpu, rate, each])
+        found.append(Table(f"{float(size) / 1e9:g} GB that were not closed", rows))
+    return found
 
 
 def main() -> int:

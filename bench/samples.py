@@ -18,11 +18,12 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import hmb
 
@@ -72,10 +73,20 @@ class Samples:
         self.path.write_text(json.dumps(self.document, indent=1) + "\n")
 
     @property
+    def taken(self) -> Sequence[Sample]:
+        """All so far."""
+        return self._samples
+
+    @property
     def document(self) -> dict[str, object]:
         """What the file says."""
         samples = [asdict(each) for each in self._samples]
         return {"schema": SCHEMA, "run": self._run, **self._surroundings, "samples": samples}
+
+
+def samples_of(document: Mapping[str, Any]) -> list[Sample]:
+    """Those of a file that was read."""
+    return [Sample(**each) for each in document["samples"]]
 
 
 @contextmanager

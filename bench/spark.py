@@ -23,7 +23,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,14 +39,16 @@ from .producers import HmbProducer
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, over, spread, text
 from .targets import Target, add_target_options, targets
-from .turns import Spread, in_turns
+from .turns import in_turns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOPIC = "hmb-bench-spark"
-CONNECTOR = "kafka"  # the name of Spark's own
+HMB, CONNECTOR = "hmb", "kafka"  # data sources: ours, and Spark's own
+RATES = "records_per_second", "records_per_cpu_second"
 GOAL_BYTES = 300_000_000  # of a Python worker
 SETTINGS = {
     "spark.driver.memory": "2g",
@@ -164,7 +166,7 @@ def jobs(options: argparse.Namespace) -> list[Job]:
 
 
 def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    sources = ["hmb", CONNECTOR] if options.jars else ["hmb"]
+    sources = [HMB, CONNECTOR] if options.jars else [HMB]
     broker = targets(options, stack)[0]
     spark = spark_with(options.jars)
     stack.callback(spark.stop)
@@ -178,33 +180,30 @@ def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> It
         for source in sources:
             progress.step(f"warm-up: {job}, {source}")
             measured.run(job, source)
-        runs: dict[str, list[dict[str, float]]] = {source: [] for source in sources}
         for turn, source in in_turns(sources, options.repeat):
             progress.step(f"turn {turn + 1}: {job}, {source}")
             figures = measured.run(job, source)
-            runs[source].append(figures)
             sizes = {"kind": job.kind, "partitions": job.partitions, "message_bytes": options.record_size}
             samples.add(Sample("spark", broker.name, f"spark {source}", turn, sizes, figures))
-        yield from _lines(job, runs)
     progress.end()
+    yield from text(tables(samples.taken))
 
 
-def _lines(job: Job, runs: dict[str, list[dict[str, float]]]) -> Iterator[str]:
-    def spread(source: str, figure: str) -> Spread:
-        return Spread(tuple(each[figure] for each in runs[source]))
-
-    yield str(job)
-    for source in runs:
-        wall, cpu = spread(source, "records_per_second"), spread(source, "records_per_cpu_second")
-        line = f"  {source:<8}{wall.median:>12,.0f} records/s {cpu.median:>12,.0f} a CPU second"
-        if job.kind == "stream":
-            line += f"   p50 {spread(source, 'p50_ms').median:,.0f} ms, p99 {spread(source, 'p99_ms').median:,.0f} ms"
-        if source == "hmb":
-            line += f"   Python worker {spread(source, 'python_worker_bytes').most / 1e6:,.0f} MB"
-        yield line
-    if CONNECTOR in runs:
-        for what, figure in (("records/s", "records_per_second"), ("per CPU second", "records_per_cpu_second")):
-            yield f"  hmb over {CONNECTOR}, {what}: {spread('hmb', figure).over(spread(CONNECTOR, figure))}"
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (kind, partitions), runs in by_parameters(samples, "kind", "partitions").items():
+        sources = by(runs, lambda run: run.client)
+        ours, theirs = sources.get(f"spark {HMB}", []), sources.get(f"spark {CONNECTOR}", [])
+        rows = [["data source", "records/s", "records per CPU second", "p50 ms", "p99 ms", "Python worker MB"]]
+        for source, of_source in sources.items():
+            speed = [str(spread(of_source, figure)) for figure in RATES]
+            late = [median(of_source, figure, form=",.0f") for figure in ("p50_ms", "p99_ms")]
+            worker = f"{spread(of_source, 'python_worker_bytes').most / 1e6:,.0f}" if of_source is ours else ""
+            rows.append([source.removeprefix("spark "), *speed, *late, worker])
+        if ratios := [ratio for figure in RATES if (ratio := over(ours, theirs, figure))]:
+            rows.append([f"{HMB} over {CONNECTOR}", *map(str, ratios), "", "", ""])
+        found.append(Table(str(Job(str(kind), int(partitions))), rows))
+    return found
 
 
 def spark_with(jars: Path | None) -> SparkSession:

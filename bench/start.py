@@ -15,10 +15,9 @@ import argparse
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from statistics import median
 
 from hmb.client import Producer
 
@@ -26,6 +25,7 @@ from . import peers
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, run
+from .tables import Table, by, median, spread, text
 from .turns import in_turns
 
 TOPIC = "first"
@@ -68,20 +68,21 @@ def await_port(broker: peers.Peer) -> None:
 def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
     kinds = [kind for kind in (peers.Hmb, peers.Kafka43) if _is_here(kind)]
     progress = Progress(len(kinds) * options.repeat)
-    starts: dict[type[peers.Peer], list[Start]] = {}
     for turn, kind in in_turns(kinds, options.repeat):
         progress.step(f"turn {turn + 1}, {kind.name}")
         started = start(kind())
-        starts.setdefault(kind, []).append(started)
         figures = {"first_ack_seconds": started.seconds, "broker_resident_bytes": float(started.resident_bytes)}
         samples.add(Sample("start", kind.name, "HMB", turn, {}, figures))
     progress.end()
-    yield f"{'median':<14}{'first ack':>10}{'from .. to':>18}{'resident':>12}"
-    for kind in kinds:
-        seconds = sorted(each.seconds for each in starts[kind])
-        megabytes = median(each.resident_bytes for each in starts[kind]) / 1e6
-        spread = f"{seconds[0]:.2f} .. {seconds[-1]:.2f} s"
-        yield f"{kind.name:<14}{median(seconds):>8.2f} s{spread:>18}{megabytes:>9.0f} MB"
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    rows = [["broker", "seconds to the first ack", "resident MB"]]
+    for name, runs in by(samples, lambda run: run.broker).items():
+        seconds = spread(runs, "first_ack_seconds")
+        rows.append([name, str(seconds), median(runs, "broker_resident_bytes", 1e6, ",.0f")])
+    return [Table("From the start of the process to the first acked record, and the memory it then holds", rows)]
 
 
 def _is_here(kind: type[peers.Peer]) -> bool:

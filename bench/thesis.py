@@ -11,8 +11,8 @@ The brokers all run the while, each run has a topic of its own, and in each turn
 another, so that what else the machine does hits all alike.  A run counts only if the broker's log then ends where the
 producer says.
 
-A ratio is that of two runs of one turn; the median and the spread of the turns are reported.  Every run is kept
-(samples.py).  Without Java, scenario 4 alone runs, and what is missing is said.
+A ratio is that of two runs of one turn; the median and the spread of the turns are reported (thesis_tables.py), and
+which goals are met.  Every run is kept (samples.py).  Without Java, scenario 4 alone runs, and what is missing is said.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ from .producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProdu
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, run
+from .tables import text
 from .targets import Target
-from .turns import Spread, in_turns
+from .thesis_tables import costs, goals, rates
+from .thesis_tables import tables as tables  # as every suite has it
+from .turns import in_turns
 
 GENERATIONS: dict[str, tuple[type[peers.Peer], type[PerfProducer]]] = {
     "4.3.0": (peers.Kafka43, Kafka43Producer),
@@ -68,40 +71,23 @@ def scenarios(generations: Sequence[str], stack: ExitStack) -> list[Scenario]:
     return [*found, Scenario(4, "", hmb, hmb_producer)]
 
 
-def measure(contestants: Sequence[Scenario], cells: Sequence[Cell], repeat: int, samples: Samples) -> Iterator[Result]:
-    """Each cell's result, when it is there; a warm-up first, since Java's compiler needs one."""
+def measure(
+    contestants: Sequence[Scenario], cells: Sequence[Cell], repeat: int, samples: Samples
+) -> Iterator[list[Sample]]:
+    """Each cell's runs, when they are there; a warm-up first, since Java's compiler needs one."""
     progress = Progress(len(contestants) * (len(cells) * repeat + 1))
     for number, scenario in enumerate(contestants):
         progress.step(f"warm-up, {scenario}")
         produce(scenario.target, scenario.producer, WARM_UP, f"warm-up-{number}")
     for number, cell in enumerate(cells):
-        figures: dict[Scenario, list[dict[str, float]]] = {}
+        of_cell: list[Sample] = []
         for turn, scenario in in_turns(contestants, repeat):
             progress.step(f"{cell}, turn {turn + 1}, {scenario}")
             topic = f"cell-{number}-{turn}-{scenario.number}-{scenario.generation}"
-            measured = produce(scenario.target, scenario.producer, cell, topic)
-            figures.setdefault(scenario, []).append(measured)
-            samples.add(_sample(scenario, cell, turn, measured))
-        yield Result(cell, figures)
+            of_cell.append(_sample(scenario, cell, turn, produce(scenario.target, scenario.producer, cell, topic)))
+            samples.add(of_cell[-1])
+        yield of_cell
     progress.end()
-
-
-@dataclass(frozen=True)
-class Result:
-    """A cell's runs by scenario, turn by turn."""
-
-    cell: Cell
-    figures: dict[Scenario, list[dict[str, float]]]
-
-    def spread(self, scenario: Scenario, figure: str = "records_per_second") -> Spread:
-        return Spread(tuple(each[figure] for each in self.figures[scenario]))
-
-    def over_first(self, scenario: Scenario) -> Spread | None:
-        """A scenario's rate over scenario 1's of the same generation, turn by turn; of the newer one for scenario 4."""
-        first = next(
-            (each for each in self.figures if each.number == 1 and scenario.generation in (each.generation, "")), None
-        )
-        return None if first is None or first == scenario else self.spread(scenario).over(self.spread(first))
 
 
 def _sample(scenario: Scenario, cell: Cell, turn: int, figures: dict[str, float]) -> Sample:
@@ -113,24 +99,6 @@ def _sample(scenario: Scenario, cell: Cell, turn: int, figures: dict[str, float]
         "acks": 1,
     }
     return Sample("thesis", scenario.target.name, scenario.producer.name, turn, parameters, figures)
-
-
-HEADING = (
-    f"  {'producer -> broker, acks=1':<32}{'records/s':>12}{'MB/s':>9}{'on wire':>9}{'p50 ms':>8}{'p99 ms':>8}"
-    f"   {'over scenario 1':<22}in the thesis"
-)
-
-
-def lines(result: Result) -> Iterator[str]:
-    """A cell's part of the table."""
-    cell = result.cell
-    yield str(cell)
-    for scenario in result.figures:
-        rate, ratio = result.spread(scenario).median, result.over_first(scenario)
-        p50, p99 = (result.spread(scenario, each).median for each in ("p50_ms", "p99_ms"))
-        rates = f"{rate:>12,.0f}{cell.payload_rate(rate):>9.1f}{cell.wire_rate(rate):>9.1f}{p50:>8.0f}{p99:>8.0f}"
-        then = cell.thesis[scenario.number - 1] / cell.thesis[0]
-        yield f"  {scenario!s:<32}{rates}   " + (f"{ratio!s:<22}{then:.2f}" if ratio else "")
 
 
 def parse() -> argparse.Namespace:
@@ -148,9 +116,9 @@ def parse() -> argparse.Namespace:
 def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
     cells = [CELLS[number - 1].scaled(options.scale) for number in options.cells]
     contestants = scenarios(options.generations, stack)
-    yield HEADING
-    for result in measure(contestants, cells, options.repeat, samples):
-        yield from lines(result)
+    for of_cell in measure(contestants, cells, options.repeat, samples):
+        yield from text(rates(of_cell))
+    yield from text([costs(samples.taken), *goals(samples.taken)])
 
 
 def main() -> int:

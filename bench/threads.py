@@ -25,10 +25,12 @@ from .producers import PerfProducer
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by_parameters, median, over, spread, text, told
 from .targets import Target
-from .turns import Spread, in_turns
+from .turns import in_turns
 
 SMALL, LARGE = CELLS[0], CELLS[4]
+RATE = "records_per_second"
 
 
 @dataclass(frozen=True)
@@ -71,26 +73,31 @@ def measure(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> 
         produce(layout.target, producer, WARM_UP, "warm-up")
     for cell in cells:
         for producers in options.producers:
-            rates: dict[Layout, list[float]] = {}
             for turn, layout in in_turns(contestants, options.repeat):
                 progress.step(f"{cell}, {producers} at once, {layout}")
                 figures = together(
                     layout, producer, cell, producers, f"t-{cell.message}-{cell.batch}-{producers}-{turn}"
                 )
-                rates.setdefault(layout, []).append(figures["records_per_second"])
                 parameters: dict[str, float | str] = {"layout": str(layout), "handlers": layout.handlers or 0}
                 parameters |= {"message_bytes": cell.message, "batch_bytes": cell.batch, "producers": producers}
                 samples.add(Sample("threads", "HMB", producer.name, turn, parameters, figures))
-            yield f"{cell}, {producers} producer{'s' * (producers != 1)}"
-            yield from _lines(contestants, {layout: Spread(tuple(each)) for layout, each in rates.items()})
     progress.end()
+    yield from text(tables(samples.taken))
 
 
-def _lines(contestants: Sequence[Layout], rates: dict[Layout, Spread]) -> Iterator[str]:
-    first = rates[contestants[0]]
-    for layout in contestants:
-        ratio = "" if layout is contestants[0] else str(rates[layout].over(first))
-        yield f"  {layout!s:<24}{rates[layout].median:>12,.0f} records/s   {ratio}"
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (size, batch, producers), runs in by_parameters(samples, "message_bytes", "batch_bytes", "producers").items():
+        layouts = by_parameters(runs, "layout", "handlers")
+        alone = next((each for (_, handlers), each in layouts.items() if not handlers), [])
+        rows = [["threads of the broker", "records/s", "over a thread a connection", "p99 ms", "broker CPU s"]]
+        for (layout, _), of_layout in sorted(layouts.items(), key=lambda each: each[0][1]):
+            ratio = "" if of_layout is alone else told(over(of_layout, alone, RATE))
+            costs = median(of_layout, "p99_ms", form=",.0f"), median(of_layout, "broker_cpu_seconds", form=",.2f")
+            rows.append([str(layout), str(spread(of_layout, RATE)), ratio, *costs])
+        at_once = f"{producers} producer{'s' * (producers != 1)} of {runs[0].client}"
+        found.append(Table(f"{size} B, batch {batch}, {at_once}", rows))
+    return found
 
 
 def parse() -> argparse.Namespace:
