@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
@@ -28,12 +28,14 @@ from . import peers, processes, topics
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, over, spread, text, told
 from .targets import Target, add_target_options, targets
-from .turns import Spread, in_turns
+from .turns import in_turns
 
 TOPIC = "hmb-bench-clients"
 FILLED = f"{TOPIC}-filled"
 FILL_BATCH = 16_384
+RATE, CPU = "records_per_second", "client_cpu_us_per_record"
 
 
 @dataclass(frozen=True)
@@ -132,19 +134,6 @@ def fill(target: Target, records: int) -> None:
     run_one(target, Contestant("hmb send_many", "produce", records), FILLED, Settings(1, 5, FILL_BATCH))
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """All runs of a contestant with one broker, turn by turn."""
-
-    contestant: Contestant
-    rates: Spread
-    cpu: Spread
-
-    def __str__(self) -> str:
-        spread = f"({self.rates.least:,.0f} .. {self.rates.most:,.0f})"
-        return f"{self.contestant.name:<32}{self.rates.median:>12,.0f}/s {spread:<26}{self.cpu.median:>8.2f} us/record"
-
-
 def measure(
     target: Target,
     contestants: Sequence[Contestant],
@@ -152,37 +141,54 @@ def measure(
     repeat: int,
     samples: Samples,
     progress: Progress,
-) -> Iterator[Outcome]:
-    found: dict[Contestant, list[dict[str, float]]] = {each: [] for each in contestants}
+) -> None:
     for turn, contestant in in_turns(contestants, repeat):
         progress.step(f"{target.name}, turn {turn + 1}: {contestant.name}, {contestant.what}")
         if contestant.what == "produce":
             figures = produce(target, contestant, settings)
         else:
             figures = run_one(target, contestant, FILLED, settings)
-        found[contestant].append(figures)
         parameters = {"records": contestant.records, "acks": settings.acks, "batch_bytes": settings.batch_size}
         samples.add(Sample(f"clients {contestant.what}", target.name, contestant.name, turn, parameters, figures))
-    for contestant, runs in found.items():
-        rates, cpu = ([each[name] for each in runs] for name in ("records_per_second", "client_cpu_us_per_record"))
-        yield Outcome(contestant, Spread(tuple(rates)), Spread(tuple(cpu)))
 
 
-def judge(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    """The rates by broker, and what was to be reached."""
+    found = []
+    for broker, of_broker in by(samples, lambda run: run.broker).items():
+        runs = by(of_broker, lambda run: (run.suite.removeprefix("clients "), run.client))
+        rows = [["", "client", "records/s", "us/record"]]
+        rows += [[*key, str(spread(each, RATE)), str(spread(each, CPU))] for key, each in sorted_by_name(runs)]
+        found.append(Table(f"On {broker}: records/s, and CPU time of the client's process for each", rows))
+        if judged := list(judge(runs)):
+            heading = ["", "goal", "", "reached", "by CPU"]
+            found.append(Table(f"The goals, on {broker}", [heading, *judged]))
+    return found
+
+
+def sorted_by_name(runs: Mapping[tuple[str, str], list[Sample]]) -> list[tuple[tuple[str, str], list[Sample]]]:
+    """In the order of PRODUCERS and CONSUMERS, whoever began."""
+    order = [(each.what, each.name) for each in (*PRODUCERS, *CONSUMERS)]
+    return sorted(runs.items(), key=lambda each: order.index(each[0]))
+
+
+def judge(runs: Mapping[tuple[str, str], list[Sample]]) -> Iterator[list[str]]:
     """Each goal, as far as its clients ran."""
-    found = {(each.contestant.what, each.contestant.name): each for each in outcomes}
     for goal in GOALS:
-        ours, theirs = found.get((goal.what, goal.client)), found.get((goal.what, goal.over or goal.client))
+        ours, theirs = runs.get((goal.what, goal.client)), runs.get((goal.what, goal.over or goal.client))
         if ours is None or theirs is None:
             continue
         if goal.over is None:
-            reached = ours.rates.median
-            shown = f"{reached:,.0f}/s, by CPU {1e6 / ours.cpu.median:,.0f}/s; at least {goal.least:,.0f}/s"
+            reached = spread(ours, RATE)
+            what = f"{goal.client}, at least {goal.least:,.0f} records/s"
+            by_cpu = f"{1e6 / spread(ours, CPU).median:,.0f}"
         else:
-            ratio = ours.rates.over(theirs.rates)
-            reached = ratio.median
-            shown = f"{ratio}, by CPU {theirs.cpu.over(ours.cpu)}; at least {goal.least:g} x {goal.over}"
-        yield f"  {'met   ' if reached >= goal.least else 'MISSED'} {goal.client}: {shown}"
+            ratio, of_cpu = over(ours, theirs, RATE), over(theirs, ours, CPU)
+            if ratio is None:
+                continue
+            reached = ratio
+            what, by_cpu = f"{goal.client}, at least {goal.least:g} x {goal.over}", told(of_cpu)
+        yield [goal.what, what, "met" if reached.median >= goal.least else "MISSED", str(reached), by_cpu]
 
 
 def chosen(options: argparse.Namespace) -> list[Contestant]:
@@ -204,13 +210,10 @@ def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> It
         if most:
             stack.callback(topics.delete, target.bootstrap, FILLED)
             fill(target, most)
-        outcomes = []
-        for what, group in groupby(contestants, lambda each: each.what):
-            for outcome in measure(target, list(group), settings, options.repeat, samples, progress):
-                outcomes.append(outcome)
-                yield f"{target.name}, {what:<9}{outcome}"
-        yield from judge(outcomes)
+        for _, group in groupby(contestants, lambda each: each.what):
+            measure(target, list(group), settings, options.repeat, samples, progress)
     progress.end()
+    yield from text(tables(samples.taken))
 
 
 def parse() -> argparse.Namespace:

@@ -20,8 +20,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from statistics import median
+from statistics import median as middle
 
 from . import peers, topics
 from .cells import CELLS, WARM_UP, Cell
@@ -29,28 +28,16 @@ from .producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProdu
 from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, over, spread, text, told
 from .targets import Target, add_target_options, targets
-from .turns import Spread, in_turns
+from .turns import in_turns
 
+RATE = "records_per_second"
 CLIENTS: dict[str, type[PerfProducer]] = {
     "4.3.0": Kafka43Producer,
     "0.8.2.2": Kafka082Producer,
     "hmb": HmbProducer,
 }
-
-
-@dataclass(frozen=True)
-class Result:
-    """A cell's rates by broker, turn by turn."""
-
-    cell: Cell
-    rates: dict[str, Spread]
-
-    @property
-    def ratio(self) -> Spread | None:
-        """The first broker's rates over the second's; None where there is one only."""
-        first, *others = self.rates.values()
-        return first.over(others[0]) if others else None
 
 
 def produce(target: Target, producer: PerfProducer, cell: Cell, topic: str) -> dict[str, float]:
@@ -70,34 +57,38 @@ def produce(target: Target, producer: PerfProducer, cell: Cell, topic: str) -> d
 
 def measure(
     brokers: Sequence[Target], producer: PerfProducer, cells: Sequence[Cell], repeat: int, samples: Samples
-) -> Iterator[Result]:
-    """Each cell's result, after a warm-up of all brokers (Kafka's JIT compiler needs one)."""
+) -> None:
+    """Each cell, after a warm-up of all brokers (Kafka's JIT compiler needs one)."""
     progress = Progress(len(brokers) * (1 + repeat * len(cells)))
     for broker in brokers:
         progress.step(f"warm-up of {broker.name}")
         produce(broker, producer, WARM_UP, "hmb-bench-warm-up")
     for number, cell in enumerate(cells):
-        rates: dict[str, list[float]] = {}
         for turn, broker in in_turns(brokers, repeat):
             progress.step(f"{cell}, turn {turn + 1}, {broker.name}")
             figures = produce(broker, producer, cell, f"hmb-bench-{number}-{turn}")
-            rates.setdefault(broker.name, []).append(figures["records_per_second"])
             sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records, "acks": 1}
             samples.add(Sample("produce", broker.name, producer.name, turn, sizes, figures))
-        by_name = {broker.name: Spread(tuple(rates[broker.name])) for broker in brokers}  # a turn's order is another
-        yield Result(cell, by_name)
     progress.end()
 
 
-def heading(brokers: Sequence[Target]) -> str:
-    columns = "".join(f"{broker.name + ' rec/s':>24}{'MB/s':>8}" for broker in brokers)
-    return f"{'acks=1, one partition':<24}{columns}{'   ratio' if len(brokers) > 1 else ''}"
-
-
-def line(result: Result) -> str:
-    rates = [rate.median for rate in result.rates.values()]
-    columns = "".join(f"{rate:>24,.0f}{result.cell.payload_rate(rate):>8.1f}" for rate in rates)
-    return f"{result.cell!s:<24}{columns}   {result.ratio or ''!s}"
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    rows = [["", "to", "records/s", "MB/s", f"{samples[0].broker} over it", "p99 ms", "broker us/record"]]
+    ratios = []
+    for (size, batch, records), runs in by_parameters(samples, "message_bytes", "batch_bytes", "records").items():
+        brokers = by(runs, lambda run: run.broker)
+        first = next(iter(brokers.values()))
+        for broker, of_broker in brokers.items():
+            rate = spread(of_broker, RATE)
+            cpu = median(of_broker, "broker_cpu_seconds", float(records) / 1e6, ".2f")
+            ratio = None if of_broker is first else over(first, of_broker, RATE)
+            megabytes, late = f"{rate.median * float(size) / 1e6:,.1f}", median(of_broker, "p99_ms", form=",.0f")
+            rows.append([f"{size} B, batch {batch}", broker, str(rate), megabytes, told(ratio), late, cpu])
+            ratios += [ratio.median] if ratio else []
+    title = f"acks=1, one partition, the producer of {samples[0].client}"
+    if ratios:
+        title += f"; the ratio is {middle(ratios):.2f} in the median of the cells, {min(ratios):.2f} at least"
+    return [Table(title, rows)]
 
 
 def chosen_cells(options: argparse.Namespace) -> list[Cell]:
@@ -124,14 +115,8 @@ def parse() -> argparse.Namespace:
 
 def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
     brokers = targets(options, stack)
-    yield heading(brokers)
-    ratios = []
-    for result in measure(brokers, CLIENTS[options.client](), chosen_cells(options), options.repeat, samples):
-        yield line(result)
-        if result.ratio:
-            ratios.append(result.ratio.median)
-    if ratios:
-        yield f"ratio: {median(ratios):.2f} in the median, {min(ratios):.2f} at least"
+    measure(brokers, CLIENTS[options.client](), chosen_cells(options), options.repeat, samples)
+    yield from text(tables(samples.taken))
 
 
 def main() -> int:

@@ -1,15 +1,28 @@
-"""Tables of what was measured: from files of bench/results to a page, so that no number is copied by hand.
+"""Tables and charts of what was measured: from files of bench/results to a page, so that no number is copied by hand.
 
+    ```{measured} thesis
+    ```
     ```{measured} clients-20261121-215731.json
     ```
+    ```{measured-plot} growth
+    ```
 
-The table that a file gives depends on its suite; under it stands the file, with its commit, command and machine.
+The argument is a file, or a suite, of which the newest file is taken; a page says so where there is none yet.  A table
+is that which the suite's command prints (`tables` in its module of bench/), a chart that of `hmb bench plot`; under
+them stands the file, with its commit, command and machine.
+
+    ```{thesis-figures}
+    ```
+
+is what the thesis measured, from bench/cells.py.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,69 +30,99 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from hmb.bench.turns import Spread
+from hmb.bench import cells, thesis_tables
+from hmb.bench.samples import samples_of
+from hmb.bench.tables import Table
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
-Samples = Sequence[dict[str, Any]]
-Rows = list[list[str]]  # the first is the heading
 
 
-class Measured(SphinxDirective):
-    """The table of one file, and where it comes from."""
+class Results(SphinxDirective):
+    """What is shown of one file, and where it comes from."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        path = RESULTS / self.arguments[0]
+        path = self._path(self.arguments[0])
+        if path is None:
+            text = f"No run of hmb bench {self.arguments[0]} is published yet."
+            return [nodes.paragraph("", text)]
         self.env.note_dependency(str(path))
         try:
             document = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise self.error(f"{path.name}: {error}") from error
-        samples = document["samples"]
-        rows = TABLES[samples[0]["suite"]](samples)
-        return [_table(rows), self._source(path.name, document)]
+        return [*self.shown(document), _source(path.name, document)]
 
-    def _source(self, name: str, document: dict[str, Any]) -> nodes.Node:
-        machine, commit = document["machine"], (document["commit"] or "")[:10]
-        text = f"{name}: {document['command']}, commit {commit}; {machine['cores']} cores, {machine['cpu']}"
-        return nodes.caption("", text)
+    def _path(self, name: str) -> Path | None:
+        """The file of that name, or the newest of a suite, whose names end with date and time."""
+        if name.endswith(".json"):
+            return RESULTS / name
+        self.env.note_dependency(str(RESULTS))  # no file: so the page is looked at in every build
+        return max(RESULTS.glob(f"{name}-2*.json"), default=None)
 
-
-def figures(*names: str) -> Callable[[Samples], Rows]:
-    """A row for each broker, client and set of parameters: the median and the spread of these figures."""
-
-    def rows(samples: Samples) -> Rows:
-        groups: dict[tuple[str, ...], list[dict[str, float]]] = {}
-        for each in samples:
-            told = ", ".join(f"{name} {value}" for name, value in each["parameters"].items())
-            groups.setdefault((each["broker"], each["client"], told), []).append(each["figures"])
-        body = [
-            [*group, *(str(Spread(tuple(run[name] for run in runs))) if name in runs[0] else "-" for name in names)]
-            for group, runs in groups.items()
-        ]
-        return [["broker", "client", "", *names], *body]
-
-    return rows
+    def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
+        raise NotImplementedError
 
 
-TABLES: dict[str, Callable[[Samples], Rows]] = {
-    "clients produce": figures("records_per_second", "client_cpu_us_per_record"),  # and "clients consume" with it
-}
+class Measured(Results):
+    """The tables of a suite."""
+
+    def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
+        samples = samples_of(document)
+        suite = samples[0].suite.split()[0]  # of "clients produce" the first word
+        return [table_node(table) for table in import_module(f"hmb.bench.{suite}").tables(samples)]
 
 
-def _table(rows: Rows) -> nodes.table:
-    group = nodes.tgroup(cols=len(rows[0]))
-    group += [nodes.colspec(colwidth=1) for _ in rows[0]]
-    group += nodes.thead("", _row(rows[0]))
-    group += nodes.tbody("", *map(_row, rows[1:]))
-    return nodes.table("", group)
+class MeasuredPlot(Results):
+    """The charts of a suite, drawn into the page."""
+
+    def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
+        from hmb.bench import plot
+
+        return [_picture(figure, name) for name, figure in plot.figures_of(document).items()]
 
 
-def _row(cells: Iterable[str]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", cell)) for cell in cells))
+class ThesisFigures(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        for module in (cells, thesis_tables):
+            self.env.note_dependency(str(module.__file__))
+        return [table_node(table) for table in thesis_tables.of_the_thesis()]
+
+
+def table_node(table: Table) -> nodes.table:
+    heading, *rows = table.rows
+    group = nodes.tgroup(cols=len(heading))
+    group += [nodes.colspec(colwidth=1) for _ in heading]
+    group += nodes.thead("", _row(heading))
+    group += nodes.tbody("", *map(_row, rows))
+    title = [nodes.title("", table.title)] if table.title else []
+    return nodes.table("", *title, group)
+
+
+def _row(texts: Iterable[str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", text)) for text in texts))
+
+
+def _picture(figure: Any, name: str) -> nodes.raw:
+    """The chart as SVG in the page itself: no file that could be of another run."""
+    import matplotlib
+
+    picture = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):  # the same picture has the same names inside
+        figure.savefig(picture, format="svg", metadata={"Date": None})
+    svg = picture.getvalue()
+    return nodes.raw("", f'<div class="measured-plot">{svg[svg.index("<svg") :]}</div>', format="html")
+
+
+def _source(name: str, document: dict[str, Any]) -> nodes.caption:
+    machine, commit = document["machine"], (document["commit"] or "")[:10]
+    text = f"{name}: {document['command']}, commit {commit}; {machine['cores']} cores, {machine['cpu']}"
+    return nodes.caption("", text)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("measured", Measured)
+    app.add_directive("measured-plot", MeasuredPlot)
+    app.add_directive("thesis-figures", ThesisFigures)
     return {"parallel_read_safe": True}

@@ -8,27 +8,30 @@ import pytest
 
 import hmb
 from hmb.bench import clients, peers, topics
-from hmb.bench.clients import CONSUMERS, GOALS, PRODUCERS, Contestant, Outcome, Settings, judge
+from hmb.bench.clients import CONSUMERS, GOALS, PRODUCERS, Contestant, Settings
+from hmb.bench.samples import Sample
 from hmb.bench.targets import Target
-from hmb.bench.turns import Spread
 
 SETTINGS = Settings(acks=1, linger_ms=5, batch_size=16_384)
 COUNT = 30_000
 
 
-def outcome(what: str, name: str, *rates: float) -> Outcome:
-    return Outcome(Contestant(name, what, COUNT), Spread(rates), Spread(tuple(1e6 / rate for rate in rates)))
+def runs(what: str, name: str, *rates: float) -> list[Sample]:
+    return [
+        Sample(f"clients {what}", "HMB", name, turn, {}, {clients.RATE: rate, clients.CPU: 1e6 / rate})
+        for turn, rate in enumerate(rates)
+    ]
 
 
 def test_goals_are_judged_by_the_median_of_the_turns() -> None:
-    fast, slow = (
-        outcome("produce", "hmb send", 300.0, 100.0, 300.0),
-        outcome("produce", "aiokafka", 100.0, 100.0, 160.0),
-    )
-    (told,) = judge([fast, slow])
-    assert told.strip() == "MISSED hmb send: 1.88 (1.00 .. 3.00), by CPU 1.88 (1.00 .. 3.00); at least 2 x aiokafka"
-    (told,) = judge([outcome("consume", "hmb consume", 400_000.0)])
-    assert told.strip() == "met    hmb consume: 400,000/s, by CPU 400,000/s; at least 300,000/s"
+    fast, slow = runs("produce", "hmb send", 300.0, 100.0, 300.0), runs("produce", "aiokafka", 100.0, 100.0, 160.0)
+    rates, goals = clients.tables([*slow, *fast])
+    assert [row[1] for row in rates.rows] == ["client", "hmb send", "aiokafka"]
+    ratio = "1.88 (1.00 .. 3.00)"
+    assert goals.rows[1:] == [["produce", "hmb send, at least 2 x aiokafka", "MISSED", ratio, ratio]]
+    _, goals = clients.tables(runs("consume", "hmb consume", 400_000.0))
+    told = "400,000 (400,000 .. 400,000)"
+    assert goals.rows[1:] == [["consume", "hmb consume, at least 300,000 records/s", "met", told, "400,000"]]
 
 
 def test_goals_are_about_clients_that_there_are() -> None:

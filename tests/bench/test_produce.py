@@ -6,10 +6,10 @@ import os
 
 import hmb
 from hmb.bench.cells import CELLS, Cell
-from hmb.bench.produce import Result, line, produce
+from hmb.bench.produce import produce, tables
 from hmb.bench.producers import HmbProducer, last_line
+from hmb.bench.samples import Sample
 from hmb.bench.targets import Target
-from hmb.bench.turns import Spread
 
 INTERIM = "99000 records sent, 19800.0 records/sec (1.89 MB/sec), 9.1 ms avg latency, 330.0 ms max latency.\n"
 FINAL = (
@@ -45,14 +45,24 @@ def test_a_run_that_did_not_finish_has_no_figures() -> None:
     assert last_line(INTERIM) is None
 
 
+def runs(broker: str, *rates: float) -> list[Sample]:
+    sizes = {"message_bytes": 100, "batch_bytes": 195, "records": 1_000, "acks": 1}
+    figures = {"p99_ms": 1.0}
+    return [
+        Sample("produce", broker, "HMB", turn, sizes, {"records_per_second": rate, **figures})
+        for turn, rate in enumerate(rates)
+    ]
+
+
 def test_the_ratio_is_of_the_runs_of_a_turn_and_not_of_medians() -> None:
-    result = Result(CELLS[0], {"HMB": Spread((100.0, 60.0, 300.0)), "Kafka": Spread((50.0, 60.0, 100.0))})
-    assert result.ratio == Spread((2.0, 1.0, 3.0))
-    assert "2.00 (1.00 .. 3.00)" in line(result)
+    (table,) = tables([*runs("HMB", 100.0, 60.0, 300.0), *runs("Kafka", 50.0, 60.0, 100.0)])
+    assert [row[4] for row in table.rows] == ["HMB over it", "", "2.00 (1.00 .. 3.00)"]
+    assert "2.00 in the median of the cells" in table.title
 
 
 def test_one_broker_alone_has_no_ratio() -> None:
-    assert Result(CELLS[0], {"HMB": Spread((1.0,))}).ratio is None
+    (table,) = tables(runs("HMB", 1.0))
+    assert table.rows[1][4] == "" and "ratio" not in table.title
 
 
 def test_rates_are_of_the_message_and_of_what_the_thesis_counts_with_it() -> None:
