@@ -4,7 +4,7 @@
     hmb bench growth --of connections log
 
     connections   1 to 1,000: records/s that are left, p99 of a request
-    partitions    1 to 2,000: the start to the first answer, memory
+    partitions    1 to 2,000: the start to the first answer, after a clean stop and after a kill; memory, open files
     fetch         answers of 1 MB to 100 MB: MB/s
     log           1 GB to 50 GB (sparse: it takes little disk): an append, a read at the end, a read anywhere
 
@@ -21,6 +21,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 
 from hmb.protocol.messages.fetch import FetchRequest
+from hmb.storage.log_manager import CLEAN_SHUTDOWN
 
 from . import connections, log_size, partitions, peers, topics
 from .load import PRODUCE_VERSION, Load, produce_request, refuse_errors
@@ -43,17 +44,17 @@ SUBJECTS = {
     "fetch": "Answers to a fetch, one after the other",
     "log": "One append, one read",
 }
-LABELS = {
-    "records_per_second": "records/s",
-    "p99_ms": "p99 of a request, ms",
-    "start_seconds": "start to the first answer, s",
-    "start_after_kill_seconds": "the same after a kill, s",
-    "resident_mb": "resident, MB",
-    "open_files": "open files",
-    "mb_per_second": "MB/s",
-    "append_us": "an append, us",
-    "read_at_end_us": "a read at the end, us",
-    "read_anywhere_us": "a read anywhere, us",
+LABELS = {  # of each figure: what it is, and its unit
+    "records_per_second": ("throughput", "records/s"),
+    "p99_ms": ("p99 of a request", "ms"),
+    "start_seconds": ("after a clean stop", "s to the first answer"),
+    "start_after_kill_seconds": ("after a kill", "s to the first answer"),
+    "resident_mb": ("resident memory", "MB"),
+    "open_files": ("open files", "files"),
+    "mb_per_second": ("throughput", "MB/s"),
+    "append_us": ("append", "us"),
+    "read_at_end_us": ("read at the end", "us"),
+    "read_anywhere_us": ("read anywhere", "us"),
 }
 
 Measure = Callable[[int], dict[str, float]]
@@ -71,11 +72,18 @@ def of_partitions(count: int) -> dict[str, float]:
         broker.start()  # it makes the directory's own files
         broker.stop()
         partitions.fill(broker.data_dir, count)
-        started = partitions.start(broker)
+        clean = partitions.start(broker)
+        (broker.data_dir / CLEAN_SHUTDOWN).unlink()
+        killed = partitions.start(broker)
     finally:
         broker.stop()
         broker.remove()
-    return {"start_seconds": started.seconds, "resident_mb": started.resident / MB}
+    return {
+        "start_seconds": clean.seconds,
+        "start_after_kill_seconds": killed.seconds,
+        "resident_mb": clean.resident / MB,
+        "open_files": float(clean.files),
+    }
 
 
 def of_fetch(target: Target, megabytes: int) -> dict[str, float]:
@@ -134,7 +142,7 @@ def tables(samples: Sequence[Sample]) -> list[Table]:
     found = []
     for (name, unit), of_subject in by_parameters(samples, "of", "unit").items():
         figures = list(of_subject[0].figures)
-        rows = [[str(unit), *(LABELS[figure] for figure in figures)]]
+        rows = [[str(unit), *(", ".join(LABELS[figure]) for figure in figures)]]
         for (size,), runs in by_parameters(of_subject, "size").items():
             rows.append([f"{size:,}", *(str(spread(runs, figure)) for figure in figures)])
         found.append(Table(SUBJECTS[str(name)], rows))

@@ -1,23 +1,21 @@
 """What an append and a read cost when the log is small and when it is large.
 
-    python -m hmb.bench.log_size                # a log of 10 MB and one of 10 GB (sparse: it takes little disk)
-
-Each log has ten segments, or one for each GB, of batches of 64 KB, of which only the headers were written: a broker
-looks at nothing else to look up, to read and to append.  The reads go to offsets by chance, the same in each of several
-rounds, so that they are in the page cache; the fastest round counts.  Goal: the large log is no slower, but for some
-ten more steps of a binary search, and for headers and indexes that leave the processor's caches.
+The logs are sparse files, which take little disk.  Each has ten segments, or one for each GB, of batches of 64 KB, of
+which only the headers were written: a broker looks at nothing else to look up, to read and to append.  The reads go to
+offsets by chance, the same in each of several rounds, so that they are in the page cache; the fastest round counts.
+Goal: the large log is no slower, but for some ten more steps of a binary search, and for headers and indexes that leave
+the processor's caches.  `hmb bench growth --of log` (growth.py) measures it.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import random
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,18 +91,3 @@ def measure(size: int) -> Costs:
         read = fastest(lambda: log.read(next(offsets), 100_000))
         tail = fastest(lambda: log.read(log.log_end_offset - 1, 100_000))
         return Costs(read, tail, fastest(lambda: log.append(batch)))
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Append to and read from a small and a large log.")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[10**7, 10**10], help="bytes")
-    for size in parser.parse_args(arguments).sizes:
-        read, tail, append = measure(size)
-        print(
-            f"{size / 1e6:>8.0f} MB: read {read:5.1f} us, at the end {tail:5.1f} us, append {append:5.1f} us",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,25 +1,31 @@
-"""The thesis' two charts, with one's own numbers beside the thesis'; and curves of what grows.
+"""The thesis' two charts, with one's own numbers beside the thesis'; curves of what grows; the layouts of threads.
 
     hmb bench plot hmb-bench/thesis-20261121-200000.json            # two charts, each as SVG and as PNG
-    hmb bench plot hmb-bench/growth-*.json --to charts
+    hmb bench plot hmb-bench/growth-*.json hmb-bench/threads-*.json --to charts
 
 A chart of the thesis has MB/s on the wire over the size of a batch, or of a message, a line for each of the four
 scenarios; the first panel shows the thesis' own figures (tables 10.3 and 10.5), the others the runs of a file by
-generation of Kafka: the median, with a bar from the least to the most.  Needs matplotlib: pip install 'hmb[docs]'.
+generation of Kafka.  A point is a median, its bar goes from the least to the most.  Needs matplotlib: pip install
+'hmb[docs]'.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from .cells import BATCH_SIZE_BENCHMARK, MESSAGE_SIZE_BENCHMARK, Cell
+from .growth import LABELS as LABELS_OF_GROWTH
+from .growth import SUBJECTS
+from .samples import Sample, read, samples_of
 from .suite import complain
+from .tables import by, by_parameters, spread
+from .thesis_tables import cell_of
+from .threads import RATE
+from .turns import Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,101 +40,128 @@ STYLES: dict[int, dict[str, Any]] = {
 }
 BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
 LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
-Runs = Mapping[tuple[str, int, int, int], list[float]]  # (generation, scenario, message, batch) -> MB/s on the wire
+Runs = Mapping[tuple[str, int], Mapping[Cell, Spread]]  # by generation and scenario: MB/s on the wire
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A file of samples.  Raises OSError, ValueError."""
-    document = json.loads(path.read_text())
-    if not isinstance(document, dict) or "samples" not in document:
-        raise ValueError(f"{path} is no file of samples, as `hmb bench` writes them")
-    return document
+def runs_of(samples: Sequence[Sample]) -> Runs:
+    groups = by(samples, lambda run: (str(run.parameters["generation"]), int(run.parameters["scenario"])))
+    return {
+        key: {cell: spread(each, "wire_mb_per_second") for cell, each in by(of_key, cell_of).items()}
+        for key, of_key in groups.items()
+    }
 
 
-def runs_of(samples: Iterable[Mapping[str, Any]]) -> Runs:
-    runs: dict[tuple[str, int, int, int], list[float]] = {}
-    for sample in samples:
-        told = sample["parameters"]
-        key = (told["generation"], told["scenario"], told["message_bytes"], told["batch_bytes"])
-        runs.setdefault(key, []).append(sample["figures"]["wire_mb_per_second"])
-    return runs
-
-
-def chart(kind: str, runs: Runs) -> Figure:
+def thesis_chart(kind: str, runs: Runs) -> Figure:
     """One of the thesis' benchmarks: its panel, and one for each generation that was run."""
-    from matplotlib.figure import Figure
-
     cells = BENCHMARKS[kind]
-    generations = sorted({generation for generation, *_ in runs if generation})
-    figure = Figure(figsize=(4.6 * (1 + len(generations)), 4.2), layout="constrained")
-    panels = figure.subplots(1, 1 + len(generations), squeeze=False)[0]
+    generations = sorted({generation for generation, _ in runs if generation}) or [""]
+    figure, panels = _panels(1 + len(generations))
     for number in SCENARIOS:
-        _line(panels[0], cells, kind, number, [[float(cell.thesis[number - 1])] for cell in cells])
-    panels[0].set_title("the thesis: Kafka 0.8.2, 1 Gb/s Ethernet, 2015")
+        _line(panels[0], kind, number, {cell: Spread((float(cell.thesis[number - 1]),)) for cell in cells})
+    panels[0].set_title("the thesis: two machines, 1 Gb/s, 2015")
     for panel, generation in zip(panels[1:], generations, strict=True):
         for number in SCENARIOS:
-            rates = [
-                runs.get((generation if number < 4 else "", number, cell.message, cell.batch), []) for cell in cells
-            ]
-            _line(panel, cells, kind, number, rates)
-        panel.set_title(f"Kafka {generation}, one machine, loopback")
+            rates = runs.get((generation if number < 4 else "", number), {})
+            _line(panel, kind, number, {cell: rates[cell] for cell in cells if cell in rates})
+        panel.set_title(f"Kafka {generation}, one machine" if generation else "one machine")
     for panel in panels:
-        panel.set_xscale("log")
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel(LABELS[kind])
-        panel.grid(alpha=0.3)
+        _axes(panel, [getattr(cell, kind) for cell in cells], LABELS[kind])
     panels[0].set_ylabel("MB/s on the wire")
-    panels[-1].legend(title="producer to broker", fontsize="small")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, title="producer to broker"
+    )
     return figure
 
 
-def _line(panel: Axes, cells: Sequence[Cell], kind: str, number: int, rates: Sequence[Sequence[float]]) -> None:
-    there = [(getattr(cell, kind), each) for cell, each in zip(cells, rates, strict=True) if each]
-    if there:
-        middle = [median(each) for _, each in there]
-        below = [centre - min(each) for centre, (_, each) in zip(middle, there, strict=True)]
-        above = [max(each) - centre for centre, (_, each) in zip(middle, there, strict=True)]
-        sizes = [size for size, _ in there]
-        panel.errorbar(sizes, middle, yerr=[below, above], capsize=2, label=SCENARIOS[number], **STYLES[number])
+def _line(panel: Axes, kind: str, number: int, rates: Mapping[Cell, Spread]) -> None:
+    points = {getattr(cell, kind): rate for cell, rate in rates.items()}
+    _points(panel, points, label=SCENARIOS[number], **STYLES[number])
 
 
-def curves(samples: Sequence[Mapping[str, Any]]) -> Figure:
-    """What grows: a panel for each thing that was made larger (growth.py)."""
+def growth_chart(samples: Sequence[Sample]) -> Figure:
+    """What grows with one thing that was made larger (growth.py): a panel for each unit."""
+    units = [LABELS_OF_GROWTH[name][1] for name in samples[0].figures]
+    figure, panels = _panels(len(set(units)))
+    for panel, unit in zip(panels, dict.fromkeys(units), strict=True):
+        names = [name for name in samples[0].figures if LABELS_OF_GROWTH[name][1] == unit]
+        sizes = by(samples, lambda run: float(run.parameters["size"]))
+        for name in names:
+            points = {size: spread(runs, name) for size, runs in sizes.items()}
+            _points(panel, points, label=LABELS_OF_GROWTH[name][0], marker="o")
+        _axes(panel, list(sizes), str(samples[0].parameters["unit"]))
+        panel.set_ylabel(unit)
+        panel.set_title("" if len(names) > 1 else LABELS_OF_GROWTH[names[0]][0])
+        if len(names) > 1:
+            panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(names), fontsize="small", frameon=False)
+    figure.suptitle(SUBJECTS[str(samples[0].parameters["of"])])
+    return figure
+
+
+def threads_chart(samples: Sequence[Sample]) -> Figure:
+    """The staged layout over its handlers (threads.py), and as a band what a thread a connection does."""
+    groups = by_parameters(samples, "message_bytes", "batch_bytes", "producers")
+    figure, panels = _panels(len(groups))
+    for panel, ((size, batch, producers), runs) in zip(panels, groups.items(), strict=True):
+        rates = {count: spread(each, RATE) for count, each in by(runs, lambda run: run.parameters["handlers"]).items()}
+        alone = rates.pop(0, None)
+        if alone:
+            panel.axhspan(alone.least, alone.most, color="#0072b2", alpha=0.2, linewidth=0)
+            panel.axhline(alone.median, color="#0072b2", label="a thread a connection")
+        _points(panel, {float(count): rate for count, rate in sorted(rates.items())},
+                label="staged", color="#d55e00", marker="s")  # fmt: skip
+        _axes(panel, [float(count) for count in sorted(rates)], "API handlers (threads)")
+        panel.set_title(f"{size} B, batch {batch}; {producers} producer{'s' * (producers != 1)}")
+    panels[0].set_ylabel("records/s")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def _panels(count: int) -> tuple[Figure, Sequence[Axes]]:
     from matplotlib.figure import Figure
 
-    subjects = list(dict.fromkeys(sample["parameters"]["of"] for sample in samples))
-    figure = Figure(figsize=(4.6 * len(subjects), 4.0), layout="constrained")
-    for panel, subject in zip(figure.subplots(1, len(subjects), squeeze=False)[0], subjects, strict=True):
-        of_subject = [sample for sample in samples if sample["parameters"]["of"] == subject]
-        for figure_name in of_subject[0]["figures"]:
-            points: dict[float, list[float]] = {}
-            for sample in of_subject:
-                points.setdefault(sample["parameters"]["size"], []).append(sample["figures"][figure_name])
-            panel.plot(list(points), [median(each) for each in points.values()], marker="o", label=figure_name)
-        panel.set_xscale("log")
-        panel.set_ylim(bottom=0)
-        panel.set_title(subject)
-        panel.set_xlabel(of_subject[0]["parameters"]["unit"])
-        panel.grid(alpha=0.3)
-        panel.legend(fontsize="small")
-    return figure
+    figure = Figure(figsize=(4.4 * count, 4.2), layout="constrained")
+    return figure, figure.subplots(1, count, squeeze=False)[0]
+
+
+def _points(panel: Axes, points: Mapping[float, Spread], **style: Any) -> None:
+    if not points:
+        return
+    middle = [each.median for each in points.values()]
+    below = [each.median - each.least for each in points.values()]
+    above = [each.most - each.median for each in points.values()]
+    panel.errorbar(list(points), middle, yerr=[below, above], capsize=2, **style)
+
+
+def _axes(panel: Axes, sizes: Sequence[float], label: str) -> None:
+    """Sizes on a logarithmic axis, those that were measured and no others; rates from 0 on."""
+    from matplotlib.ticker import NullLocator
+
+    panel.set_xscale("log")
+    panel.set_xticks(sizes, [f"{size:,.0f}" for size in sizes], fontsize="small")
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_ylim(bottom=0)
+    panel.yaxis.set_major_formatter("{x:,.10g}")
+    panel.set_xlabel(label)
+    panel.grid(alpha=0.3)
 
 
 def figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
     """The charts that can be drawn of a file, by name."""
-    samples = document["samples"]
-    suites = {sample["suite"] for sample in samples}
-    if suites == {"thesis"}:
+    samples = samples_of(document)
+    suite = samples[0].suite
+    if suite == "thesis":
         runs = runs_of(samples)
-        return {f"thesis-{kind}-size": chart(kind, runs) for kind in BENCHMARKS}
-    if suites == {"growth"}:
-        return {"growth": curves(samples)}
-    raise ValueError(f"nothing is drawn of {', '.join(sorted(suites)) or 'no samples'}: of thesis and growth only")
+        return {f"thesis-{kind}-size": thesis_chart(kind, runs) for kind in BENCHMARKS}
+    if suite == "growth":
+        return {f"growth-{of}": growth_chart(runs) for (of,), runs in by_parameters(samples, "of").items()}
+    if suite == "threads":
+        return {"threads": threads_chart(samples)}
+    raise ValueError(f"nothing is drawn of {suite}: of thesis, growth and threads only")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Draw the thesis' charts with one's own numbers.")
-    parser.add_argument("files", type=Path, nargs="+", help="that `hmb bench thesis` or `growth` wrote")
+    parser.add_argument("files", type=Path, nargs="+", help="that `hmb bench thesis`, `growth` or `threads` wrote")
     parser.add_argument("--to", type=Path, default=Path(), help="the folder for the pictures; default: this one")
     options = parser.parse_args()
     try:

@@ -84,6 +84,14 @@ class Samples:
         return {"schema": SCHEMA, "run": self._run, **self._surroundings, "samples": samples}
 
 
+def read(path: Path) -> dict[str, Any]:
+    """A file of samples.  Raises OSError, ValueError."""
+    document = json.loads(path.read_text())
+    if not isinstance(document, dict) or not document.get("samples"):
+        raise ValueError(f"{path} is no file of samples, as `hmb bench` writes them")
+    return document
+
+
 def samples_of(document: Mapping[str, Any]) -> list[Sample]:
     """Those of a file that was read."""
     return [Sample(**each) for each in document["samples"]]

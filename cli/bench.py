@@ -17,6 +17,7 @@ SCENARIOS = {
     "growth": "What grows with connections, partitions, fetches and the log.",
     "threads": "The thesis' thread layout beside a thread a connection.",
     "spark": "Spark reads and writes topics, beside its own Kafka connector.",
+    "show": "The tables of runs that were kept.",
     "plot": "Draw the thesis' charts with one's own numbers.",
     "fetch-kafka": "Bring Kafka's jars, by this machine's Maven.",
 }

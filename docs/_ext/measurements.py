@@ -20,9 +20,7 @@ is what the thesis measured, from bench/cells.py.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from hmb.bench import cells, thesis_tables
-from hmb.bench.samples import samples_of
+from hmb.bench.samples import read
+from hmb.bench.show import tables_of
 from hmb.bench.tables import Table
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
@@ -43,13 +42,13 @@ class Results(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(RESULTS))  # which is no file: the page is made anew in every build
         path = self._path(self.arguments[0])
         if path is None:
             text = f"No run of hmb bench {self.arguments[0]} is published yet."
             return [nodes.paragraph("", text)]
-        self.env.note_dependency(str(path))
         try:
-            document = json.loads(path.read_text())
+            document = read(path)
         except (OSError, ValueError) as error:
             raise self.error(f"{path.name}: {error}") from error
         return [*self.shown(document), _source(path.name, document)]
@@ -58,7 +57,6 @@ class Results(SphinxDirective):
         """The file of that name, or the newest of a suite, whose names end with date and time."""
         if name.endswith(".json"):
             return RESULTS / name
-        self.env.note_dependency(str(RESULTS))  # no file: so the page is looked at in every build
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)
 
     def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
@@ -69,9 +67,7 @@ class Measured(Results):
     """The tables of a suite."""
 
     def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
-        samples = samples_of(document)
-        suite = samples[0].suite.split()[0]  # of "clients produce" the first word
-        return [table_node(table) for table in import_module(f"hmb.bench.{suite}").tables(samples)]
+        return [table_node(table) for table in tables_of(document)]
 
 
 class MeasuredPlot(Results):

@@ -6,6 +6,8 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 import hmb
 from hmb.bench import samples
 from hmb.bench.samples import Sample, collect
@@ -44,3 +46,9 @@ def test_another_broker_may_have_the_topic(tmp_path: Path) -> None:
 def test_the_schema_has_the_fields_of_a_sample() -> None:
     properties = SCHEMA["properties"]["samples"]["items"]["properties"]
     assert list(properties) == [field.name for field in fields(Sample)]
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[]")
+    with pytest.raises(ValueError, match="no file of samples"):
+        samples.read(tmp_path / "x.json")

@@ -141,7 +141,7 @@ def test_other_suites_tell_their_figures() -> None:
     (recovered,) = recovery.tables([sample("recovery", {"bytes": 10**9, "batch_bytes": 1000}, **figures)])
     assert recovered.title == "1 GB that were not closed" and rows_of(recovered)[0]["MB/s"] == "1,000"
     grown = sample("growth", {"of": "log", "unit": "GB in the log", "size": 50}, append_us=2.0)
-    assert growth.tables([grown])[0].rows == [["GB in the log", "an append, us"], ["50", "2.00 (2.00 .. 2.00)"]]
+    assert growth.tables([grown])[0].rows == [["GB in the log", "append, us"], ["50", "2.00 (2.00 .. 2.00)"]]
 
 
 def test_sparks_sources_are_compared() -> None:

@@ -1,0 +1,41 @@
+"""The tables of runs that were kept: what a command printed at its end, or did not come to print.
+
+hmb bench show hmb-bench/thesis-20261121-200000.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .samples import read, samples_of
+from .suite import complain
+from .tables import Table, text
+
+
+def tables_of(document: Mapping[str, Any]) -> Sequence[Table]:
+    """Those of the suite whose runs they are, made by its own module."""
+    samples = samples_of(document)
+    suite = samples[0].suite.split()[0]  # of "clients produce" the first word
+    found: Sequence[Table] = import_module(f"hmb.bench.{suite}").tables(samples)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="hmb bench show", description="The tables of runs that were kept.")
+    parser.add_argument("files", type=Path, nargs="+", help="that a scenario wrote")
+    try:
+        for path in parser.parse_args().files:
+            for line in text(tables_of(read(path))):
+                print(line)
+    except (OSError, ValueError) as problem:
+        return complain(problem)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
