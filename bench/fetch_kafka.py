@@ -6,19 +6,20 @@ import argparse
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from .peers import FETCHED
 
-SCRIPT = FETCHED.parent / "tests" / "conformance" / "fetch_kafka.sh"
+SCRIPT = Path(__file__).with_suffix(".sh")
 
 
 def main() -> int:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="hmb bench fetch-kafka", description=__doc__).parse_args()
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             print(f"hmb: {tool} is not on the PATH; on Debian: apt install default-jre-headless maven", file=sys.stderr)
             return 1
-    return subprocess.run(["bash", str(SCRIPT)]).returncode
+    return subprocess.run(["bash", str(SCRIPT), str(FETCHED)]).returncode
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ spoken to over a real socket.  A `Peer` is such a process with its directory and
 - directory: a temporary one that goes away with the peer, or one of the caller's that stays.
 
 Kafka's jars are not part of this project.  HMB_KAFKA_43 and HMB_KAFKA_082 name the folders that hold them, and
-without these variables they are looked for where `hmb bench fetch-kafka` puts them: `.peers/` in the root.
+without these variables they are looked for where `hmb bench fetch-kafka` puts them: `.peers/` in the root of a
+checkout, or where HMB is installed without one, a folder of the user's cache.
 """
 
 from __future__ import annotations
@@ -41,7 +42,16 @@ START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 KAFKA_43_VARIABLE = "HMB_KAFKA_43"
 KAFKA_082_VARIABLE = "HMB_KAFKA_082"
-FETCHED = Path(__file__).resolve().parents[1] / ".peers"
+
+
+def fetched(root: Path) -> Path:
+    """Where what was fetched lies: in the checkout, if this is one, or else in the user's cache."""
+    if (root / "pyproject.toml").exists():
+        return root / ".peers"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hmb" / "kafka"
+
+
+FETCHED = fetched(Path(__file__).resolve().parents[1])
 
 
 class PeerUnavailable(Exception):

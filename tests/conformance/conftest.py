@@ -12,7 +12,7 @@ from hmb.bench import peers
 
 @pytest.fixture(scope="session")
 def kafka_43() -> Path:
-    """The folder with the jars of Kafka 4.3.0: HMB_KAFKA_43, or `.peers/` as `fetch_kafka.sh` fills it."""
+    """The folder with the jars of Kafka 4.3.0: HMB_KAFKA_43, or `.peers/` as `hmb bench fetch-kafka` fills it."""
     return peers.kafka_43_jars()
 
 
