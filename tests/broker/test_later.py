@@ -1,7 +1,8 @@
-"""Answers that wait for the disk: pipelined commits share a sync, and nothing else changes for the client."""
+"""Answers that go out together: pipelined requests share a sync and a system call, and nothing else changes."""
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import Broker, connection
 from hmb.broker.connection import Connection, Requests
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
@@ -22,6 +23,8 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommi
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
+from hmb.records import Record, encode_batch
+from tests.broker.calls import produce
 from tests.broker.conftest import LISTENER, Asker, Wire, as_bytes
 
 VERSION = 8
@@ -104,6 +107,28 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
     assert len(answers) == 20 and len(writes) == 1
 
 
+@pytest.mark.parametrize(("acks", "syncs"), [(1, 0), (-1, 1)])
+def test_pipelined_produces_share_a_sync_and_a_system_call(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch, acks: int, syncs: int
+) -> None:
+    ask.broker.topics.create("t", 1)
+    requests = [produce(encode_batch([Record(0, 0, None, b"value")]), acks=acks) for _ in range(5)]
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:
+        ours, _ = server.accept()
+        theirs.sendall(b"".join(as_bytes(part) for each in requests for part in ask.client.request(each, VERSION)))
+        theirs.shutdown(socket.SHUT_WR)
+        synced, sent = list[int](), list[int]()
+        monkeypatch.setattr(connection, "send", lambda *args, send=connection.send: sent.append(1) or send(*args))
+        monkeypatch.setattr(os, "fdatasync", lambda file, sync=os.fdatasync: synced.append(1) or sync(file))
+        served = Connection(ours, "peer", ask.dispatcher, idle=30, max_request=1_000, on_close=lambda closed: None)
+        served.thread.start()
+        served.thread.join(30)
+        stream = io.BytesIO(theirs.recv(10_000))
+    answers = [ask.client.receive(memoryview(stream.read(int.from_bytes(stream.read(4)))))[1] for _ in requests]
+    offsets = [answer.responses[0].partition_responses[0].base_offset for answer in answers]  # type: ignore[attr-defined]
+    assert (offsets, len(synced), len(sent)) == ([0, 1, 2, 3, 4], syncs, 1)
+
+
 def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
     ask: Asker, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -136,9 +161,9 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
         ours, _ = server.accept()
         theirs.sendall(b"".join(b"\0\0\0\3\0\x08" + bytes([number]) for number in (1, 2, 3)))
         commits = cast(Dispatcher, Commits())
-        connection = Connection(ours, "peer", commits, idle=30, max_request=1_000, on_close=lambda closed: None)
-        connection.thread.start()
-        connection.thread.join(30)
+        served = Connection(ours, "peer", commits, idle=30, max_request=1_000, on_close=lambda closed: None)
+        served.thread.start()
+        served.thread.join(30)
         assert (finished, theirs.recv(10)) == ([1, 2], b"one")
 
 
