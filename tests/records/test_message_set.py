@@ -232,3 +232,39 @@ def test_lengths_that_do_not_fill_the_message(lengths: tuple[int, int]) -> None:
     with pytest.raises(KafkaError) as refused:
         Message.parse(message).check()
     assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def _set_of_values(*values: bytes | None, key: bytes | None = None) -> bytes:
+    return encode_message_set([Record(0, NO_TIMESTAMP, key, value) for value in values], 0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _set_of_values(*[b"same"] * 3),
+        _set_of_values(*[b"same"] * 3, b"longer", b"s", *[b"same"] * 2),
+        _set_of_values(b"one", b"four", b"four"),
+        _set_of_values(*[b""] * 3),
+        _set_of_values(*[None] * 3),
+        _set_of_values(*[b"same"] * 3, key=b"key"),
+        _set_of_values(b"same", b"same", b"same four") + _set_of_values(b"same", key=b"keyed"),
+        _set_of_values(*[b"x"] * 300),
+    ],
+)
+def test_messages_v0_of_one_size_get_the_offsets_that_others_get(data: bytes) -> None:
+    first = 2**40
+    assigned = assign_offsets(data, first)
+    records = list(read_records(assigned.data))
+    assert [record.offset for record in records] == list(range(first, first + len(records)))
+    assert (assigned.first_offset, assigned.last_offset, assigned.count) == (first, records[-1].offset, len(records))
+    assert [record.value for record in records] == [record.value for record in read_records(data)]
+
+
+def test_every_flipped_byte_in_messages_of_one_size_is_noticed() -> None:
+    good = _set_of_values(*[b"same"] * 3)
+    length = len(good) // 3
+    for position in (at for at in range(len(good)) if at % length >= 8):  # offsets are given anew
+        bad = bytearray(good)
+        bad[position] ^= 1
+        with pytest.raises(KafkaError):
+            assign_offsets(bad, 0)
