@@ -1,8 +1,7 @@
 """How many offsets a broker commits: raw connections that commit one partition a request, several requests ahead.
 
-    python -m hmb.bench.commits                              # HMB, synced to disk and not
-    python -m hmb.bench.commits --vs                         # and Kafka 4.3.0, in turns
-    python -m hmb.bench.commits --connections 50 --ahead 1   # each waits for its answer before it commits again
+    hmb bench commits                              # HMB, synced to disk and not, and Kafka 4.3.0, in turns
+    hmb bench commits --connections 50 --ahead 1   # each waits for its answer before it commits again
 
 What a commit promises differs.  HMB answers when the record is on disk (`log.flush.acks.all`, as for acks=all); that is
 the first line.  Kafka answers when it is in the page cache, and leaves the disk to replicas on other machines; the
@@ -22,8 +21,8 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
-from statistics import median
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from hmb.client import Connection
@@ -35,6 +34,12 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 
 from . import peers
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, over_others, spread, text
+from .targets import kinds_here
+from .turns import in_turns
 
 TOPIC = "commits"
 VERSION = 9  # the newest that names topics
@@ -42,6 +47,7 @@ OFFSET = struct.Struct(">q")
 MARK = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # stands in the template where the offset goes
 READ = 1 << 16
 PATIENCE = 30.0  # seconds
+RATE = "commits_per_second"
 
 
 class Committer:
@@ -172,54 +178,58 @@ def commit(broker: peers.Peer, connections: int, ahead: int, seconds: float) -> 
     return Run(count / elapsed, latencies[count // 2] * 1e3, latencies[count * 99 // 100] * 1e3, cpu / count * 1e6)
 
 
-def measure(brokers: dict[str, peers.Peer], options: argparse.Namespace) -> dict[str, list[Run]]:
-    """The runs of each broker, taken in turns after one that does not count."""
-    runs: dict[str, list[Run]] = {name: [] for name in brokers}
-    for broker in brokers.values():
+def contestants(stack: ExitStack) -> dict[str, peers.Peer]:
+    """The brokers, running, by what they promise."""
+    found = {"HMB, on disk": peers.Hmb(), "HMB, in page cache": peers.Hmb(config={"log.flush.acks.all": "false"})}
+    brokers: dict[str, peers.Peer] = {**found}
+    if peers.Kafka43 in kinds_here():
+        brokers["Kafka 4.3.0, in page cache"] = peers.Kafka43()
+    return {name: stack.enter_context(broker) for name, broker in brokers.items()}
+
+
+def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
+    brokers = contestants(stack)
+    progress = Progress(len(brokers) * (1 + options.repeat))
+    for name, broker in brokers.items():
+        progress.step(f"warm-up of {name}")
         prepare(broker, options.connections)
         commit(broker, options.connections, options.ahead, min(2.0, options.seconds))
-    for turn in range(options.repeat):
-        for name in list(brokers)[:: 1 if turn % 2 == 0 else -1]:
-            runs[name].append(commit(brokers[name], options.connections, options.ahead, options.seconds))
-    return runs
+    sizes = {"connections": options.connections, "ahead": options.ahead}
+    for turn, name in in_turns(list(brokers), options.repeat):
+        progress.step(f"turn {turn + 1}, {name}")
+        done = commit(brokers[name], options.connections, options.ahead, options.seconds)
+        figures = {RATE: done.rate, "p50_ms": done.p50, "p99_ms": done.p99, "broker_cpu_us_per_commit": done.cpu}
+        samples.add(Sample("commits", name, "committers", turn, sizes, figures))
+    progress.end()
+    yield from text(tables(samples.taken))
 
 
-def run(options: argparse.Namespace) -> None:
-    synced, unsynced = peers.Hmb(), peers.Hmb(config={"log.flush.acks.all": "false"})
-    brokers: dict[str, peers.Peer] = {"HMB, on disk": synced, "HMB, in page cache": unsynced}
-    if options.vs:
-        brokers["Kafka 4.3.0, in page cache"] = peers.Kafka43()
-    try:
-        for broker in brokers.values():
-            broker.start()
-        runs = measure(brokers, options)
-    finally:
-        for broker in brokers.values():
-            broker.stop()
-            broker.remove()
-    print(
-        f"{f'{options.connections} connections, {options.ahead} ahead':<28}{'commits/s':>11}{'p50 ms':>9}{'p99 ms':>9}"
-    )
-    for name, of_broker in runs.items():
-        rate, p50, p99, cpu = (median(column) for column in zip(*of_broker, strict=True))
-        rates = [each.rate for each in of_broker]
-        spread = f"{min(rates):,.0f} .. {max(rates):,.0f}"
-        print(f"{name:<28}{rate:>11,.0f}{p50:>9.2f}{p99:>9.2f}{cpu:>9.0f}   {spread}")
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (connections, ahead), runs in by_parameters(samples, "connections", "ahead").items():
+        brokers = by(runs, lambda run: run.broker)
+        others = {name: each for name, each in brokers.items() if name != "HMB, on disk"}  # which promise the same
+        first = next(iter(others), "")
+        rows = [["", "commits/s", f"{first} over it", "p50 ms", "p99 ms", "broker us/commit"]]
+        for name, each in brokers.items():
+            ratio = over_others(each, others, RATE) if name in others else ""
+            figures = [median(each, figure, form=",.2f") for figure in ("p50_ms", "p99_ms", "broker_cpu_us_per_commit")]
+            rows.append([name, str(spread(each, RATE)), ratio, *figures])
+        found.append(Table(f"{connections} connections, {ahead} commits of each under way", rows))
+    return found
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hmb bench commits", description="Offset commits/s, HMB's beside Kafka's.")
+    parser.add_argument("--connections", type=at_least_one, default=16, help="each with a group and a partition")
+    parser.add_argument("--ahead", type=at_least_one, default=4, help="requests that a connection has under way")
+    parser.add_argument("--seconds", type=float, default=5.0, help="a run takes")
+    add_suite_options(parser)
+    return parser.parse_args()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Offset commits/s of HMB, and of Kafka 4.3.0 in turns.")
-    parser.add_argument("--connections", type=int, default=16, help="each with a group and a partition of its own")
-    parser.add_argument("--ahead", type=int, default=4, help="requests that a connection sends before the answers come")
-    parser.add_argument("--seconds", type=float, default=5.0, help="a run takes")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each broker")
-    parser.add_argument("--vs", action="store_true", help="Kafka 4.3.0 too")
-    try:
-        run(parser.parse_args())
-    except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(f"hmb: {problem}", file=sys.stderr)
-        return 1
-    return 0
+    return run("commits", parse(), table)
 
 
 if __name__ == "__main__":

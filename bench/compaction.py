@@ -1,7 +1,7 @@
 """How long compaction takes: HMB's cleaner beside Kafka 4.3.0's, on the very same segments, in turns.
 
-    python -m hmb.bench.compaction                                   # 1 GB, uncompressed and lz4, three pairs of runs
-    python -m hmb.bench.compaction --size 100000000 --codecs none --repeat 1
+    hmb bench compaction                                   # 1 GB, uncompressed and lz4, three turns
+    hmb bench compaction --size 100000000 --codecs none --repeat 1
 
 The log: records with values of 100 B, keys drawn at random of which there are a tenth as many as records, in batches of
 16 KB before compression, in segments of 100 MB.  It is written once, and put into each broker's data directory before
@@ -27,9 +27,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from hmb.records import Codec, Record, RecordBatch, encode_batch
 from hmb.storage.checkpoints import DamagedStateFile, TopicPartition, read_offsets
@@ -39,6 +39,12 @@ from hmb.storage.segment_files import walk
 from hmb.storage.time_index import TimestampOffset
 
 from . import peers, topics
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, over, spread, text, told
+from .targets import kinds_here
+from .turns import in_turns
 
 TOPIC, WARM_UP = "events", "warm-up"
 VALUE_BYTES, BATCH_BYTES, SEGMENT_BYTES = 100, 16_384, 100_000_000
@@ -158,47 +164,48 @@ def left(broker: peers.Peer, original: Original) -> int:
     return size
 
 
-def measure(size: int, codec: Codec, repeat: int) -> Iterator[tuple[Original, Run, Run]]:
-    """Pairs of runs, HMB's and Kafka's, in turns."""
-    with tempfile.TemporaryDirectory(prefix="hmb-compaction-") as temporary:
-        original = write(Path(temporary) / TOPIC, size, codec)
-        warm_up = write(Path(temporary) / WARM_UP, size // 3, codec)
-        for turn in range(repeat):
-            order: tuple[type[peers.Peer], ...] = (peers.Hmb, peers.Kafka43)
-            runs = {kind: clean(kind(config=CLEANER), original, warm_up) for kind in order[:: -1 if turn % 2 else 1]}
-            yield original, runs[peers.Hmb], runs[peers.Kafka43]
+def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
+    kinds = kinds_here()
+    progress = Progress(len(options.codecs) * len(kinds) * options.repeat)
+    for name in options.codecs:
+        with tempfile.TemporaryDirectory(prefix="hmb-compaction-") as temporary:
+            original = write(Path(temporary) / TOPIC, options.size, CODECS[name])
+            warm_up = write(Path(temporary) / WARM_UP, options.size // 3, CODECS[name])
+            for turn, kind in in_turns(kinds, options.repeat):
+                progress.step(f"{name}, turn {turn + 1}, {kind.name}")
+                done = clean(kind(config=CLEANER), original, warm_up)
+                figures = {"seconds": done.seconds, "cpu_seconds": done.cpu_seconds, "left_bytes": float(done.size)}
+                parameters = {"codec": name, "bytes": options.size, "log_bytes": original.size, "keys": original.keys}
+                samples.add(Sample("compaction", kind.name, "", turn, parameters, figures))
+    progress.end()
+    yield from text(tables(samples.taken))
 
 
-def report(size: int, codec: Codec, repeat: int) -> None:
-    pairs = []
-    for original, hmb, kafka in measure(size, codec, repeat):
-        pairs.append((hmb, kafka))
-        megabytes = f"{original.size / 1e6:.0f} MB to {hmb.size / 1e6:.0f} / {kafka.size / 1e6:.0f}"
-        seconds = f"{hmb.seconds:8.2f} / {kafka.seconds:6.2f} s"
-        cpu = f"CPU {hmb.cpu_seconds:8.2f} / {kafka.cpu_seconds:6.2f} s"
-        speed = kafka.seconds / hmb.seconds
-        print(f"{codec.name.lower():<7} {megabytes:<24}{seconds}   {cpu}   speed {speed:5.2f} x", flush=True)
-    wall = [kafka.seconds / hmb.seconds for hmb, kafka in pairs]
-    cpu_time = [kafka.cpu_seconds / hmb.cpu_seconds for hmb, kafka in pairs]
-    print(f"{codec.name.lower():<7} speed, HMB's over Kafka's: {median(wall):.2f} x in the median, {min(wall):.2f} .. "
-          f"{max(wall):.2f}; by CPU time {median(cpu_time):.2f} x")  # fmt: skip
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    rows = [["codec", "log MB", "broker", "MB left", "seconds", "HMB's speed over it", "CPU seconds", "by CPU"]]
+    for (codec, size), runs in by_parameters(samples, "codec", "log_bytes").items():
+        brokers = by(runs, lambda run: run.broker)
+        ours = brokers[peers.Hmb.name]
+        for name, theirs in brokers.items():
+            left, log = median(theirs, "left_bytes", 1e6, ",.0f"), f"{float(size) / 1e6:,.0f}"
+            seconds, cpu = (
+                (str(spread(theirs, figure)), "" if theirs is ours else told(over(theirs, ours, figure)))
+                for figure in ("seconds", "cpu_seconds")
+            )
+            rows.append([str(codec), log, name, left, *seconds, *cpu])
+    return [Table("One round of the cleaner, on the same segments", rows)]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Compaction: HMB's cleaner beside Kafka 4.3.0's.")
-    parser.add_argument("--size", type=int, default=10**9, help="bytes before compression (default: 1 GB)")
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hmb bench compaction", description="HMB's cleaner beside Kafka 4.3.0's.")
+    parser.add_argument("--size", type=at_least_one, default=10**9, help="bytes before compression (default: 1 GB)")
     parser.add_argument("--codecs", nargs="+", choices=list(CODECS), default=["none", "lz4"])
-    parser.add_argument("--repeat", type=int, default=3, help="pairs of runs per codec")
-    options = parser.parse_args(arguments)
-    print("HMB / Kafka 4.3.0")
-    try:
-        peers.kafka_43_jars()  # before the minutes of preparation
-        for name in options.codecs:
-            report(options.size, CODECS[name], options.repeat)
-    except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(f"hmb: {problem}", file=sys.stderr)
-        return 1
-    return 0
+    add_suite_options(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    return run("compaction", parse(), table)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What a fetch of many partitions with nothing new costs the broker, in full and in a session (KIP-227).
 
-    python -m hmb.bench.fetch                              # 1, 10, 100 and 1000 partitions
-    python -m hmb.bench.fetch --partitions 500 --seconds 5
+    hmb bench fetch                              # 1, 10, 100 and 1000 partitions
+    hmb bench fetch --partitions 500 --seconds 5
 
 This is what a consumer asks all day.  The two kinds take turns, in rounds, on one connection; the cost is the CPU time
 of the broker's process (Linux), so that the machine's other work and the client's own count little.  Bytes are those of
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
@@ -25,10 +27,16 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request, Response
 
 from .peers import HOST, Hmb, cpu_seconds
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by_parameters, median, over, spread, text, told
 
 ROUNDS = 4
 AT_ONCE = 20  # requests between two looks at the clock
 FINAL_EPOCH = -1
+FULL, IN_SESSION = "full", "in a session"
+CPU = "broker_cpu_us_per_fetch"
 LIMIT = 1 << 20  # bytes of records that a client takes
 
 
@@ -40,8 +48,9 @@ class Cost:
     cpu: float = 0.0  # seconds
     bytes: int = 0  # of one request and its answer
 
-    def __str__(self) -> str:
-        return f"{self.cpu / self.fetches * 1e6:>9.0f} us {self.bytes:>9} B"
+    @property
+    def figures(self) -> dict[str, float]:
+        return {CPU: self.cpu / self.fetches * 1e6, "bytes_per_fetch": float(self.bytes)}
 
 
 class Client:
@@ -119,17 +128,41 @@ def _spend(client: Client, pid: int, frames: Iterator[bytes], seconds: float, co
     cost.cpu += cpu_seconds(pid) - before
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Fetch from many quiet partitions.")
-    parser.add_argument("--partitions", type=int, nargs="*", default=[1, 10, 100, 1_000])
+def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
+    progress = Progress(options.repeat * len(options.partitions))
+    for turn in range(options.repeat):
+        for partitions in options.partitions:
+            progress.step(f"turn {turn + 1}, {partitions} partitions")
+            for kind, cost in zip((FULL, IN_SESSION), measure(partitions, options.seconds), strict=True):
+                parameters: dict[str, float | str] = {"partitions": partitions, "kind": kind}
+                samples.add(Sample("fetch", Hmb.name, "frames", turn, parameters, cost.figures))
+    progress.end()
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    rows = [["partitions", "full: CPU us", "bytes", "in a session: CPU us", "bytes", "full over it, CPU"]]
+    for (partitions,), runs in by_parameters(samples, "partitions").items():
+        kinds = by_parameters(runs, "kind")
+        full, in_session = kinds[FULL,], kinds.get((IN_SESSION,), [])
+        if not in_session:  # broken off
+            continue
+        costs = [(str(spread(kind, CPU)), median(kind, "bytes_per_fetch", form=",.0f")) for kind in (full, in_session)]
+        rows.append([f"{partitions:,}", *costs[0], *costs[1], told(over(full, in_session, CPU))])
+    return [Table("A fetch of partitions with nothing new: CPU time of the broker, bytes of request and answer", rows)]
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hmb bench fetch", description="Fetch from many quiet partitions.")
+    parser.add_argument("--partitions", type=at_least_one, nargs="+", default=[1, 10, 100, 1_000])
     parser.add_argument("--seconds", type=float, default=4.0, help="for each kind of fetch (default: 4)")
-    options = parser.parse_args(arguments)
-    print(f"{'partitions':>10}{'full fetch':>23}{'in a session':>24}{'ratio':>9}")
-    for partitions in options.partitions:
-        full, incremental = measure(partitions, options.seconds)
-        ratio = (full.cpu / full.fetches) / (incremental.cpu / incremental.fetches)
-        print(f"{partitions:>10}{full!s:>23}{incremental!s:>24}{ratio:>9.1f}", flush=True)
+    add_suite_options(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    return run("fetch", parse(), table)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,13 +1,14 @@
 """Many groups at once: how soon heartbeats are answered, how long a rebalance takes, what an idle broker costs.
 
-    python -m hmb.bench.groups                                     # 200 groups, 1,000 members, 2,000 partitions
-    python -m hmb.bench.groups --against kafka43 --members 500
+    hmb bench groups                                # 200 groups, 1,000 members, 2,000 partitions
+    hmb bench groups --members 500 --repeat 1
 
 Every member is a connection of its own that joins, syncs, beats each `--interval` seconds, and joins anew when it is
 told that its group rebalances.  The members are coroutines of one process; a latency is from before the write to after
 the read, so this process' own scheduling is in it.  Two groups have more members: 50 each, and one of them gets one
 more, which is the rebalance that is timed: until all 51 have their assignment.  CPU is the broker's own, of one core.
-Goals: p99 of heartbeats < 100 ms, rebalance < 5 s, idle < 5 %.
+HMB and Kafka 4.3.0 take turns, each with an empty directory.  Goals: p99 of heartbeats < 100 ms, rebalance < 5 s, idle
+< 5 %.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import TypeVar
 
 from hmb.client import Connection
@@ -30,11 +32,25 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request, Response
 
 from . import peers
+from .progress import Progress
+from .samples import Sample, Samples
+from .suite import add_suite_options, at_least_one, run
+from .tables import Table, by, by_parameters, median, spread, text
+from .targets import kinds_here
+from .turns import in_turns
 
-BROKERS: dict[str, type[peers.Peer]] = {"hmb": peers.Hmb, "kafka43": peers.Kafka43}
 VERSIONS = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3}
 SESSION_MS = 45_000
 BIG_GROUP = 50
+SHARES = {"p50": 0.5, "p99": 0.99}
+COLUMNS = {  # of the table: what stands above a figure
+    "join_seconds": "s until all joined",
+    "rebalance_seconds": "s of the rebalance",
+    "quiet_p50_ms": "heartbeat, p50 ms",
+    "quiet_p99_ms": "p99 ms",
+    "rebalancing_p99_ms": "p99 ms while rebalancing",
+    "idle_cpu_percent": "CPU while quiet, %",
+}
 Answer = TypeVar("Answer", bound=Response)
 
 
@@ -122,14 +138,12 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def print_latencies(what: str, latencies: Sequence[float]) -> None:
-    p50, p99 = percentile(latencies, 0.5) * 1000, percentile(latencies, 0.99) * 1000
-    print(
-        f"{what}: {len(latencies)} heartbeats, p50 {p50:.1f} ms, p99 {p99:.1f} ms, most {max(latencies) * 1000:.1f} ms"
-    )
+def told(what: str, latencies: Sequence[float]) -> dict[str, float]:
+    """Of heartbeats."""
+    return {f"{what}_{name}_ms": percentile(latencies, share) * 1000 for name, share in SHARES.items()}
 
 
-async def measure(broker: peers.Peer, options: argparse.Namespace) -> None:
+async def measure(broker: peers.Peer, options: argparse.Namespace) -> dict[str, float]:
     prepare(broker.port, options.partitions)
     members = [Member(group) for group in groups_of(options.members, options.groups)]
     started = time.perf_counter()
@@ -145,14 +159,14 @@ async def measure(broker: peers.Peer, options: argparse.Namespace) -> None:
     while len(stable := [member for member in members if member.generation > 0]) < len(members):
         await asyncio.sleep(0.1)
         assert time.perf_counter() - started < 300, f"only {len(stable)} of {len(members)} members have joined"
-    print(f"{options.members} members joined {options.groups} groups in {time.perf_counter() - started:.1f} s")
+    figures = {"join_seconds": time.perf_counter() - started}
     await asyncio.sleep(2 * options.interval)  # the groups settle
     latencies.clear()
     cpu, begun = peers.cpu_seconds(broker.pid), time.perf_counter()
     await asyncio.sleep(options.seconds)
     share = (peers.cpu_seconds(broker.pid) - cpu) / (time.perf_counter() - begun)
-    print_latencies("quiet groups", latencies)
-    print(f"CPU while they only beat: {share:.1%} of a core; resident {peers.resident_bytes(broker.pid) / 1e6:.0f} MB")
+    figures |= {"idle_cpu_percent": share * 100, "broker_resident_bytes": float(peers.resident_bytes(broker.pid))}
+    figures |= told("quiet", latencies)
     latencies.clear()
     newcomer = Member("big-0")
     await newcomer.connect(broker.port)
@@ -161,33 +175,55 @@ async def measure(broker: peers.Peer, options: argparse.Namespace) -> None:
     of_group = [newcomer, *(member for member in members if member.group == "big-0")]
     while min(member.synced_at for member in of_group) < started:
         await asyncio.sleep(0.01)
-    print(f"rebalance of {len(of_group)} members: {max(m.synced_at for m in of_group) - started:.2f} s")
+    figures["rebalance_seconds"] = max(member.synced_at for member in of_group) - started
     await asyncio.sleep(options.interval)
-    print_latencies("during the rebalance", latencies)
+    figures |= told("rebalancing", latencies)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    return figures
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Many groups, members and connections at once.")
-    parser.add_argument("--groups", type=int, default=200)
-    parser.add_argument("--members", type=int, default=1000)
-    parser.add_argument("--partitions", type=int, default=2000, help="in topics of 100")
+def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
+    kinds = kinds_here()
+    progress = Progress(len(kinds) * options.repeat)
+    sizes = {"groups": options.groups, "members": options.members, "partitions": options.partitions}
+    for turn, kind in in_turns(kinds, options.repeat):
+        progress.step(f"turn {turn + 1}, {kind.name}")
+        with kind() as broker:
+            figures = asyncio.run(measure(broker, options))
+        samples.add(Sample("groups", kind.name, "members", turn, sizes, figures))
+    progress.end()
+    yield from text(tables(samples.taken))
+
+
+def tables(samples: Sequence[Sample]) -> list[Table]:
+    found = []
+    for (groups, members, partitions), of_sizes in by_parameters(samples, "groups", "members", "partitions").items():
+        rows = [["broker", *COLUMNS.values(), "resident MB"]]
+        for name, runs in by(of_sizes, lambda run: run.broker).items():
+            figures = [str(spread(runs, figure)) for figure in COLUMNS]
+            rows.append([name, *figures, median(runs, "broker_resident_bytes", 1e6, ",.0f")])
+        found.append(Table(f"{groups:,} groups, {members:,} members, {partitions:,} partitions", rows))
+    return found
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hmb bench groups", description="Many groups, members and connections.")
+    parser.add_argument("--groups", type=at_least_one, default=200)
+    parser.add_argument("--members", type=at_least_one, default=1000)
+    parser.add_argument("--partitions", type=at_least_one, default=2000, help="in topics of 100")
     parser.add_argument("--interval", type=float, default=3.0, help="seconds from heartbeat to heartbeat")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the quiet groups are watched")
-    parser.add_argument("--against", choices=BROKERS, default="hmb")
-    options = parser.parse_args(arguments)
+    add_suite_options(parser)
+    options = parser.parse_args()
     if options.members < 2 * BIG_GROUP + options.groups - 2:
         parser.error(f"{options.groups} groups need at least {2 * BIG_GROUP + options.groups - 2} members")
-    try:
-        with BROKERS[options.against]() as broker:
-            print(broker.name)
-            asyncio.run(measure(broker, options))
-    except (peers.PeerUnavailable, peers.PeerFailed) as problem:
-        print(f"hmb: {problem}", file=sys.stderr)
-        return 1
-    return 0
+    return options
+
+
+def main() -> int:
+    return run("groups", parse(), table)
 
 
 if __name__ == "__main__":

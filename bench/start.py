@@ -26,6 +26,7 @@ from .progress import Progress
 from .samples import Sample, Samples
 from .suite import add_suite_options, run
 from .tables import Table, by, median, spread, text
+from .targets import kinds_here
 from .turns import in_turns
 
 TOPIC = "first"
@@ -66,7 +67,7 @@ def await_port(broker: peers.Peer) -> None:
 
 
 def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
-    kinds = [kind for kind in (peers.Hmb, peers.Kafka43) if _is_here(kind)]
+    kinds = kinds_here()
     progress = Progress(len(kinds) * options.repeat)
     for turn, kind in in_turns(kinds, options.repeat):
         progress.step(f"turn {turn + 1}, {kind.name}")
@@ -83,16 +84,6 @@ def tables(samples: Sequence[Sample]) -> list[Table]:
         seconds = spread(runs, "first_ack_seconds")
         rows.append([name, str(seconds), median(runs, "broker_resident_bytes", 1e6, ",.0f")])
     return [Table("From the start of the process to the first acked record, and the memory it then holds", rows)]
-
-
-def _is_here(kind: type[peers.Peer]) -> bool:
-    if kind is peers.Kafka43:
-        try:
-            peers.kafka_43_jars()
-        except peers.PeerUnavailable as missing:
-            print(f"hmb: without {kind.name}: {missing}", file=sys.stderr)
-            return False
-    return True
 
 
 def main() -> int:

@@ -69,6 +69,16 @@ def targets(options: argparse.Namespace, stack: ExitStack) -> list[Target]:
     return found
 
 
+def kinds_here() -> list[type[peers.Peer]]:
+    """HMB, and Kafka 4.3.0 where it is installed, for benchmarks that start their brokers anew in each turn."""
+    try:
+        peers.kafka_43_jars()
+    except peers.PeerUnavailable as missing:
+        print(f"hmb: without {peers.Kafka43.name}: {missing}", file=sys.stderr)
+        return [peers.Hmb]
+    return [peers.Hmb, peers.Kafka43]
+
+
 def _servers(text: str) -> str:
     try:
         parse_servers(text)

@@ -70,12 +70,14 @@ def costs(samples: Sequence[Sample]) -> Table:
     rows = [["", "producer to broker", "p50 ms", "p95 ms", "p99 ms",
              "broker us/record", "client us/record", "broker MB", "client MB"]]  # fmt: skip
     for cell, of_cell in by(samples, cell_of).items():
+        name = str(cell)
         for _, runs in sorted(by_parameters(of_cell, "scenario", "generation").items()):
             latency = [median(runs, name, form=",.0f") for name in ("p50_ms", "p95_ms", "p99_ms")]
             records = float(runs[0].parameters["records"])
             cpu = [median(runs, f"{who}_cpu_seconds", records / 1e6, ",.2f") for who in ("broker", "client")]
             memory = [median(runs, name, 1e6, ",.0f") for name in ("broker_resident_bytes", "client_max_bytes")]
-            rows.append([str(cell), scenario_name(runs[0]), *latency, *cpu, *memory])
+            rows.append([name, scenario_name(runs[0]), *latency, *cpu, *memory])
+            name = ""  # once a cell
     return Table("Latency, CPU time and resident memory of broker and producer", rows)
 
 

@@ -144,6 +144,47 @@ def test_other_suites_tell_their_figures() -> None:
     assert growth.tables([grown])[0].rows == [["GB in the log", "append, us"], ["50", "2.00 (2.00 .. 2.00)"]]
 
 
+def test_commits_are_compared_with_those_that_promise_the_same() -> None:
+    names = "HMB, on disk", "HMB, in page cache", "Kafka 4.3.0, in page cache"
+    figures = {"p50_ms": 1.0, "p99_ms": 2.0, "broker_cpu_us_per_commit": 3.0}
+    runs = [
+        sample("commits", {"connections": 1, "ahead": 1}, 0, name, commits_per_second=rate, **figures)
+        for name, rate in zip(names, (50.0, 100.0, 80.0), strict=True)
+    ]
+    ratios = [row["HMB, in page cache over it"] for row in rows_of(commits.tables(runs)[0])]
+    assert ratios == ["", "", "1.25 (1.25 .. 1.25)"]
+
+
+def test_a_cleaner_is_as_much_faster_as_it_takes_less_time() -> None:
+    parameters = {"codec": "lz4", "bytes": 10**9, "log_bytes": 5 * 10**8}
+    runs = [
+        sample("compaction", dict(parameters), 0, name, seconds=seconds, cpu_seconds=seconds / 2, left_bytes=5e7)
+        for name, seconds in (("Kafka 4.3.0", 3.0), ("HMB", 2.0))
+    ]
+    theirs, ours = rows_of(compaction.tables(runs)[0])
+    assert (theirs["HMB's speed over it"], ours["HMB's speed over it"]) == ("1.50 (1.50 .. 1.50)", "")
+
+
+def test_a_full_fetch_is_over_one_in_a_session() -> None:
+    runs = [
+        sample("fetch", {"partitions": 100, "kind": kind}, broker_cpu_us_per_fetch=cost, bytes_per_fetch=70.0)
+        for kind, cost in (("full", 800.0), ("in a session", 100.0))
+    ]
+    assert fetch.tables(runs)[0].rows[1][-1] == "8.00 (8.00 .. 8.00)"
+    assert fetch.tables(runs[:1])[0].rows[1:] == []
+
+
+def test_groups_tell_all_that_was_measured() -> None:
+    run = sample(
+        "groups",
+        {"groups": 2, "members": 100, "partitions": 100},
+        **dict.fromkeys(groups.COLUMNS, 1.0),
+        broker_resident_bytes=40e6,
+    )
+    (row,) = rows_of(groups.tables([run])[0])
+    assert row["resident MB"] == "40" and row["s of the rebalance"] == "1.00 (1.00 .. 1.00)"
+
+
 def test_sparks_sources_are_compared() -> None:
     runs = [
         sample("spark", {"kind": "read", "partitions": 1, "client": f"spark {source}"},
