@@ -235,7 +235,7 @@ def test_lengths_that_do_not_fill_the_message(lengths: tuple[int, int]) -> None:
 
 
 def _set_of_values(*values: bytes | None, key: bytes | None = None) -> bytes:
-    return encode_message_set([Record(0, NO_TIMESTAMP, key, value) for value in values], 0)
+    return encode_message_set([Record(0, -1, key, value) for value in values], 0)
 
 
 @pytest.mark.parametrize(
