@@ -134,7 +134,10 @@ class Accumulator:
             return list(self._queues)
 
     def wait_for_batches(self, lane: Lane, timeout: float | None = None) -> list[Batch]:
-        """The lane's front batches that are due, sealed; waits for some, until `finished` or the timeout."""
+        """Of each of the lane's queues the next batches that are due, sealed, as many as may be under way.
+
+        Waits for some, until `finished` or the timeout.
+        """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
             while True:
@@ -142,14 +145,7 @@ class Accumulator:
                 due: list[Batch] = []
                 wakes_at = deadline
                 for queue in lane.queues:
-                    due_at = self._due_at(queue)
-                    if due_at > now:
-                        wakes_at = min(wakes_at, due_at)
-                        continue
-                    batch = queue.batches[0]
-                    if queue.open is batch:
-                        queue.open = None
-                    due.append(batch)
+                    wakes_at = min(wakes_at, self._take_due(queue, now, due))
                 if due or self.finished or deadline <= now:
                     return due
                 lane.wakes_at = wakes_at
@@ -159,18 +155,19 @@ class Accumulator:
     def encoded(self, batch: Batch, data: bytes) -> None:
         """A batch has got the form in which it is sent; perhaps it takes less memory now."""
         with self._lock:
-            if self._is_in_front(batch):
+            if not batch.settled:
                 self._used += len(data) - batch.size
             batch.data, batch.records.data = data, bytearray()
             self._room.notify_all()
 
     def done(self, batch: Batch) -> None:
-        """A front batch was delivered or given up; its place and memory are free."""
+        """A batch was delivered or given up; its place and memory are free."""
         with self._lock:
-            if not self._is_in_front(batch):
+            if batch.settled:
                 return
+            batch.settled = True
             queue = batch.queue
-            queue.batches.popleft()
+            queue.batches.remove(batch)  # it is one of the first
             if not queue.batches:
                 queue.lane.queues.pop(queue)
             self._used -= batch.size
@@ -183,11 +180,14 @@ class Accumulator:
     def split(self, batch: Batch, halves: Sequence[Batch]) -> None:
         """Smaller batches take the place of one that was too large."""
         with self._lock:
-            if not self._is_in_front(batch):
+            if batch.settled:
                 return
+            batch.settled = True
             queue = batch.queue
-            queue.batches.popleft()
-            queue.batches.extendleft(reversed(halves))
+            place = queue.batches.index(batch)
+            queue.batches.remove(batch)
+            for half in reversed(halves):
+                queue.batches.insert(place, half)
             queue.max_size = max(half.size for half in halves) + RECORD_BATCH_OVERHEAD
             self._batches += len(halves) - 1
             self._used += sum(half.size for half in halves) - batch.size
@@ -196,6 +196,13 @@ class Accumulator:
         """The batches of a queue, from its front on, that were opened before, except one that still takes records."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
+
+    def behind(self, batch: Batch) -> list[Batch]:
+        """The batches behind one that have been sent already, in order."""
+        with self._lock:
+            its_queue = iter(batch.queue.batches)
+            any(other is batch for other in its_queue)  # goes on behind it
+            return list(takewhile(lambda other: other.number is not None, its_queue))
 
     def move(self, queue: PartitionQueue, lane: Lane) -> None:
         """Another thread shall send a partition's batches."""
@@ -232,16 +239,12 @@ class Accumulator:
                 for queue in queues.values():
                     queue.batches.clear()
                     queue.lane.queues.pop(queue, None)
+            for batch in batches:
+                batch.settled = True
             self._batches = self._used = 0
             self._wake_all()
         for batch in batches:
             batch.fail(error)
-
-    @staticmethod
-    def _is_in_front(batch: Batch) -> bool:
-        """As are all that are under way, unless they were abandoned."""
-        batches = batch.queue.batches
-        return bool(batches) and batches[0] is batch
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> Batch:
         """The open batch into which so many bytes go, if need be a new one, when there is memory for them."""
@@ -290,13 +293,32 @@ class Accumulator:
         return queue
 
     def _choose(self, topic: str, partitions: int) -> PartitionQueue:
+        if partitions == 1:
+            return self._queue(topic, 0)
         drawn = random.sample(range(partitions), min(2, partitions))
         return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
 
-    def _due_at(self, queue: PartitionQueue) -> float:
-        """When the front batch may go."""
-        batch = queue.batches[0]
-        return batch.opened + self._linger if queue.open is batch else batch.retry_at
+    def _take_due(self, queue: PartitionQueue, now: float, due: list[Batch]) -> float:
+        """Seal the next batches that may go, and add them to `due`; otherwise, when the first one may go.
+
+        One that still takes records waits until no other is under way: it may as well grow meanwhile.
+        """
+        taken = queue.under_way
+        while taken < min(queue.window, len(queue.batches)):
+            batch = queue.batches[taken]
+            if queue.open is batch:
+                if taken:
+                    break
+                due_at = batch.opened + self._linger
+            else:
+                due_at = batch.retry_at
+            if due_at > now:
+                return due_at
+            if queue.open is batch:
+                queue.open = None
+            due.append(batch)
+            taken += 1
+        return math.inf
 
     def _hurry(self, batch: Batch) -> None:
         with self._lock:

@@ -1,12 +1,17 @@
 """A producer's batch, the queue it stands in, and the lane its queue belongs to.
 
-Records of one partition go in the order of their sending, so each partition has a queue of batches. Only the front
-batch of a queue is sent, and it stays there until it is delivered or given up: there is one batch of a partition under
-way at a time, and a retry can never be overtaken. (Kafka's producer has up to five under way. Here batches are large
-instead, which costs a Python program less.)
+Records of one partition go in the order of their sending, so each partition has a queue of batches. They are sent from
+its front, and stay there until they are delivered or given up. While the broker works on one batch the next ones can be
+on their way to it already: so many as the queue's *window* allows are under way at a time.
+
+    1                at first, and again after every refusal: what went wrong with one would go wrong with all
+    `max_in_flight`  once the broker has taken one
+    0                after a refusal, until the batches that were sent behind the refused one are answered, too
+
+So whoever decides what becomes of a refused batch knows what became of those behind it, and has nothing under way.
 
 A lane is all that goes through one thread: the queues of the partitions of one leader. The thread of a lane alone sends
-from its queues and moves them on to another lane, so what it knows of the batch under way needs no lock.
+from its queues and moves them on to another lane, so what it knows of the batches under way needs no lock.
 """
 
 import math
@@ -63,6 +68,8 @@ class PartitionQueue:
     open: "Batch | None" = None  # the last one, while it takes more records
     max_size: int = 1 << 31  # of a batch, once the broker has refused a larger one
     sequence: Sequence | None = None
+    under_way: int = 0  # how many batches are sent and not answered; unless the window is 0, the first ones
+    window: int = 1  # how many may be
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +86,7 @@ class Batch:
     tries: int = 0
     unresolved: int = 0  # tries after which the broker may have written it, or may write it still
     retry_at: float = 0.0  # time.monotonic(): not before
+    settled: bool = False  # delivered or given up, and out of the queue
 
     @property
     def partition(self) -> TopicPartition:

@@ -15,12 +15,12 @@ A connection that the broker has closed while nothing was asked (it was idle for
 noticed before the next request is sent, so that the request goes out on a new one. A connection belongs to one thread.
 """
 
+import math
 import select
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from io import BufferedReader
 from typing import Any, Self, cast
 
 from hmb.client.errors import answered_error
@@ -36,6 +36,7 @@ from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
+READ_AHEAD = 8192  # bytes: many small answers that have come together are read at once
 CONNECT_TIMEOUT = 10.0  # seconds: an address that swallows packets should not use up the time of the others
 # Brokers without ApiVersions: 0.8.2 has the APIs 0 to 10, 0.9 those of groups as well. Version 1 of the requests for
 # committed offsets is about those in Kafka itself, 0 about those in ZooKeeper.
@@ -62,42 +63,64 @@ def _guess(beginning: bytes) -> str:
     return "; it looks like HTTP" if beginning == b"HTTP" else ""
 
 
-def _has_input(source: socket.socket) -> bool:
-    """Whether something has come; on a connection that waits for nothing that is its end."""
-    poll = select.poll()
-    poll.register(source, select.POLLIN)
-    return bool(poll.poll(0))
-
-
 class _Stream:
-    """What comes from a socket, until a deadline."""
+    """A socket's two directions, each until a deadline.
 
-    def __init__(self, source: socket.socket) -> None:
-        self._socket = source
-        self._buffered: BufferedReader = source.makefile("rb")
-        self.deadline = 0.0  # time.monotonic()
+    The socket itself never waits: a thread that comes back from a system call waits for Python's interpreter lock, so
+    there should be one and not two of them where the answer is there, or room for the request.
+    """
+
+    def __init__(self, its_socket: socket.socket) -> None:
+        its_socket.setblocking(False)
+        self._socket = its_socket
+        self._input, self._output = select.poll(), select.poll()
+        self._input.register(its_socket, select.POLLIN)
+        self._output.register(its_socket, select.POLLOUT)
+        self._ahead = b""  # what was read and not asked for yet
+        self.deadline = 0.0  # of what is read, time.monotonic()
         self.beginning = b""  # the first bytes that have come
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes, as soon as there are some."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._socket.settimeout(left)
-        data = self._buffered.read1(size)
-        self.beginning = self.beginning or data[:4]
-        return data
+        data = self._ahead or self._receive(max(size, READ_AHEAD))
+        self._ahead = data[size:]
+        return data[:size]
 
+    def _receive(self, size: int) -> bytes:
+        while time.monotonic() < self.deadline:
+            try:
+                data = self._socket.recv(size)
+            except BlockingIOError:
+                _wait(self._input, self.deadline)
+            else:
+                self.beginning = self.beginning or data[:4]
+                return data
+        raise TimeoutError
+
+    def write(self, data: bytes, deadline: float) -> None:
+        """All of it."""
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[self._socket.send(left) :]
+            except BlockingIOError:
+                _wait(self._output, deadline)
+
+    @property
+    def has_buffered(self) -> bool:
+        """Whether something has been read that was not asked for yet."""
+        return bool(self._ahead)
+
+    @property
     def has_some(self) -> bool:
-        """Whether `read` would not wait."""
-        self._socket.setblocking(False)
-        try:
-            return bool(self._buffered.peek(1)) or _has_input(self._socket)
-        except OSError:
-            return True
+        """Whether `read` would not wait; where nothing is waited for, what comes is the connection's end."""
+        return self.has_buffered or bool(self._input.poll(0))
 
-    def close(self) -> None:
-        self._buffered.close()
+
+def _wait(poll: select.poll, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0 or not poll.poll(math.ceil(left * 1000)):
+        raise TimeoutError
 
 
 class Connection:
@@ -152,8 +175,13 @@ class Connection:
         """Send a request and leave its answer to `receive`; `answered` is false for a Produce with acks=0."""
         if version is None:
             version = self.version_of(type(request))
-        self._write(self._protocol_of_open_socket().request(request, version, answered))
-        self._waiting += answered
+        self.post_all([request], version, answered=answered)
+
+    def post_all(self, requests: Sequence[Request], version: int, *, answered: bool = True) -> None:
+        """Send several requests of a kind with one system call."""
+        protocol = self._protocol_of_open_socket()
+        self._write([part for request in requests for part in protocol.request(request, version, answered)])
+        self._waiting += answered * len(requests)
 
     def receive(self, timeout: float | None = None) -> Any:
         """The answer to the oldest request that has none yet, within `timeout` seconds or else the connection's."""
@@ -166,7 +194,12 @@ class Connection:
     @property
     def is_answered(self) -> bool:
         """Whether something has come: an answer, its beginning, or the end of the connection."""
-        return self._socket is None or self._stream.has_some()
+        return self._socket is None or self._stream.has_some
+
+    @property
+    def has_buffered(self) -> bool:
+        """Whether the beginning of an answer has been read already, together with the one before it."""
+        return self._stream.has_buffered
 
     def fileno(self) -> int:
         """The socket's number, to wait for several connections at once; only while this one is open."""
@@ -204,7 +237,6 @@ class Connection:
     def close(self) -> None:
         """Close the socket; answers that have not come are lost."""
         if self._socket is not None:
-            self._stream.close()
             self._socket.close()
             self._socket = None
         self._is_ready = False
@@ -217,7 +249,7 @@ class Connection:
         self.close()
 
     def _protocol_of_open_socket(self) -> ClientConnection:
-        if self._socket is not None and not self._waiting and _has_input(self._socket):
+        if self._socket is not None and not self._waiting and self._stream.has_some:
             self.close()
         if self._socket is None:
             if reason := self._known.trouble(self.address):
@@ -290,10 +322,8 @@ class Connection:
         self._known.answered_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:  # none of them in a file: that is the broker's
-        assert self._socket is not None
-        self._socket.settimeout(self.timeout)
         try:
-            self._socket.sendall(b"".join(cast("list[bytes | memoryview]", parts)))
+            self._stream.write(b"".join(cast("list[bytes | memoryview]", parts)), time.monotonic() + self.timeout)
         except TimeoutError as error:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error
         except OSError as error:

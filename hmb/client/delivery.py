@@ -56,7 +56,7 @@ class Receipt:
         self._outcomes: dict[int, Outcome] = {}  # first record of a part -> what became of it
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []  # and what they are called with
         self._lock = threading.Lock()  # guards the above
-        self._changed = threading.Condition(self._lock)
+        self._changed: threading.Condition | None = None  # on that lock, once somebody waits; most have nobody
 
     @property
     def settled(self) -> bool:
@@ -78,12 +78,12 @@ class Receipt:
                 return
             self.hurry = None
             callbacks, self._callbacks = self._callbacks, []
-            self._changed.notify_all()
+            self._wake_all()
         for callback, argument in callbacks:
             _call(callback, argument, BaseException)  # sys.exit() too: this is not the program's thread
         with self._lock:
             self.finished = True
-            self._changed.notify_all()
+            self._wake_all()
 
     def add_callback(self, callback: Callable[[T], object], argument: T) -> None:
         """Call it with the argument when all is settled, which may be now."""
@@ -98,13 +98,22 @@ class Receipt:
         hurry = self.hurry
         if hurry is not None:
             hurry()
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._missing, timeout)
+        return self._wait_for(lambda: not self._missing, timeout)
 
     def wait_until_finished(self, timeout: float) -> bool:
         """Until all callbacks have run, too."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self.finished, timeout)
+        return self.finished or self._wait_for(lambda: self.finished, timeout)
+
+    def _wait_for(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
+        with self._lock:
+            if self._changed is None:
+                self._changed = threading.Condition(self._lock)
+            return self._changed.wait_for(predicate, timeout)
+
+    def _wake_all(self) -> None:
+        """Call it with the lock."""
+        if self._changed is not None:
+            self._changed.notify_all()
 
     def part_of(self, index: int) -> tuple[int, Outcome]:
         """What became of a record, and the number of the first one of its part."""

@@ -4,11 +4,11 @@ Batches gather as record batches (magic 2), which brokers know since Kafka 0.11.
 again and written as a message set: slow, but that is a matter of the past.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hmb.client.batch import Batch, Identity, Number
-from hmb.client.idempotence import number
+from hmb.client.batch import Batch, Identity, Number, PartitionQueue
+from hmb.client.idempotence import LAST_SEQUENCE, number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
@@ -53,7 +53,7 @@ class Encoding:
             records.max_timestamp,
             self.codec,
             self.level,
-            producer=(-1, -1, -1) if identity is None else number(batch, identity),
+            producer=(-1, -1, -1) if identity is None else batch.number or number(batch, identity),
             transactional=self.transactional,
         )
 
@@ -72,7 +72,7 @@ def renumbered(data: bytes, new: Number) -> bytes:
 
 
 def halves(batch: Batch) -> list[Batch]:
-    """The records of an encoded batch as two batches, which have to be encoded anew."""
+    """The records of an encoded batch as two batches, which have to be encoded anew and share its numbers."""
     records = list(read_records(batch.data or b""))
     middle = len(records) // 2
     parts = []
@@ -82,22 +82,29 @@ def halves(batch: Batch) -> list[Batch]:
             builder.append(record.timestamp, record.key, record.value, record.headers)
         half = Batch(batch.queue, batch.opened, batch.receipt, batch.first + first, builder)
         half.unresolved = batch.unresolved
+        if batch.number is not None:
+            base_sequence = (batch.number.base_sequence + first) & LAST_SEQUENCE
+            half.number = batch.number._replace(base_sequence=base_sequence)
         parts.append(half)
     return parts
 
 
-def requests(batches: Iterable[Batch], max_size: int) -> Iterator[list[Batch]]:
-    """The batches by the requests with which they go: as many as fit, at least one."""
-    some: list[Batch] = []
-    size = 0
+def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
+    """The batches by the requests with which they go: as many as fit, one of a partition, and at least one."""
+    found: list[list[Batch]] = []
+    number_of: dict[PartitionQueue, int] = {}  # of the request in which the next batch of a partition goes
+    sizes: list[int] = []
     for batch in batches:
-        if some and size + batch.size > max_size:
-            yield some
-            some, size = [], 0
-        some.append(batch)
-        size += batch.size
-    if some:
-        yield some
+        number = number_of.get(batch.queue, 0)
+        while number < len(found) and sizes[number] + batch.size > max_size:
+            number += 1
+        if number == len(found):
+            found.append([])
+            sizes.append(0)
+        found[number].append(batch)
+        sizes[number] += batch.size
+        number_of[batch.queue] = number + 1
+    return found
 
 
 def produce_request(

@@ -8,18 +8,37 @@ A batch that is given up leaves a gap, and perhaps a copy still under way, in th
 could be written behind its successors. Both are solved by the *producer epoch* (KIP-360): the partition's next batch
 has a higher one and starts from 0 again, and the broker refuses whatever comes with a lower epoch after that. No broker
 has to be asked for it. A batch that was refused for certain leaves no gap: its numbers are used for the next one.
+
+Several batches of a partition may be under way. When one is refused, those behind it are refused, too, since they do
+not fit, and stay in the queue; what becomes of them follows from what becomes of the refused one:
+
+    it is sent again       so are they, behind it and with their own numbers; what is written already is known again
+    it is split            its halves share its numbers out among them, so those behind still fit
+    it is given up, and
+      is not written       then neither are those behind it, nor can they be: they are numbered anew
+      may be written       then so may those behind it whose fate is unknown: they keep their numbers, and are either
+                           known again, or do not fit and are given up; the first one that was refused for certain, and
+                           all behind it, are numbered anew, in a new epoch
+
+All this needs a broker that expects a certain number, and one that has nothing of a producer expects none: it would
+take the second batch without the first. So only one batch is under way until one was taken (`batch.window`), also in a
+new epoch, and batches of two epochs are never under way together. (A broker forgets a producer that has been idle for a
+day, `producer.id.expiration.ms`. Who sends after so long may find the first batch behind the second if just then the
+first one is refused; it is still written once.) A broker remembers five batches of a producer: `MOST_IN_FLIGHT`.
 """
 
 import threading
 from collections.abc import Iterable
+from itertools import takewhile
 
-from hmb.client.batch import Batch, Identity, Number, Sequence
+from hmb.client.batch import Batch, Identity, Number, PartitionQueue, Sequence
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
+MOST_IN_FLIGHT = 5
 LAST_EPOCH = 2**15 - 1
 LAST_SEQUENCE = 2**31 - 1
 LOST_TRACK = {  # what a broker says that expects other numbers
@@ -39,7 +58,7 @@ class Identities:
         """Who the producer is for the brokers; None: batches are not numbered."""
         return None
 
-    def new_epoch(self, sequence: Sequence) -> None:
+    def new_epoch(self, queue: PartitionQueue) -> None:
         """A partition needs to start from 0."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
@@ -71,11 +90,15 @@ class ProducerId(Identities):
                 self._identity = Identity(response.producer_id, response.producer_epoch)
             return self._identity
 
-    def new_epoch(self, sequence: Sequence) -> None:
+    def new_epoch(self, queue: PartitionQueue) -> None:
         """After 32767 epochs of a partition: a new producer id."""
+        sequence = queue.sequence
+        if sequence is None:
+            return
         if sequence.epoch < LAST_EPOCH:
             sequence.epoch, sequence.next = sequence.epoch + 1, 0
             return
+        queue.sequence = None
         with self._lock:
             if self._identity is sequence.identity:
                 self._identity = None
@@ -91,17 +114,44 @@ def number(batch: Batch, identity: Identity) -> Number:
     return batch.number
 
 
-def rewind(batch: Batch) -> None:
-    """The broker has refused the batch: what goes next takes its number."""
-    if batch.number is not None and batch.queue.sequence is not None:
-        batch.queue.sequence.next = batch.number.base_sequence
-        batch.number = None
+def is_of_current_epoch(batch: Batch) -> bool:
+    """Whether what is numbered next follows in the epoch of this batch; also if nothing is numbered."""
+    number, sequence = batch.number, batch.queue.sequence
+    if number is None:
+        return True
+    return sequence is not None and number[:2] == (sequence.identity.producer_id, sequence.epoch)
 
 
-def take_back(batch: Batch, identities: Identities) -> None:
-    """The batch is given up: let the next one have its number, unless a copy may still be written."""
-    if not batch.unresolved:
-        rewind(batch)
-    elif batch.number is not None and batch.queue.sequence is not None:
-        identities.new_epoch(batch.queue.sequence)
-        batch.number = None
+def take_back(batch: Batch, behind: list[Batch], identities: Identities) -> None:
+    """The batch is given up: what of its number, and of those of the batches `behind` it, which were sent?"""
+    if batch.number is None:
+        return
+    doubtful = list(takewhile(lambda other: other.unresolved, behind)) if batch.unresolved else []
+    refused = [batch, *behind[len(doubtful) :]]
+    if is_of_current_epoch(batch):
+        if any(other.unresolved for other in refused) or not _fills_the_rest(refused):
+            identities.new_epoch(batch.queue)
+        elif batch.queue.sequence is not None:
+            batch.queue.sequence.next = batch.number.base_sequence
+    _number_anew(refused)
+
+
+def start_again(batch: Batch, behind: list[Batch], identities: Identities) -> None:
+    """The broker has lost track, and the batch is certainly not written: it begins a new epoch."""
+    if is_of_current_epoch(batch):
+        identities.new_epoch(batch.queue)
+    _number_anew([batch, *behind])
+
+
+def _fills_the_rest(batches: list[Batch]) -> bool:
+    """Whether these have all the numbers from the first one's on; else the broker has taken one out of turn."""
+    first, sequence = batches[0].number, batches[0].queue.sequence
+    if first is None or sequence is None:
+        return False
+    return (first.base_sequence + sum(other.records.count for other in batches)) & LAST_SEQUENCE == sequence.next
+
+
+def _number_anew(batches: list[Batch]) -> None:
+    """When they are sent; nothing can come any more of what was sent of them."""
+    for batch in batches:
+        batch.number, batch.unresolved = None, 0

@@ -22,16 +22,17 @@ from typing import Any, Self, cast
 
 from hmb.client.accumulator import Accumulator
 from hmb.client.columns import Column, columns
+from hmb.client.completion import Completion, Settings
 from hmb.client.connection import ConnectionFailed
 from hmb.client.delivery import Deliveries, Delivery, Part
 from hmb.client.encoding import Encoding
-from hmb.client.idempotence import Identities, ProducerId
+from hmb.client.idempotence import MOST_IN_FLIGHT, Identities, ProducerId
 from hmb.client.membership import GroupMetadata
 from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Topic, no_such_partition
 from hmb.client.partitioner import Partitioner, by_murmur2, partitioner_of
 from hmb.client.producer_metrics import ProducerMetrics
 from hmb.client.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
-from hmb.client.sender import Completion, Router, Settings
+from hmb.client.sender import Router
 from hmb.client.transactions import Offsets, Transactions
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topic_names import check_topic_name
@@ -60,6 +61,9 @@ class Producer:
     batch_size           of records of one partition that go together, at most
     buffer_memory        of records on their way; above it `send` waits
     max_request_size     of a request, and so of a record
+    max_in_flight        batches of a partition that are under way at a time (max.in.flight.requests.per.connection).
+                         Without idempotence a batch that is sent again may be overtaken by those that were under way
+                         with it; 1 keeps the order. With idempotence it is kept anyway, and 5 are the most
     request_timeout      how long an answer may take
     delivery_timeout     how long a record is tried to be delivered
     max_block            how long `send` waits for metadata or memory
@@ -86,6 +90,7 @@ class Producer:
         *,
         buffer_memory: int = 32 * 1024 * 1024,
         max_request_size: int = MAX_REQUEST_SIZE,
+        max_in_flight: int = MOST_IN_FLIGHT,
         request_timeout: float = 30.0,
         delivery_timeout: float = 120.0,
         max_block: float = 60.0,
@@ -101,6 +106,8 @@ class Producer:
     ) -> None:
         encoding = Encoding(_codec(compression), compression_level, transactional=transactional_id is not None)
         number_of_acks = _checked_acks(acks, idempotence, transactional_id)
+        is_numbered = number_of_acks == ALL and idempotence is not False
+        _check_in_flight(max_in_flight, is_numbered)
         self._max_block, self._retry_backoff, self._max_request_size = max_block, retry_backoff, max_request_size
         self._partitioner = partitioner_of(partitioner)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
@@ -114,8 +121,9 @@ class Producer:
         size = min(batch_size, max_request_size)
         self._accumulator = Accumulator(size, linger_ms / 1000, buffer_memory, max_block)
         times = (request_timeout, delivery_timeout, retry_backoff, metadata_max_age)
-        settings = Settings(number_of_acks, encoding, max_request_size, *times)
-        identities = self._transactions or _identities(number_of_acks, idempotence)
+        settings = Settings(number_of_acks, encoding, max_request_size, max_in_flight, *times)
+        numbering = ProducerId(required=bool(idempotence)) if is_numbered else Identities()
+        identities = self._transactions or numbering
         self._completion = Completion(self._accumulator, self._cluster, settings, identities)
         self._router = Router(self._completion)
         self._router.start()
@@ -201,7 +209,7 @@ class Producer:
         TimeoutError if that takes longer, or if the sender is stuck, in a callback for example.
         """
         deadline = time.monotonic() + (self._patience if timeout is None else timeout)
-        for receipt in self._accumulator.seal():
+        for receipt in reversed(self._accumulator.seal()):  # the last one first: one wait will do for most
             if not receipt.wait_until_finished(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)
 
@@ -333,10 +341,12 @@ def _checked_acks(acks: int | str, idempotence: bool | None, transactional_id: s
     return ACKS[acks]
 
 
-def _identities(acks: int, idempotence: bool | None) -> Identities:
-    if idempotence is False or acks != ALL:
-        return Identities()
-    return ProducerId(required=bool(idempotence))
+def _check_in_flight(max_in_flight: int, is_idempotent: bool) -> None:
+    if max_in_flight < 1:
+        raise ValueError(f"max_in_flight is at least 1, not {max_in_flight}")
+    if is_idempotent and max_in_flight > MOST_IN_FLIGHT:
+        what = f"with idempotence max_in_flight is at most {MOST_IN_FLIGHT}, not {max_in_flight}"
+        raise ValueError(f"{what}: a broker remembers no more batches of a producer (or idempotence=False)")
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:

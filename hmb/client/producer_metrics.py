@@ -49,10 +49,10 @@ class Counters:
             self._raw_bytes += raw_bytes
             self._bytes += size
 
-    def posted(self) -> None:
-        """A request is on the wire."""
+    def posted(self, requests: int) -> None:
+        """They are on the wire."""
         with self._lock:
-            self._requests += 1
+            self._requests += requests
 
     def answered(self, seconds: float) -> None:
         """A request was answered."""

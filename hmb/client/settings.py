@@ -104,6 +104,7 @@ PRODUCER = COMMON | {
     "key.serializer": Setting("", str),
     "linger.ms": Setting("linger_ms", _milliseconds),
     "max.block.ms": Setting("max_block", _seconds),
+    "max.in.flight.requests.per.connection": Setting("max_in_flight", _amount),
     "max.request.size": Setting("max_request_size", _amount),
     "retry.backoff.ms": Setting("retry_backoff", _seconds),
     "transaction.timeout.ms": Setting("transaction_timeout", _time_limit),

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import partial
 
-from hmb.client.batch import Identity, Sequence
+from hmb.client.batch import Identity, PartitionQueue
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinators import GROUP, TRANSACTION, Coordinator
 from hmb.client.idempotence import LOST_TRACK, Identities
@@ -101,7 +101,7 @@ class Transactions(Identities):
     def identity(self, connection: Connection) -> Identity | None:
         return self._identity
 
-    def new_epoch(self, sequence: Sequence) -> None:
+    def new_epoch(self, queue: PartitionQueue) -> None:
         """The coordinator gives it, when the transaction is aborted."""
         self._needs_new_epoch = True
 

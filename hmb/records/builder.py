@@ -10,6 +10,7 @@ record everything but the offset delta and the value follows from the value's le
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from hmb.records.record import Header, append_record
 from hmb.records.varint import VARINTS
@@ -56,6 +57,7 @@ class RecordsBuilder:
         self.count = count
 
 
+@lru_cache(maxsize=1024)
 def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int) -> bytes:
     """A record with %b where its offset delta and its value go."""
     attributes, no_key, no_headers = b"\x00", VARINTS[-1], VARINTS[0]

@@ -235,7 +235,7 @@ def test_an_answer_that_is_not_awaited_for_the_connections_whole_timeout() -> No
         done.set()
 
 
-@pytest.mark.parametrize(("kind", "method"), [(Connection, "_read"), (socket.socket, "sendall")])
+@pytest.mark.parametrize(("kind", "method"), [(Connection, "_read"), (socket.socket, "send")])
 def test_a_request_that_ctrl_c_has_interrupted_leaves_nothing_behind(
     servers: str, kind: type, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
