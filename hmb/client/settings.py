@@ -115,6 +115,7 @@ CONSUMER = COMMON | {
     "auto.commit.interval.ms": Setting("auto_commit_interval", _seconds),
     "auto.offset.reset": Setting("offset", str),
     "check.crcs": Setting("check_crcs", _boolean),
+    "default.api.timeout.ms": Setting("retry_for", _time_limit),
     "enable.auto.commit": Setting("auto_commit", _boolean),
     "fetch.max.bytes": Setting("max_bytes", _amount),
     "fetch.max.wait.ms": Setting("max_wait_ms", _amount),

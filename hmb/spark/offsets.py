@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from hmb.spark.options import SourceOptions
 
 EVERY_TOPIC = Subscription()  # but Kafka's internal ones
-RETRY_FOR = 30.0  # seconds, as hmb.Consumer
 RETRY_PAUSE = 0.2
 
 T = TypeVar("T")
@@ -94,7 +93,10 @@ def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
 
 
 def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
-    """The same the other way."""
+    """The same the other way.  ValueError for what another kind of source has left in a checkpoint."""
+    if not isinstance(shape, dict) or not all(isinstance(each, dict) for each in shape.values()):
+        wrong = f'offsets in a checkpoint are of topics, {{"weather": {{"0": 23}}}}, not {json.dumps(shape)}'
+        raise ValueError(f"{wrong}: is this the checkpoint of another query?")
     return {
         TopicPartition(topic, int(number)): offset
         for topic, partitions in shape.items()
@@ -102,19 +104,18 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
     }
 
 
-def patiently(action: Callable[[], T], *, cluster: Cluster | None = None) -> T:
+def patiently(options: SourceOptions, action: Callable[[], T]) -> T:
     """Ask the brokers something, again and again where time may help: a broker may be starting anew.
 
-    With a `cluster` that was never reached there is no such hope: its address may be wrong.
+    How long is settled by kafka.default.api.timeout.ms, as for what `hmb.Consumer` asks.
     """
-    deadline = time.monotonic() + RETRY_FOR
+    deadline = time.monotonic() + options.retry_for
     while True:
         try:
             return action()
         except (ConnectionFailed, KafkaError) as error:
             is_unknown = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            is_hopeless = is_unknown or is_final(error) or (cluster is not None and not cluster.was_reached)
-            if is_hopeless or time.monotonic() >= deadline:
+            if is_unknown or is_final(error) or time.monotonic() >= deadline:
                 raise
         time.sleep(RETRY_PAUSE)
 

@@ -73,6 +73,12 @@ class SourceOptions:
     include_headers: bool = False
     consumer: Mapping[str, Any] = field(default_factory=dict)  # further keywords of hmb.Consumer
 
+    @property
+    def retry_for(self) -> float:
+        """Seconds; kafka.default.api.timeout.ms."""
+        seconds: float = self.consumer.get("retry_for", 30.0)
+        return seconds
+
 
 @dataclass(frozen=True)
 class SinkOptions:

@@ -7,8 +7,12 @@ something (minOffsetsPerTrigger waits for a backlog, but no longer than maxTrigg
 A partition that is new is read from its beginning, and one that is gone is left out of the offsets.  Data are lost
 where a partition is gone, a new one does not begin at 0, or a log begins behind the offset that is to be read or ends
 before it, as it does when its topic was deleted and made anew (tasks.DataLossError).  With failOnDataLoss=false such a
-new log is read from its beginning, where the connector would leave out what it has so far; a topic that was made anew
-and has already more records than the old one is noticed only while the query runs, by its id.
+new log is read from its beginning, where the connector would leave out what it has so far.
+
+A topic that was made anew and has already more records than the old one is known by its id while the query runs (the
+connector does not notice).  With failOnDataLoss=false the query goes on at its offset, with a warning: to begin again
+would be another batch after a crash than before it.  Across a restart nobody notices: a checkpoint has no ids, and
+keeps the connector's shape.
 
 Trigger.AvailableNow does not wait for minOffsetsPerTrigger, or some records would stay behind.
 """
@@ -33,7 +37,7 @@ from pyspark.sql.streaming.datasource import (
 from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import NO_ID, Cluster, TopicPartition
 from hmb.client.offsets import LATEST, list_offsets
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.spark import tasks
 from hmb.spark.batch import RangePartition, read_partition
 from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, patiently, resolve, to_json
@@ -54,6 +58,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._cluster: Cluster | None = None
+        self._is_available_now = False
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._took_at = -math.inf  # when a trigger last took something
         self._ids: dict[str, UUID] = {}  # of the topics that are read
@@ -77,7 +82,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Shape, limit: ReadLimit) -> Shape:
         before = from_json(start)
-        self._latest = end = patiently(lambda: self._ends(before)) if self._target is None else self._target
+        end = self._target
+        if end is None:
+            self._latest = end = patiently(self._options, lambda: self._ends(before))
+        if self._is_available_now:
+            self._target = end
         begin = self._begin(before, end)
         backlog = sum(max(0, end[it] - begin[it]) for it in end)
         if self._waits(backlog):
@@ -90,7 +99,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = patiently(self._ends, cluster=self._asked())
+        """The target is settled at the first trigger, when it is known which topics may be gone."""
+        self._is_available_now = True
 
     def partitions(self, start: Shape, end: Shape) -> Sequence[InputPartition]:
         options, until = self._options, from_json(end)
@@ -134,12 +144,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = tasks.cluster_of(self._options)
         return self._cluster
 
-    def _ends(self, known: Mapping[TopicPartition, int] | None = None) -> Offsets:
+    def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
         cluster = self._asked()
-        partitions = partitions_of(cluster, self._options, known=known or {})
+        partitions = partitions_of(cluster, self._options, known=known)
         for topic in sorted({partition.topic for partition in partitions}):
             self._check_id(topic, cluster.topic(topic).topic_id)
-        return list_offsets(cluster, partitions, LATEST, tasks.isolation_level(self._options))
+        try:
+            return list_offsets(cluster, partitions, LATEST, tasks.isolation_level(self._options))
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            # It was there a moment ago: whoever asks has to look again, for what is gone may be left out.
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from error
 
     def _check_id(self, topic: str, topic_id: UUID) -> None:
         """Whether the topic is still the one that was there before; brokers before 2.8 do not tell."""
@@ -162,11 +178,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _first(self, partitions: list[TopicPartition]) -> Offsets:
         """Where their logs begin."""
-        return patiently(lambda: ends(self._asked(), partitions, tasks.isolation_level(self._options)))[0]
+        options = self._options
+        return patiently(options, lambda: ends(self._asked(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
         """Whether the backlog is too small to begin, and young enough to wait."""
         least = self._options.min_offsets
-        if least is None or self._target is not None or backlog >= least:
+        if least is None or self._is_available_now or backlog >= least:
             return False
         return time.monotonic() - self._took_at < self._options.max_trigger_delay

@@ -98,10 +98,10 @@ def _read_until_lost(
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
     """The records up to the end, or up to a loss: then what is left to be looked for behind it."""
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
-    consumer = patiently(lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
+    consumer = patiently(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
     with consumer:
         try:
-            patiently(lambda: consumer.assign({wanted.partition: wanted.first}))
+            patiently(options, lambda: consumer.assign({wanted.partition: wanted.first}))
             while not consumer.at_end:
                 batch = consumer.poll_arrow(PATIENCE)
                 if batch is not None:
@@ -140,7 +140,7 @@ def _still_there(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
     partition = wanted.partition
     try:
         with closing(cluster_of(options)) as cluster:
-            bounds = patiently(lambda: ends(cluster, [partition], isolation_level(options)))
+            bounds = patiently(options, lambda: ends(cluster, [partition], isolation_level(options)))
     except KafkaError as error:
         if error.code not in LOST:
             raise

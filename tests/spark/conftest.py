@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hmb
+from hmb.client.admin import NewTopic, raised
 from hmb.spark.environment import findings
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """A topic of the test's own, with three partitions."""
+    """A topic of the test's own; a module that wants other than three partitions says PARTITIONS."""
     name = request.node.name.replace("[", "-").replace("]", "").replace(" ", "-")[-200:]
     with hmb.Admin(servers) as admin:
-        admin.create_topics([name])
+        raised(admin.create_topics([NewTopic(name, getattr(request.module, "PARTITIONS", 3))])[name])
     return str(name)

@@ -1,16 +1,12 @@
-"""Ranges as tasks read them, and triggers as the driver plans them; no JVM, but a broker.
+"""Ranges as tasks read them, and batch queries as the driver plans them; no JVM, but a broker.
 
-What Spark itself makes of it is in test_source.py.
+Streams are in test_triggers.py; what Spark itself makes of it all is in test_source.py and test_trouble.py.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-import time
-from collections.abc import Iterator
-from itertools import count
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -20,63 +16,22 @@ pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from hmb.client.admin import NewTopic
+from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import TopicPartition
 from hmb.spark import tasks
-from hmb.spark.batch import BatchReader, RangePartition
+from hmb.spark.batch import BatchReader
 from hmb.spark.options import SourceOptions, source_options
 from hmb.spark.ranges import OffsetRange
-from hmb.spark.stream import StreamReader
 from hmb.spark.tasks import DataLossError
+from tests.spark.topics import create, delete, delete_before, fill, ranges
 from tests.waiting import until
 
-numbers = count()
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[str]:
-    with hmb.Broker(config={"num.partitions": "1", "log.flush.acks.all": "false"}) as broker:
-        yield broker.bootstrap_servers
-
-
-@pytest.fixture
-def topic(servers: str) -> str:
-    name = f"t{next(numbers)}"
-    create(servers, name)
-    return name
-
-
-def create(servers: str, name: str) -> None:
-    with hmb.Admin(servers) as admin:
-        admin.create_topics([name])
-
-
-def delete(servers: str, name: str) -> None:
-    with hmb.Admin(servers) as admin:
-        admin.delete_topics([name])
-
-
-def delete_before(servers: str, topic: str, offset: int) -> None:
-    with hmb.Admin(servers) as admin:
-        admin.delete_records({TopicPartition(topic, 0): offset})
-
-
-def fill(servers: str, topic: str, values: list[bytes | None], **settings: Any) -> None:
-    with hmb.Producer(servers, **settings) as producer:
-        for value in values:
-            producer.send(topic, value, partition=0)
+PARTITIONS = 1
 
 
 def batch_of(servers: str, topic: str, **given: str) -> SourceOptions:
     return source_options({"kafka.bootstrap.servers": servers, "subscribe": topic, **given}, streaming=False)
-
-
-def stream_of(servers: str, topic: str, **given: str) -> StreamReader:
-    given = {"startingOffsets": "earliest", **given}
-    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, **given}
-    return StreamReader(source_options(options, streaming=True))
 
 
 def values(options: SourceOptions, topic: str, first: int, end: int) -> list[bytes | None]:
@@ -85,10 +40,6 @@ def values(options: SourceOptions, topic: str, first: int, end: int) -> list[byt
         for batch in tasks.read(options, OffsetRange(TopicPartition(topic, 0), first, end))
         for value in batch.column("value").to_pylist()
     ]
-
-
-def ranges(planned: Any) -> list[str]:
-    return [str(each.wanted) for each in planned if isinstance(each, RangePartition)]
 
 
 # -- tasks
@@ -121,8 +72,7 @@ def test_compressed(servers: str, topic: str, codec: str) -> None:
 
 
 def test_ten_megabytes(servers: str) -> None:
-    with hmb.Admin(servers) as admin:
-        admin.create_topics([NewTopic("large", 1, configs={"max.message.bytes": "20000000"})])
+    create(servers, "large", **{"max.message.bytes": "20000000"})
     wanted: list[bytes | None] = [bytes([number]) * 10_000_000 for number in range(3)]
     fill(servers, "large", wanted, max_request_size=20_000_000)
     assert values(batch_of(servers, "large"), "large", 0, 3) == wanted
@@ -220,21 +170,59 @@ def test_a_log_that_ends_too_early(servers: str, topic: str, fails: bool) -> Non
         assert values(options, topic, 5, 9) == []
 
 
-def test_a_task_waits_for_a_broker_that_starts_anew(tmp_path: Any) -> None:
+def starting_later(broker: hmb.Broker) -> threading.Timer:
+    """A while after somebody has begun to wait for it."""
+    timer = threading.Timer(0.5, broker.start)
+    timer.start()
+    return timer
+
+
+def test_a_task_waits_for_a_broker_that_starts_anew(tmp_path: Path) -> None:
     broker = hmb.Broker(tmp_path).start()
     servers = broker.bootstrap_servers
     fill(servers, "t", [b"1", b"2"])
-    options = batch_of(servers, "t")
     broker.stop()
-    port = int(servers.rpartition(":")[2])
-    again = hmb.Broker(tmp_path, port=port)
-    timer = threading.Timer(0.5, again.start)
-    timer.start()
+    again = hmb.Broker(tmp_path, port=int(servers.rpartition(":")[2]))
+    timer = starting_later(again)
     try:
-        assert values(options, "t", 0, 2) == [b"1", b"2"]
+        assert values(batch_of(servers, "t"), "t", 0, 2) == [b"1", b"2"]
     finally:
         timer.join()
         again.stop()
+
+
+def test_a_broker_that_starts_anew_while_a_task_reads(tmp_path: Path) -> None:
+    broker = hmb.Broker(tmp_path).start()
+    servers = broker.bootstrap_servers
+    fill(servers, "t", [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
+    options = batch_of(servers, "t", **{"kafka.max.partition.fetch.bytes": "3000"})
+    reading = tasks.read(options, OffsetRange(TopicPartition("t", 0), 0, 60))
+    found = next(reading).column("offset").to_pylist()
+    broker.stop()
+    again = hmb.Broker(tmp_path, port=int(servers.rpartition(":")[2]))
+    timer = starting_later(again)
+    try:
+        found += [offset for batch in reading for offset in batch.column("offset").to_pylist()]
+    finally:
+        timer.join()
+        again.stop()
+    assert found == list(range(60))
+
+
+def test_a_broker_that_dies_while_a_task_reads(tmp_path: Path) -> None:
+    """No longer than the query has patience, and not as if the range had come to its end."""
+    broker = hmb.Broker(tmp_path).start()
+    servers = broker.bootstrap_servers
+    fill(servers, "t", [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
+    few = {"kafka.max.partition.fetch.bytes": "3000", "kafka.default.api.timeout.ms": "500"}
+    options = batch_of(servers, "t", **few)
+    reading = tasks.read(options, OffsetRange(TopicPartition("t", 0), 0, 60))
+    next(reading)
+    broker.stop()
+    with pytest.raises(ConnectionFailed, match=servers):
+        list(reading)
+    with pytest.raises(ConnectionFailed, match=servers):
+        values(options, "t", 0, 60)
 
 
 # -- batch
@@ -279,144 +267,3 @@ def test_a_pattern_is_looked_for_anywhere_in_the_name(servers: str) -> None:
     assert planned("eather-") == ["weather-north-0 [0, 1)", "weather-south-0 [0, 1)"]
     assert planned("^north$") == ["north-0 [0, 1)"]
     assert planned("__consumer") == []
-
-
-# -- streams
-
-
-def test_a_rate_limit_and_its_shape(servers: str, topic: str) -> None:
-    fill(servers, topic, [b"v"] * 10)
-    reader = stream_of(servers, topic, maxOffsetsPerTrigger="4")
-    start = reader.initialOffset()
-    assert start == {topic: {"0": 0}}
-    limit = reader.getDefaultReadLimit()
-    assert limit == ReadMaxRows(4)
-    end = reader.latestOffset(start, limit)
-    assert end == {topic: {"0": 4}}
-    assert reader.reportLatestOffset() == {topic: {"0": 10}}
-    assert ranges(reader.partitions(start, end)) == [f"{topic}-0 [0, 4)"]
-    reader.stop()
-
-
-def test_the_first_trigger_does_not_wait_and_the_next_one_does(servers: str, topic: str) -> None:
-    fill(servers, topic, [b"v"] * 3)
-    reader = stream_of(servers, topic, minOffsetsPerTrigger="5", maxTriggerDelay="1h")
-    start = reader.initialOffset()
-    end = reader.latestOffset(start, ReadAllAvailable())
-    assert end == {topic: {"0": 3}}
-    fill(servers, topic, [b"v"] * 4)
-    assert reader.latestOffset(end, ReadAllAvailable()) == end
-    fill(servers, topic, [b"v"])
-    assert reader.latestOffset(end, ReadAllAvailable()) == {topic: {"0": 8}}
-    reader.stop()
-
-
-def test_a_backlog_that_is_too_small_waits_no_longer_than_allowed(
-    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reader = stream_of(servers, topic, minOffsetsPerTrigger="5", maxTriggerDelay="1h")
-    fill(servers, topic, [b"v"])
-    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
-    fill(servers, topic, [b"v"])
-    assert reader.latestOffset(end, ReadAllAvailable()) == end
-    later = time.monotonic() + 3601
-    monkeypatch.setattr("hmb.spark.stream.time.monotonic", lambda: later)
-    assert reader.latestOffset(end, ReadAllAvailable()) == {topic: {"0": 2}}
-    reader.stop()
-
-
-def test_available_now_goes_to_the_end_as_it_was(servers: str, topic: str) -> None:
-    fill(servers, topic, [b"v"] * 3)
-    reader = stream_of(servers, topic)
-    reader.prepareForTriggerAvailableNow()
-    fill(servers, topic, [b"v"] * 3)
-    assert reader.latestOffset(reader.initialOffset(), ReadAllAvailable()) == {topic: {"0": 3}}
-    reader.stop()
-
-
-def test_a_new_partition_is_read_from_its_beginning(servers: str, topic: str) -> None:
-    reader = stream_of(servers, topic, startingOffsets="latest")
-    start = reader.initialOffset()
-    with hmb.Admin(servers) as admin:
-        admin.create_partitions({topic: 2})
-    with hmb.Producer(servers) as producer:
-        producer.send(topic, b"v", partition=1)
-    end = reader.latestOffset(start, ReadAllAvailable())
-    assert end == {topic: {"0": 0, "1": 1}}
-    assert ranges(reader.partitions(start, end)) == [f"{topic}-1 [0, 1)"]
-    reader.stop()
-
-
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_new_partition_that_has_lost_its_beginning(servers: str, topic: str, fails: bool) -> None:
-    fill(servers, topic, [b"v"] * 5)
-    delete_before(servers, topic, 2)
-    reader = stream_of(servers, topic, failOnDataLoss=str(fails))
-    if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0 is new, and begins at 2 instead of 0"):
-            reader.partitions({}, {topic: {"0": 5}})
-    else:
-        assert ranges(reader.partitions({}, {topic: {"0": 5}})) == [f"{topic}-0 [2, 5)"]
-    reader.stop()
-
-
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_deleted_between_triggers(servers: str, topic: str, fails: bool) -> None:
-    create(servers, f"{topic}-stays")
-    reader = stream_of(servers, f"{topic},{topic}-stays", failOnDataLoss=str(fails))
-    start = reader.initialOffset()
-    delete(servers, topic)
-    if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0: not there any more"):
-            reader.latestOffset(start, ReadAllAvailable())
-    else:
-        assert reader.latestOffset(start, ReadAllAvailable()) == {f"{topic}-stays": {"0": 0}}
-    reader.stop()
-
-
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_made_again_between_triggers(servers: str, topic: str, fails: bool) -> None:
-    """Even if it has more records than the old one had."""
-    fill(servers, topic, [b"old"] * 3)
-    reader = stream_of(servers, topic, failOnDataLoss=str(fails))
-    start = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
-    delete(servers, topic)
-    create(servers, topic)
-    fill(servers, topic, [b"new"] * 5)
-    if fails:
-        with pytest.raises(DataLossError, match=f"topic '{topic}' was deleted and made anew"):
-            reader.latestOffset(start, ReadAllAvailable())
-    else:
-        assert reader.latestOffset(start, ReadAllAvailable()) == {topic: {"0": 5}}
-    reader.stop()
-
-
-@pytest.mark.parametrize("fails", [True, False])
-def test_an_old_checkpoint_of_a_topic_made_again(servers: str, topic: str, fails: bool) -> None:
-    fill(servers, topic, [b"new"] * 2)
-    reader = stream_of(servers, topic, failOnDataLoss=str(fails))
-    start = {topic: {"0": 1000}}
-    end = reader.latestOffset(start, ReadMaxRows(50))
-    assert end == {topic: {"0": 2}}
-    if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0: the end of the log went from 1000 back to 2"):
-            reader.partitions(start, end)
-    else:
-        assert ranges(reader.partitions(start, end)) == [f"{topic}-0 [0, 2)"]
-    reader.stop()
-
-
-def test_offsets_are_committed(servers: str, topic: str) -> None:
-    reader = stream_of(servers, topic, commitOffsets="true", groupIdPrefix=f"g-{topic}")
-    reader.commit({topic: {"0": 7}})
-    with hmb.Admin(servers) as admin:
-        (committed,) = admin.list_group_offsets(f"g-{topic}").values()
-    assert committed.offset == 7
-    reader.stop()
-
-
-def test_a_group_that_cannot_be_told_is_no_reason_to_stop(caplog: pytest.LogCaptureFixture) -> None:
-    reader = stream_of("127.0.0.1:1", "t", commitOffsets="true")
-    with caplog.at_level(logging.WARNING):
-        reader.commit({"t": {"0": 7}})
-    assert "group hmb-spark" in caplog.text

@@ -1,20 +1,20 @@
-"""Queries through Spark itself: batch, streams, restarts and what a user sees of a mistake."""
+"""Queries through Spark itself: batch, streams, and what a user sees of a mistake.  Troubles are in test_trouble.py."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import hmb
 from hmb.client.metadata import TopicPartition
+from tests.spark.queries import batch, fill, read_back, run
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(300)]
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql import SparkSession
 
 RECORDS = 300  # in three partitions
 
@@ -23,31 +23,6 @@ RECORDS = 300  # in three partitions
 def filled(servers: str, topic: str) -> str:
     fill(servers, topic, range(RECORDS))
     return topic
-
-
-def fill(servers: str, topic: str, numbers: range) -> None:
-    with hmb.Producer(servers) as producer:
-        for number in numbers:
-            producer.send(topic, b"%d" % number, partition=number % 3)
-
-
-def batch(spark: SparkSession, servers: str, **options: str) -> DataFrame:
-    return spark.read.format("hmb").option("kafka.bootstrap.servers", servers).options(**options).load()
-
-
-def run(spark: SparkSession, servers: str, directory: Path, **options: str) -> StreamingQuery:
-    """A stream into Parquet, up to what is there now."""
-    given = {"startingOffsets": "earliest", "kafka.bootstrap.servers": servers, **options}
-    stream = spark.readStream.format("hmb").options(**given).load()
-    writer = stream.writeStream.format("parquet").trigger(availableNow=True)
-    query = writer.option("checkpointLocation", str(directory / "checkpoint")).start(str(directory / "rows"))
-    query.awaitTermination(240)
-    return query
-
-
-def read_back(spark: SparkSession, directory: Path) -> list[int]:
-    rows = spark.read.parquet(str(directory / "rows")).selectExpr("CAST(CAST(value AS STRING) AS INT) AS n").collect()
-    return sorted(row.n for row in rows)
 
 
 def test_a_batch_has_every_record_once(spark: SparkSession, servers: str, filled: str) -> None:
@@ -86,27 +61,6 @@ def test_a_stream_whose_next_records_are_gone(
     run(spark, servers, tmp_path, subscribe=filled, failOnDataLoss="false")
     lost = {number for number in range(RECORDS, RECORDS + 150) if number % 3 == 0}
     assert read_back(spark, tmp_path) == [number for number in range(2 * RECORDS) if number not in lost]
-
-
-def test_a_broker_that_starts_anew_under_a_stream(spark: SparkSession, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"num.partitions": "3", "log.flush.acks.all": "false"}
-    broker = hmb.Broker(tmp_path / "data", config=settings).start()
-    servers = broker.bootstrap_servers
-    fill(servers, "t", range(30))
-    stream = spark.readStream.format("hmb").option("kafka.bootstrap.servers", servers).option("subscribe", "t")
-    writer = stream.option("startingOffsets", "earliest").load().writeStream.format("parquet")
-    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "rows"))
-    try:
-        query.processAllAvailable()
-        broker.stop()
-        broker = hmb.Broker(tmp_path / "data", port=int(servers.rpartition(":")[2]), config=settings).start()
-        fill(servers, "t", range(30, 60))
-        query.processAllAvailable()
-        assert query.exception() is None
-    finally:
-        query.stop()
-        broker.stop()
-    assert read_back(spark, tmp_path) == list(range(60))
 
 
 @pytest.mark.parametrize(
