@@ -34,14 +34,14 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hmb.client.metadata import Cluster
 from hmb.defaults import DEFAULT_SERVER
 from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, to_json
-from hmb.spark.options import source_options
+from hmb.spark.options import OptionError, source_options
 from hmb.spark.ranges import limited
 from hmb.spark.sessions import check, session
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
+CHOSEN = ("assign", "subscribe", "starting", "ending", "kafka.bootstrap.")  # options that are not taken
 RECORDS_A_RUN = 10_000_000
 
 
@@ -93,11 +94,13 @@ def load(
     """
     if spark is None:
         check()
+    _check_options(options or {})
     root = Path(directory).absolute()
-    root.mkdir(parents=True, exist_ok=True)
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
     made: list[Run] = []
-    with _locked(root), closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster:
+    with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
+        cluster.topic(topic)  # no directory is made for one that is not there
+        stack.enter_context(_locked(root))
         sweep(root)
         target = None  # what came while it loads is for the next load
         while True:
@@ -111,7 +114,24 @@ def load(
 
 def runs(directory: str | Path) -> list[Run]:
     """What is committed, in order."""
-    return [Run.from_json((path / MANIFEST).read_text()) for path in sorted(Path(directory).glob(f"{RUN}*"))]
+    return [_run_of(path / MANIFEST) for path in sorted(Path(directory).glob(f"{RUN}*"))]
+
+
+def _run_of(manifest: Path) -> Run:
+    try:
+        return Run.from_json(manifest.read_text())
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+        why = f"{manifest} does not say which offsets its folder holds: {type(error).__name__}: {error}"
+        raise LoadError(f"{why}; was the folder changed by hand? load into a new directory") from error
+
+
+def _check_options(options: Mapping[str, str]) -> None:
+    """What is read is settled by the manifests alone: otherwise these would say what is not true."""
+    for name in options:
+        if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
+            raise OptionError(
+                f"option {name!r}: a load chooses by itself what it reads, each record once, with headers"
+            )
 
 
 def sweep(root: Path) -> None:
@@ -199,6 +219,9 @@ def _sync(path: Path) -> None:
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
     """One load at a time; the lock of a process that dies is free again."""
+    if root.exists() and not root.is_dir():
+        raise LoadError(f"{root} is no directory")
+    root.mkdir(parents=True, exist_ok=True)
     with (root / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

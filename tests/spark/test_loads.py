@@ -168,5 +168,52 @@ def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Pa
     assert result.stderr.splitlines()[1].startswith("run 2: ")
     result = run(topic, str(tmp_path), "--json")
     assert json.loads(result.stdout) == {"topic": topic, "directory": str(tmp_path), "runs": []}
-    assert run("nowhere", str(tmp_path / "new")).exit_code == 3
-    assert run(topic, str(tmp_path), "--option", "startingOfset=1").exit_code == 1
+    result = run(topic, str(tmp_path / "other"), "--option", "startingOfset=1")
+    assert (result.exit_code, "a load chooses by itself" in result.stderr) == (1, True)
+
+
+def mistaken(*arguments: str) -> tuple[int, str]:
+    """What the command says, and only says, of a mistake; no Spark is started for it."""
+    result = CliRunner().invoke(main, ["spark", "load", *arguments])
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return result.exit_code, line
+
+
+def test_a_topic_that_is_not_there(servers: str, tmp_path: Path) -> None:
+    code, line = mistaken("nowhere", str(tmp_path / "new"), "-b", servers)
+    assert (code, line.partition(";")[0]) == (3, "hmb: there is no topic 'nowhere'")
+    assert not (tmp_path / "new").exists()
+
+
+def test_no_broker(tmp_path: Path) -> None:
+    code, line = mistaken("t", str(tmp_path), "-b", "127.0.0.1:1")
+    assert (code, "127.0.0.1:1" in line, "start a broker" in line) == (4, True, True)
+
+
+def test_places_where_nothing_can_be_written(servers: str, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert mistaken(topic, str(file), "-b", servers) == (1, f"hmb: {file} is no directory")
+    code, line = mistaken(topic, str(file / "below"), "-b", servers)
+    assert (code, line) == (1, f"hmb: {file / 'below'}: Not a directory")
+    closed = Path("/proc/hmb")  # where even root may not
+    assert mistaken(topic, str(closed), "-b", servers)[1].startswith(f"hmb: {closed}: ")
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "includeHeaders"])
+def test_what_a_load_reads_is_not_for_options_to_say(servers: str, topic: str, tmp_path: Path, option: str) -> None:
+    """startingTimestamp went before a load's own offsets, and its manifest told of records that it had not."""
+    code, line = mistaken(topic, str(tmp_path), "-b", servers, "--option", f"{option}=1")
+    assert (code, line.partition(":")[2].strip().partition(":")[0]) == (1, f"option {option!r}")
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"number": 1}'], ids=range(5))
+def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, text: str | None) -> None:
+    manifest = tmp_path / "run=00000001" / "_manifest.json"
+    manifest.parent.mkdir()
+    if text is not None:
+        manifest.write_text(text)
+    code, line = mistaken(topic, str(tmp_path), "-b", servers)
+    assert code == 1 and line.startswith(f"hmb: {manifest} does not say which offsets its folder holds")
