@@ -5,11 +5,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint docs clean
+.PHONY: help demo test spark lint docs clean
 
 help:
 	@echo "make demo   a broker, real data through it, its log shown"
 	@echo "make test   the tests (ARGS='-k produce' passes options to pytest)"
+	@echo "make spark  what the tests on Spark and the notebooks need, some 500 MB; without it they are left out"
 	@echo "make lint   ruff and mypy --strict"
 	@echo "make docs   the documentation, in docs/_build/html; what it shows is run"
 	@echo "make clean  remove $(VENV) and caches"
@@ -19,6 +20,8 @@ demo: $(VENV)/core.stamp
 
 test: $(VENV)/test.stamp
 	@$(BIN)/python -m pytest $(ARGS)
+
+spark: $(VENV)/spark.stamp
 
 lint: $(VENV)/dev.stamp
 	@$(BIN)/ruff check .
@@ -44,6 +47,11 @@ $(VENV)/core.stamp: pyproject.toml | $(BIN)/python
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing HMB and what its tests need (pytest, hypothesis, Kafka clients) ..."
 	@$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/spark.stamp: pyproject.toml | $(BIN)/python
+	@echo "Installing HMB and Spark ..."
+	@$(PIP) --editable '.[spark]'
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
