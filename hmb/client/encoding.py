@@ -1,7 +1,7 @@
 """From batches to Produce requests, in the version that the leader speaks.
 
-Batches gather as record batches (magic 2), which brokers know since Kafka 0.11. For an older one they are opened
-again and written as a message set: slow, but that is a matter of the past.
+Batches gather as record batches (magic 2), which brokers know since Kafka 0.11. For an older one their records are
+written as a message set: those that are nothing but values of one length at once, all others one by one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,6 +59,8 @@ class Encoding:
 
     def _message_set(self, batch: Batch, magic: int, address: str) -> bytes:
         it = batch.records
+        if self.codec is Codec.NONE and (messages := it.message_set(magic)) is not None:
+            return messages
         data = wrap_records(it.data, it.count, it.base_timestamp, it.max_timestamp, Codec.NONE)
         records = list(read_records(data))
         if any(record.headers for record in records):

@@ -24,7 +24,8 @@ A `Message` has the attributes of a `RecordBatch` under the same names, wherever
 a batch of several records, any other message like a batch of one.
 """
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import ClassVar, NamedTuple, Self
 
@@ -39,7 +40,7 @@ MESSAGE_OVERHEAD = (26, 34)  # by magic
 KEY_START = (18, 26)
 
 _HEADER = Struct(">qiIbb")
-_BODY = (Struct(">bb"), Struct(">bbq"))  # by magic: what follows the CRC, up to the key
+_BODY = (Struct(">bbi"), Struct(">bbqi"))  # by magic: what follows the CRC, with the key's length
 _OFFSET_SIZE, _OFFSET_SIZE_CRC = Struct(">qi"), Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 _CRC_END = 16
@@ -198,16 +199,30 @@ def encode_message(
     value: bytes | memoryview | None,
 ) -> bytes:
     """One message; of magic 0 the timestamp is left out."""
-    body = b"".join(
-        (
-            _BODY[1].pack(magic, attributes, timestamp) if magic else _BODY[0].pack(magic, attributes),
-            b"\xff\xff\xff\xff" if key is None else _INT32.pack(len(key)),
-            key or b"",
-            b"\xff\xff\xff\xff" if value is None else _INT32.pack(len(value)),
-            value or b"",
-        )
+    key_size = -1 if key is None else len(key)
+    value_size = _INT32.pack(-1 if value is None else len(value))
+    before_key = (
+        _BODY[1].pack(magic, attributes, timestamp, key_size) if magic else _BODY[0].pack(0, attributes, key_size)
     )
+    body = b"".join((before_key, key or b"", value_size, value or b""))
     return _OFFSET_SIZE_CRC.pack(offset, len(body) + 4, crc32(body)) + body
+
+
+def encode_messages(
+    first_offset: int, magic: int, timestamp: int, values: Iterable[tuple[bytes]], value_size: int
+) -> list[bytes]:
+    """Messages without keys and of one size, so that they differ in nothing but offset, CRC and value.
+
+    What stands in front of the value is part of the CRC, and a CRC can be continued: that part is done once.
+    """
+    sizes = (-1, value_size)
+    before = struct.pack(">bbqii", magic, 0, timestamp, *sizes) if magic else struct.pack(">bbii", magic, 0, *sizes)
+    size, crc_before = 4 + len(before) + value_size, crc32(before)
+    pack = Struct(f">qiI{len(before)}s{value_size}s").pack
+    return [
+        pack(offset, size, crc32(value, crc_before), before, value)
+        for offset, (value,) in enumerate(values, first_offset)
+    ]
 
 
 def _last_offset(messages: memoryview) -> int:

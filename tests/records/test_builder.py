@@ -6,7 +6,7 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.records import Record, encode_batch
+from hmb.records import Record, encode_batch, encode_message_set
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 from hmb.records.compression import Codec
@@ -77,3 +77,30 @@ def test_control_c_leaves_no_records_that_are_not_counted() -> None:
         if not interrupted:
             break
     assert patience > 0
+
+
+@given(
+    st.lists(
+        st.tuples(TIMESTAMPS, st.integers(0, 90), st.integers(1, 100)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([0, 1]),
+)
+def test_values_of_one_length_become_messages_without_being_read(
+    pieces: list[tuple[int, int, int]], magic: int
+) -> None:
+    builder = RecordsBuilder()
+    records = []
+    for timestamp, length, number in pieces:
+        values = [bytes([it] * length) for it in range(number)]
+        builder.append_values(timestamp, values)
+        records += [Record(timestamp=timestamp, value=value) for value in values]
+    assert builder.message_set(magic) == encode_message_set(records, magic)
+
+
+def test_where_some_records_are_not_plain_values_there_is_no_short_way() -> None:
+    builder = RecordsBuilder()
+    builder.append_values(7, [b"one", b"two"])
+    builder.append(7, b"key", b"value")
+    assert builder.message_set(0) is None
