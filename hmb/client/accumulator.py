@@ -19,7 +19,6 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
-from functools import partial
 from itertools import accumulate, takewhile
 
 from hmb.client.batch import Batch, Lane, PartitionQueue
@@ -47,6 +46,7 @@ class Accumulator:
         self._batches = 0
         self._closed = False
         self._lanes: list[Lane] = []
+        self._let_go = self._hurry  # one for all batches: each object more costs the garbage collector its time
         self.unrouted = self.new_lane()  # the queues whose leader is not known (any more)
 
     def new_lane(self) -> Lane:
@@ -269,7 +269,7 @@ class Accumulator:
 
     def _open(self, queue: PartitionQueue) -> Batch:
         batch = Batch(queue, time.monotonic(), Receipt(queue.partition))
-        batch.receipt.hurry = partial(self._hurry, batch)
+        batch.receipt.hurry = self._let_go
         # Without a call in between, so that Ctrl-C comes before or after: a batch here and not there never goes.
         queue.open = batch
         queue.lane.queues[queue] = None
@@ -320,9 +320,10 @@ class Accumulator:
             taken += 1
         return math.inf
 
-    def _hurry(self, batch: Batch) -> None:
+    def _hurry(self, receipt: Receipt) -> None:
         with self._lock:
-            if batch.queue.open is batch:
+            batch = self._queue(*receipt.partition).open
+            if batch is not None and batch.receipt is receipt:
                 self._close(batch)
 
     def _seal(self) -> None:

@@ -51,7 +51,7 @@ class Receipt:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.finished = False  # all callbacks have run
-        self.hurry: Callable[[], None] | None = None  # lets the batch go at once, for somebody waits
+        self.hurry: Callable[[Receipt], None] | None = None  # lets its batch go at once, for somebody waits
         self._missing = 1  # parts whose outcome is not known
         self._outcomes: dict[int, Outcome] = {}  # first record of a part -> what became of it
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []  # and what they are called with
@@ -97,7 +97,7 @@ class Receipt:
         """Until the outcome is known; the batch goes at once, without linger. False: it is not."""
         hurry = self.hurry
         if hurry is not None:
-            hurry()
+            hurry(self)
         return self._wait_for(lambda: not self._missing, timeout)
 
     def wait_until_finished(self, timeout: float) -> bool:

@@ -226,7 +226,7 @@ def test_control_c_while_a_batch_is_opened_spoils_nothing(monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     it = accumulator()
-    monkeypatch.setattr("hmb.client.accumulator.partial", interrupted)
+    monkeypatch.setattr("hmb.client.accumulator.Receipt", interrupted)
     with pytest.raises(KeyboardInterrupt):
         append(it, b"1")
     append(it, b"2")

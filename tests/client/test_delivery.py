@@ -38,7 +38,7 @@ def test_waiting_has_an_end() -> None:
 def test_who_waits_is_told() -> None:
     receipt = Receipt(P0)
     hurried = threading.Event()
-    receipt.hurry = hurried.set
+    receipt.hurry = lambda receipt: hurried.set()
     results: list[RecordMetadata] = []
     waiting = threading.Thread(target=lambda: results.append(Delivery(receipt, 0, 1).result(10)))
     waiting.start()
