@@ -28,7 +28,10 @@ GIB = 1024**3
 
 
 def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str, str] | None = None) -> SparkSession:
-    """A SparkSession; the one that runs already, if there is one.  SparkUnavailableError says what is missing."""
+    """A SparkSession; the one that runs already, if there is one, whose settings stay but for those of `config`.
+
+    SparkUnavailableError says what is missing.
+    """
     check()
     from pyspark.sql import SparkSession
 
@@ -38,13 +41,19 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # no name of this machine has to be looked up
-    local = _for_this_machine() if master.startswith("local") else {}
-    builder = SparkSession.builder.appName(app_name).master(master)
-    for name, value in {**_quiet(), **local, **(config or {})}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    builder = SparkSession.builder
+    if SparkSession.getActiveSession() is None:
+        local = _for_this_machine() if master.startswith("local") else {}
+        builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})
+    spark = _with(builder, config or {}).getOrCreate()
     spark.dataSource.register(HmbDataSource)
     return spark
+
+
+def _with(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession.Builder:
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder
 
 
 def check() -> None:

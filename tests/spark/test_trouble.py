@@ -1,0 +1,249 @@
+"""What happens to a query while it runs, or between two runs: brokers go, topics change, checkpoints are old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hmb
+from hmb.client.admin import NewTopic, raised
+from tests.spark.queries import batch, fill, read_back, run, start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(300)]
+
+SETTINGS = {"num.partitions": "3", "log.flush.acks.all": "false"}
+IMPATIENT = {"kafka.default.api.timeout.ms": "1000"}
+
+
+class Mortal:
+    """A broker that can be stopped, and started again at the same place."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._broker = hmb.Broker(directory, config=SETTINGS).start()
+        self.servers = self._broker.bootstrap_servers
+
+    def stop(self) -> None:
+        self._broker.stop()
+
+    def start(self) -> None:
+        port = int(self.servers.rpartition(":")[2])
+        self._broker = hmb.Broker(self._directory, port=port, config=SETTINGS).start()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Mortal]:
+    broker = Mortal(tmp_path / "broker")
+    yield broker
+    broker.stop()
+
+
+@contextmanager
+def streaming(spark: SparkSession, servers: str, directory: Path, **options: str) -> Iterator[StreamingQuery]:
+    """A stream that has read what there is."""
+    query = start(spark, servers, directory, **options)
+    try:
+        query.processAllAvailable()
+        yield query
+    finally:
+        query.stop()
+
+
+def make_again(servers: str, topic: str) -> None:
+    with hmb.Admin(servers) as admin:
+        raised(admin.delete_topics([topic])[topic])
+        raised(admin.create_topics([NewTopic(topic, 3)])[topic])
+
+
+# -- brokers
+
+
+def test_a_batch_whose_broker_starts_anew(spark: SparkSession, mortal: Mortal) -> None:
+    """Tasks are run one by one, the later ones after that."""
+    fill(mortal.servers, "t", range(300))
+    rows = (
+        batch(spark, mortal.servers, subscribe="t").selectExpr("CAST(CAST(value AS STRING) AS INT)").toLocalIterator()
+    )
+    found = [next(rows)[0]]
+    mortal.stop()
+    mortal.start()
+    assert sorted(found + [row[0] for row in rows]) == list(range(300))
+
+
+def test_a_batch_whose_broker_dies(spark: SparkSession, mortal: Mortal) -> None:
+    fill(mortal.servers, "t", range(300))
+    rows = batch(spark, mortal.servers, subscribe="t", **IMPATIENT).toLocalIterator()
+    next(rows)
+    mortal.stop()
+    with pytest.raises(Exception, match=rf"ConnectionFailed: .*{mortal.servers}"):
+        list(rows)
+
+
+def test_a_stream_whose_broker_starts_anew(spark: SparkSession, mortal: Mortal, tmp_path: Path) -> None:
+    fill(mortal.servers, "t", range(30))
+    with streaming(spark, mortal.servers, tmp_path, subscribe="t") as query:
+        mortal.stop()
+        mortal.start()
+        fill(mortal.servers, "t", range(30, 60))
+        query.processAllAvailable()
+        assert query.exception() is None
+    assert read_back(spark, tmp_path) == list(range(60))
+
+
+def test_a_stream_whose_broker_dies_goes_on_when_it_is_started_again(
+    spark: SparkSession, mortal: Mortal, tmp_path: Path
+) -> None:
+    fill(mortal.servers, "t", range(30))
+    with streaming(spark, mortal.servers, tmp_path, subscribe="t", **IMPATIENT) as query:
+        mortal.stop()
+        with pytest.raises(Exception, match=rf"ConnectionFailed: .*{mortal.servers}"):
+            query.awaitTermination(120)
+    mortal.start()
+    fill(mortal.servers, "t", range(30, 60))
+    run(spark, mortal.servers, tmp_path, subscribe="t")
+    assert read_back(spark, tmp_path) == list(range(60))
+
+
+# -- topics
+
+
+def test_a_partition_is_added_to_a_stream(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    fill(servers, topic, range(30))
+    with streaming(spark, servers, tmp_path, subscribe=topic, startingOffsets="latest") as query:
+        with hmb.Admin(servers) as admin:
+            raised(admin.create_partitions({topic: 4})[topic])
+        with hmb.Producer(servers) as producer:
+            for number in range(30, 40):
+                producer.send(topic, b"%d" % number, partition=3)
+        query.processAllAvailable()
+    assert read_back(spark, tmp_path) == list(range(30, 40))
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_topic_is_made_again_under_a_stream(
+    spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
+) -> None:
+    """With fewer records than before: those that the query must not take for old ones."""
+    fill(servers, topic, range(30))
+    with streaming(spark, servers, tmp_path, subscribe=topic, failOnDataLoss=str(fails)) as query:
+        make_again(servers, topic)
+        fill(servers, topic, range(100, 106))
+        if fails:
+            with pytest.raises(Exception, match=r"DataLossError: .*set the option failOnDataLoss=false"):
+                query.awaitTermination(120)
+        else:
+            query.processAllAvailable()
+    assert read_back(spark, tmp_path) == [*range(30), *(() if fails else range(100, 106))]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_topic_is_made_again_between_two_runs(
+    spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
+) -> None:
+    fill(servers, topic, range(30))
+    run(spark, servers, tmp_path, subscribe=topic)
+    make_again(servers, topic)
+    fill(servers, topic, range(100, 106))
+    if fails:
+        with pytest.raises(Exception, match=rf"DataLossError: {topic}-0: the end of the log went from 10 back to 2"):
+            run(spark, servers, tmp_path, subscribe=topic)
+    else:
+        run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")
+    assert read_back(spark, tmp_path) == [*range(30), *(() if fails else range(100, 106))]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_topic_is_gone_between_two_runs(
+    spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
+) -> None:
+    fill(servers, topic, range(30))
+    run(spark, servers, tmp_path, subscribe=topic)
+    with hmb.Admin(servers) as admin:
+        raised(admin.delete_topics([topic])[topic])
+    if fails:
+        with pytest.raises(Exception, match=rf"DataLossError: {topic}-0, {topic}-1, {topic}-2: not there any more"):
+            run(spark, servers, tmp_path, subscribe=topic)
+    else:
+        run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")
+
+
+# -- records
+
+
+def test_ten_megabytes_there_and_back(spark: SparkSession, servers: str, topic: str) -> None:
+    large = {"max.message.bytes": "20000000"}
+    with hmb.Admin(servers) as admin:
+        raised(admin.create_topics([NewTopic(f"{topic}-large", 1, configs=large)])[f"{topic}-large"])
+    frame = spark.range(0, 3, 1, 1).selectExpr(
+        "CAST(id AS STRING) AS key", "repeat(CAST(id AS STRING), 10000000) AS value"
+    )
+    write = frame.write.format("hmb").mode("append").option("kafka.bootstrap.servers", servers)
+    with pytest.raises(Exception, match=r"row 0 of task 0 .* was not delivered: .*max\.request\.size"):
+        write.option("topic", f"{topic}-large").save()
+    write.option("topic", f"{topic}-large").option("kafka.max.request.size", "20000000").save()
+    rows = batch(spark, servers, subscribe=f"{topic}-large")
+    found = rows.selectExpr("CAST(key AS STRING)", "length(value)", "hex(right(value, 2))", "offset").collect()
+    assert [tuple(row) for row in found] == [(str(n), 10_000_000, f"3{n}3{n}", n) for n in range(3)]
+
+
+# -- checkpoints
+
+# Of Spark 4.2's own Kafka connector, with Trigger.AvailableNow: 10 records of each of three partitions were read.
+CHECKPOINT = {
+    "metadata": '{"id":"0b4b1d7c-61a1-4f0c-9f6f-9c3d9ee3a6f2"}',
+    "sources/0/0": '\0v1\n{"TOPIC":{"0":0,"1":0,"2":0}}',
+    "offsets/0": 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1763762400000,"conf":{}}\n'
+    '{"TOPIC":{"2":10,"1":10,"0":10}}',
+    "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
+    "../rows/_spark_metadata/0": "v1",  # the sink's note of that batch, without its files
+}
+
+
+def checkpoint_of_the_connector(directory: Path, topic: str) -> None:
+    for name, text in CHECKPOINT.items():
+        path = directory / "checkpoint" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("TOPIC", topic))
+
+
+def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    """A query moves from `kafka` to `hmb` and keeps its place."""
+    fill(servers, topic, range(60))
+    checkpoint_of_the_connector(tmp_path, topic)
+    run(spark, servers, tmp_path, subscribe=topic)
+    assert read_back(spark, tmp_path) == list(range(30, 60))
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_an_old_checkpoint_of_records_that_have_expired(
+    spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
+) -> None:
+    """All that the query had not read is gone, and the log is empty."""
+    fill(servers, topic, range(60))
+    checkpoint_of_the_connector(tmp_path, topic)
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({hmb.TopicPartition(topic, number): 20 for number in range(3)})
+    if fails:
+        with pytest.raises(Exception, match=rf"DataLossError: {topic}-\d \[10, 20\) is to be read, .* begins at 20"):
+            run(spark, servers, tmp_path, subscribe=topic)
+        return
+    run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")
+    fill(servers, topic, range(100, 103))
+    run(spark, servers, tmp_path, subscribe=topic)
+    assert read_back(spark, tmp_path) == [100, 101, 102]
+
+
+def test_a_checkpoint_of_another_source(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    checkpoint_of_the_connector(tmp_path, topic)
+    path = tmp_path / "checkpoint" / "offsets" / "0"
+    path.write_text(path.read_text().rpartition("\n")[0] + '\n{"logOffset":3}')
+    with pytest.raises(Exception, match="is this the checkpoint of another query"):
+        run(spark, servers, tmp_path, subscribe=topic)
