@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hmb.bench import (
+    commits,
+    compaction,
     connections,
     consume,
+    fetch,
+    groups,
     growth,
     latency,
     recovery,
