@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from hmb.broker.config import BrokerConfig
@@ -55,8 +56,7 @@ class BrokerContext:
         return self.configs.current
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(NamedTuple):
     """One request's surroundings."""
 
     broker: BrokerContext

@@ -150,7 +150,7 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
     Returns where it met another message, or a damaged one.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
-    length = LOG_OVERHEAD + _INT32.unpack_from(data, 8)[0]
+    length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
     size, head = data[8:12], data[16:overhead]
     if not overhead <= length <= len(data) // 2 or head != _HEAD_WITHOUT_KEY.pack(0, 0, -1, length - overhead):
         return 0

@@ -25,8 +25,8 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
@@ -48,8 +48,7 @@ LOGGER = logging.getLogger(__name__)
 NO_PRODUCER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """Offsets of what was appended, both included; log_append_time in ms, -1 where producers set the timestamps."""
 
     base_offset: int
