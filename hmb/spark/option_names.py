@@ -5,7 +5,7 @@ Times are milliseconds since 1970, durations such as `30s` or `15m`.
 
 SOURCE_OPTIONS = {
     "subscribe": "topics to read, with commas between; one of these three is needed",
-    "subscribePattern": "a regular expression of topics, of the whole name",
+    "subscribePattern": "a regular expression, looked for anywhere in the names of topics; `^...$` is the whole name",
     "assign": 'partitions to read: `{"weather": [0, 1]}`',
     "startingOffsets": "where to begin: `earliest` (default of a batch), `latest` (of a stream), or JSON "
     'by partition, where -2 is earliest and -1 latest: `{"weather": {"0": 23, "1": -2}}`. A checkpoint goes before it',
