@@ -1,6 +1,6 @@
 """What an append and a read cost when the log is small and when it is large.
 
-The logs are sparse files, which take little disk.  Each has ten segments, or one for each GB, of batches of 64 KB, of
+The logs are sparse files, which take little disk.  Each has ten segments, or one for each GB, of batches of 256 KB, of
 which only the headers were written: a broker looks at nothing else to look up, to read and to append.  The reads go to
 offsets by chance, the same in each of several rounds, so that they are in the page cache; the fastest round counts.
 Goal: the large log is no slower, but for some ten more steps of a binary search, and for headers and indexes that leave
@@ -28,7 +28,8 @@ SEGMENTS = 10
 ROUNDS = 7
 CALLS = 2_000  # in a round
 RECORDS = 10  # in a batch
-BATCH_BYTES = 65_536
+BATCH_BYTES = 262_144
+READ_BYTES = 400_000
 CONFIG = LogConfig()
 NOW = 1_700_000_000_000  # ms
 
@@ -88,6 +89,6 @@ def measure(size: int) -> Costs:
         log = make(directory, size)
         offsets = itertools.cycle(random.Random(0).choices(range(log.log_end_offset), k=CALLS))
         batch = memoryview(batch_at(0))
-        read = fastest(lambda: log.read(next(offsets), 100_000))
-        tail = fastest(lambda: log.read(log.log_end_offset - 1, 100_000))
+        read = fastest(lambda: log.read(next(offsets), READ_BYTES))
+        tail = fastest(lambda: log.read(log.log_end_offset - 1, READ_BYTES))
         return Costs(read, tail, fastest(lambda: log.append(batch)))

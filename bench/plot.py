@@ -139,7 +139,7 @@ def _axes(panel: Axes, sizes: Sequence[float], label: str) -> None:
     panel.set_xscale("log")
     panel.set_xticks(sizes, [f"{size:,.0f}" for size in sizes], fontsize="small")
     panel.xaxis.set_minor_locator(NullLocator())
-    panel.set_ylim(bottom=0)
+    panel.set_ylim(0, 1.08 * panel.dataLim.y1)
     panel.yaxis.set_major_formatter("{x:,.10g}")
     panel.set_xlabel(label)
     panel.grid(alpha=0.3)
