@@ -10,6 +10,9 @@ the PATH), registers the data source `hmb`, and has settings for a laptop, each 
     output      errors only: no warnings, no progress bar; no web page (spark.ui.enabled=true brings it back)
 
 With another master, such as spark://host:7077, the settings of the machine are left to that cluster.
+
+What no setting changes: Spark gives a Python process that a query needs 10 seconds to start.  On a machine that is too
+busy for that, the query fails with "Python worker failed to connect back", and is to be started again.
 """
 
 from __future__ import annotations
