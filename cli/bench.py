@@ -12,6 +12,7 @@ SCENARIOS = {
     "latency": "From the producer through the broker to the consumer, a record at a time.",
     "clients": "Producers and consumers of Python side by side.",
     "start": "From a broker's start to its first acknowledged record.",
+    "memory": "What a broker holds, idle and after 10 GB.",
     "connections": "Many connections and partitions at once.",
     "recovery": "A log made good after a kill.",
     "groups": "Many consumer groups: heartbeats, a rebalance, an idle broker.",

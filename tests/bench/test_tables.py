@@ -13,6 +13,7 @@ from hmb.bench import (
     groups,
     growth,
     latency,
+    memory,
     recovery,
     spark,
     start,
@@ -141,6 +142,8 @@ def test_other_suites_tell_their_figures() -> None:
     assert rows_of(start.tables([begun])[0]) == [
         {"broker": "HMB", "seconds to the first ack": "0.20 (0.20 .. 0.20)", "resident MB": "30"}
     ]
+    held = sample("memory", {"gigabytes": 10}, idle_bytes=30e6, resident_bytes=40e6, most_bytes=50e6)
+    assert memory.tables([held])[0].rows[1] == ["HMB", "30.0", "40.0", "50.0"]
     figures = {"seconds": 1.0, "cpu_seconds": 0.9, "mb_per_second": 1000.0, "us_a_batch": 2.0}
     (recovered,) = recovery.tables([sample("recovery", {"bytes": 10**9, "batch_bytes": 1000}, **figures)])
     assert recovered.title == "1 GB that were not closed" and rows_of(recovered)[0]["MB/s"] == "1,000"
