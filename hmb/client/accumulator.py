@@ -197,6 +197,11 @@ class Accumulator:
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 
+    def is_in_front(self, batch: Batch) -> bool:
+        """Whether no other of its queue is left that was sent before it."""
+        with self._lock:
+            return bool(batch.queue.batches) and batch.queue.batches[0] is batch
+
     def behind(self, batch: Batch) -> list[Batch]:
         """The batches behind one that have been sent already, in order."""
         with self._lock:

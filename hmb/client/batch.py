@@ -4,8 +4,8 @@ Records of one partition go in the order of their sending, so each partition has
 its front, and stay there until they are delivered or given up. While the broker works on one batch the next ones can be
 on their way to it already: so many as the queue's *window* allows are under way at a time.
 
-    1                at first, and again after every refusal: what went wrong with one would go wrong with all
-    `max_in_flight`  once the broker has taken one
+    1                at first, and again after a refusal, until all that were sent are settled
+    `max_in_flight`  once the broker has taken one, and nothing is left of what was sent before
     0                after a refusal, until the batches that were sent behind the refused one are answered, too
 
 So whoever decides what becomes of a refused batch knows what became of those behind it, and has nothing under way.

@@ -63,8 +63,8 @@ class Completion:
     def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
         """The broker has it."""
         self.trouble = None
-        if batch.queue.window:
-            batch.queue.window = self.settings.max_in_flight if is_of_current_epoch(batch) else 1
+        if batch.queue.window == 1 and is_of_current_epoch(batch) and not self.accumulator.behind(batch):
+            batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
         self.accumulator.done(batch)  # afterwards: the memory is free once everyone was told
@@ -132,7 +132,7 @@ class Completion:
         """Whether it did not fit because of one in front of it, which is still there or was given up just now."""
         if self.identities.doomed:
             return False
-        return batch.queue.batches[0] is not batch or batch.number is None
+        return batch.number is None or not self.accumulator.is_in_front(batch)
 
     def _may_start_again(self, batch: Batch) -> bool:
         """Number the batch anew if no copy of it can be in the log, nor come there."""

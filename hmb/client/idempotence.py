@@ -21,10 +21,15 @@ not fit, and stay in the queue; what becomes of them follows from what becomes o
                            all behind it, are numbered anew, in a new epoch
 
 All this needs a broker that expects a certain number, and one that has nothing of a producer expects none: it would
-take the second batch without the first. So only one batch is under way until one was taken (`batch.window`), also in a
-new epoch, and batches of two epochs are never under way together. (A broker forgets a producer that has been idle for a
-day, `producer.id.expiration.ms`. Who sends after so long may find the first batch behind the second if just then the
-first one is refused; it is still written once.) A broker remembers five batches of a producer: `MOST_IN_FLIGHT`.
+take the second batch without the first. So only one batch is under way until one was taken, also in a new epoch, and
+batches of two epochs are never under way together. (A broker forgets a producer that has been idle for a day,
+`producer.id.expiration.ms`. Who sends after so long may find the first batch behind the second if just then the first
+one is refused; it is still written once.)
+
+A broker remembers five batches of a producer, so from the first one that it may get again to the last that it has got
+there must not be more: `MOST_IN_FLIGHT`. Some of those behind a refused batch may be written and answered, if an
+earlier try of it was written; they count as well. So what was sent is sent again one by one, and the window opens when
+nothing is left of it (`PartitionQueue.window`).
 """
 
 import threading

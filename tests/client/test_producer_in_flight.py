@@ -153,6 +153,15 @@ def test_a_broker_that_knows_nothing_of_a_producer_gets_one_batch_at_first() -> 
     assert firsts(log) == [0, 0, 0, 1, 2, 3]
 
 
+def test_new_batches_do_not_drive_one_that_is_tried_again_from_the_brokers_memory() -> None:
+    """The fourth is written, and its answer is "not leader" twice; it must not be followed by more than four."""
+    any_more = Fault.NOT_LEADER_ANY_MORE
+    faults = {1: [any_more], 3: [Fault.ANSWER_IS_LOST, Fault.NOT_LEADER], 4: [any_more, any_more]}
+    with sent(11, faults) as (log, deliveries):
+        assert [delivery.result().offset for delivery in deliveries] == list(range(12))
+    assert log.values == list(range(12))
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_each_record_is_written_once_and_in_order_whatever_happens(seed: int) -> None:
     chance = random.Random(seed)
