@@ -93,7 +93,7 @@ def table_node(table: Table) -> nodes.table:
     group += nodes.thead("", _row(heading))
     group += nodes.tbody("", *map(_row, rows))
     title = [nodes.title("", table.title)] if table.title else []
-    return nodes.table("", *title, group)
+    return nodes.table("", *title, group, classes=["measured", "colwidths-auto"])
 
 
 def _row(texts: Iterable[str]) -> nodes.row:
@@ -112,8 +112,9 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 
 
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
-    machine, commit = document["machine"], (document["commit"] or "")[:10]
-    text = f"{name}: {document['command']}, commit {commit}; {machine['cores']} cores, {machine['cpu']}"
+    machine, (commit, *changes) = document["machine"], (document["commit"] or "unknown").split(maxsplit=1)
+    at = " ".join([commit[:10], *changes])  # "and changes", where the files were not those of the commit
+    text = f"{name}: {document['command']}, commit {at}; {machine['cores']} cores, {machine['cpu']}"
     return nodes.caption("", text)
 
 
