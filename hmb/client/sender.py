@@ -147,16 +147,19 @@ class Sender(threading.Thread):
         )
         self._completion.counters.posted(len(posted))
         if not acks:
-            for batch in self._all_posted():
+            for batch in self._under_way():
+                batch.queue.under_way = 0
                 self._completion.deliver(batch, -1, -1)
+            self._posted.clear()
 
     def _receive(self) -> None:
         """The next answer, and those that have come with it."""
         while self._posted:
             response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
-            batches, since = self._posted.popleft()
+            batches, since = self._posted[0]
             self._completion.counters.answered(time.monotonic() - since)
             self._settle(batches, response)
+            self._posted.popleft()  # afterwards: if that fails, `_fail` finds them
             if not self.connection.has_buffered:
                 return
 
@@ -198,16 +201,13 @@ class Sender(threading.Thread):
     def _fail(self, error: Exception) -> None:
         """Nothing is known of what is under way, nor will be."""
         self.connection.close()
-        for batch in [*self._all_posted(), *self._taken]:
+        for batch in [*self._under_way(), *self._taken]:
+            batch.queue.under_way = 0
             self._refuse(Refusal(batch, error))
+        self._posted.clear()
         self._taken = []
         for queue in list(self._refused):
             self._resolve(queue)
 
-    def _all_posted(self) -> list[Batch]:
-        """The batches that are under way, which are so no more."""
-        batches = [batch for some, _ in self._posted for batch in some]
-        self._posted.clear()
-        for batch in batches:
-            batch.queue.under_way -= 1
-        return batches
+    def _under_way(self) -> list[Batch]:
+        return [batch for batches, _ in self._posted for batch in batches]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from hmb.client.completion import Completion
 from hmb.client.delivery import Delivery
 from hmb.client.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -212,3 +213,15 @@ def test_with_idempotence_five_are_the_most() -> None:
     with pytest.raises(ValueError, match="max_in_flight is at least 1, not 0"):
         Producer("127.0.0.1:1", max_in_flight=0)
     Producer("127.0.0.1:1", max_in_flight=6, acks=1).close()
+
+
+def test_a_mistake_while_an_answer_is_read_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*arguments: object) -> None:
+        raise RuntimeError("mistaken")
+
+    with ScriptedBroker(NumberedLog(lambda values: Fault.NONE)) as broker, Producer(broker.address) as producer:
+        producer.send("t", b"0").result(10)
+        with monkeypatch.context() as patch:
+            patch.setattr(Completion, "deliver", mistaken)
+            assert str(producer.send("t", b"1").exception(10)) == "mistaken"
+        producer.send("t", b"2").result(10)
