@@ -163,7 +163,12 @@ class Connection:
         return self._waiting
 
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
-        """The answer to a request; in the highest version that both sides know, unless one is given."""
+        """The answer to a request; in the highest version that both sides know, unless one is given.
+
+        Not while other answers are to come, for the next one would be another's: then the connection is closed.
+        """
+        if self._waiting:
+            raise self._failed(f"{self.address} was asked while it owed {self._waiting} other answers")
         self.post(request, version)
         try:
             return self.receive(timeout)

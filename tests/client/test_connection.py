@@ -258,3 +258,12 @@ def test_to_wait_for_an_answer_on_a_closed_connection_is_an_error(servers: str) 
     connection.close()
     with pytest.raises(ConnectionFailed, match="was closed before the answer came"):
         connection.receive()
+
+
+def test_an_answer_that_is_still_to_come_is_not_taken_for_another_requests(servers: str) -> None:
+    host, _, port = servers.partition(":")
+    with Connection(host, int(port)) as connection:
+        connection.post(MetadataRequest(topics=[]))
+        with pytest.raises(ConnectionFailed, match="was asked while it owed 1 other answers"):
+            connection.send(ListOffsetsRequest(replica_id=-1))
+        assert isinstance(connection.send(MetadataRequest(topics=[])), MetadataResponse)
