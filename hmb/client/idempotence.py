@@ -82,7 +82,10 @@ class ProducerId(Identities):
         self._identity: Identity | None = None
 
     def identity(self, connection: Connection) -> Identity | None:
-        """Asks at the first time; None if the broker is too old (before Kafka 0.11)."""
+        """Asks at the first time; None if the broker is too old (before Kafka 0.11).
+
+        After 32767 epochs it asks again, perhaps with batches under way: that ends the connection, they are retried.
+        """
         with self._lock:
             if self._identity is None:
                 if not self._required and not connection.knows(InitProducerIdRequest):
