@@ -27,6 +27,8 @@ IN_FLIGHT = 5  # Kafka's max.in.flight.requests.per.connection
 PRODUCE_VERSION = 9
 LENGTH = 4  # bytes in front of a frame
 BLOCK = 256 * 1024
+PATIENCE = 30.0  # seconds for a new topic
+NOT_YET = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def produce_request(topic: str, partition: int, records: int, size: int) -> ProduceRequest:
@@ -88,12 +90,7 @@ class Load:
     def _connect(self, address: tuple[str, int], request: Request, version: int) -> Line:
         client = socket.create_connection(address, timeout=30)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        protocol = ClientConnection("load")
-        frame = b"".join(cast("list[bytes]", protocol.request(request, version)))
-        client.sendall(frame)
-        stream = client.makefile("rb")
-        size = int.from_bytes(stream.read(LENGTH))
-        refuse_errors(protocol.receive(memoryview(stream.read(size)))[1])
+        frame = first_answer(client, request, version)
         client.setblocking(False)
         line = Line(client, frame)
         self._selector.register(client, selectors.EVENT_READ, line)
@@ -133,9 +130,29 @@ class Load:
                 self._send(line)
 
 
+def first_answer(client: socket.socket, request: Request, version: int) -> bytes:
+    """Send a request until its answer is no error; the frame.  Kafka tells of a new topic before it leads it."""
+    protocol, stream = ClientConnection("load"), client.makefile("rb")
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        frame = b"".join(cast("list[bytes]", protocol.request(request, version)))
+        client.sendall(frame)
+        size = int.from_bytes(stream.read(LENGTH))
+        _, response = protocol.receive(memoryview(stream.read(size)))
+        errors = set(errors_of(response))
+        if not errors & NOT_YET or time.monotonic() > deadline:
+            refuse_errors(response)
+            return frame
+        time.sleep(0.05)
+
+
+def errors_of(response: Any) -> list[int]:
+    """The error codes in the answer to a Produce or a Fetch."""
+    topics = [getattr(topic, "partition_responses", None) or topic.partitions for topic in response.responses]
+    return [partition.error_code for topic in topics for partition in topic if partition.error_code]
+
+
 def refuse_errors(response: Any) -> None:
     """PeerFailed if a Produce or a Fetch was answered with an error."""
-    for topic in response.responses:
-        for partition in getattr(topic, "partition_responses", None) or topic.partitions:
-            if partition.error_code:
-                raise peers.PeerFailed(f"the broker answers {ErrorCode(partition.error_code).name}")
+    for code in errors_of(response):
+        raise peers.PeerFailed(f"the broker answers {ErrorCode(code).name}")
