@@ -1,9 +1,11 @@
 """`hmb spark`: doctor, load."""
 
 import re
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -22,6 +24,8 @@ from .completion import complete_topics
 
 if TYPE_CHECKING:
     from hmb.spark.loads import Run
+
+T = TypeVar("T")
 
 # How an exception of a worker ends: its name and what it says.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
@@ -109,7 +113,7 @@ def _load(
     from hmb.spark.options import OptionError
 
     try:
-        return load(topic, directory, servers, options=options, records_a_run=records, on_commit=tell)
+        return _aside(lambda: load(topic, directory, servers, options=options, records_a_run=records, on_commit=tell))
     except (LoadError, SparkUnavailableError, OptionError) as error:
         raise CliError(str(error)) from error
     except Exception as error:
@@ -117,3 +121,20 @@ def _load(
             raise
         name, what = (CAUSE.findall(str(error)) or [(type(error).__name__, str(error).partition("\n")[0])])[-1]
         raise CliError(what, UNREACHABLE if name == "ConnectionFailed" else ERROR) from error
+
+
+def _aside(work: Callable[[], T]) -> T:
+    """Do it in a thread of its own: there PySpark does not take Ctrl-C for itself, to tell how it ends in tracebacks.
+
+    The command ends at once, and Spark with it; what was not committed is swept by the next load.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except Exception as error:  # noqa: BLE001 - it is raised where one waits
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="load", daemon=True).start()
+    return outcome.result()

@@ -36,6 +36,7 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     SparkUnavailableError says what is missing.
     """
     check()
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from hmb.spark.source import HmbDataSource
@@ -45,7 +46,7 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # no name of this machine has to be looked up
     builder = SparkSession.builder
-    if SparkSession.getActiveSession() is None:
+    if SparkContext._active_spark_context is None:  # of whatever thread; getActiveSession() tells of this one
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})
     spark = _with(builder, config or {}).getOrCreate()
