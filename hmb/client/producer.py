@@ -61,9 +61,7 @@ class Producer:
     batch_size           of records of one partition that go together, at most
     buffer_memory        of records on their way; above it `send` waits
     max_request_size     of a request, and so of a record
-    max_in_flight        batches of a partition that are under way at a time (max.in.flight.requests.per.connection).
-                         Without idempotence a batch that is sent again may be overtaken by those that were under way
-                         with it; 1 keeps the order. With idempotence it is kept anyway, and 5 are the most
+    max_in_flight        batches of a partition under way; only 1 keeps their order, or idempotence, with 5 at most
     request_timeout      how long an answer may take
     delivery_timeout     how long a record is tried to be delivered
     max_block            how long `send` waits for metadata or memory
