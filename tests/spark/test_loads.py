@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -217,3 +218,21 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
         manifest.write_text(text)
     code, line = mistaken(topic, str(tmp_path), "-b", servers)
     assert code == 1 and line.startswith(f"hmb: {manifest} does not say which offsets its folder holds")
+
+
+def test_ctrl_c_while_a_load_is_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """PySpark's own way of ending told it in pages of tracebacks."""
+    enough = threading.Event()
+
+    def busy(*arguments: object, **more: object) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        enough.wait(60)
+
+    monkeypatch.setattr(loads, "load", busy)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = CliRunner().invoke(main, ["spark", "load", "t", str(tmp_path)])
+    finally:
+        signal.signal(signal.SIGINT, before)
+        enough.set()
+    assert (result.exit_code, result.output) == (130, "")

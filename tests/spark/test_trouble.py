@@ -196,7 +196,7 @@ def test_ten_megabytes_there_and_back(spark: SparkSession, servers: str, topic: 
 
 # -- checkpoints
 
-# Of Spark 4.2's own Kafka connector, with Trigger.AvailableNow: 10 records of each of three partitions were read.
+# As Spark 4.2's own Kafka connector leaves it, but for the conf: 10 records of each of three partitions were read.
 CHECKPOINT = {
     "metadata": '{"id":"0b4b1d7c-61a1-4f0c-9f6f-9c3d9ee3a6f2"}',
     "sources/0/0": '\0v1\n{"TOPIC":{"0":0,"1":0,"2":0}}',
