@@ -156,10 +156,16 @@ VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
 def _encode_compact_length(out: Output, length: int) -> None:
-    encode_uvarint(out, length + 1)
+    if length < 0x7F:  # nearly always: no need for a call
+        out.append(length + 1)
+    else:
+        encode_uvarint(out, length + 1)
 
 
 def _decode_compact_length(buffer: memoryview, position: int) -> tuple[int, int]:
+    byte = buffer[position]
+    if byte < 0x80:
+        return byte - 1, position + 1
     length, position = decode_uvarint(buffer, position)
     return length - 1, position
 

@@ -141,7 +141,10 @@ class Plan:
                 values[name], position = decode(buffer, position)
             if self.flexible:
                 name = "tagged fields"
-                position = self._decode_tags(values, buffer, position)
+                if buffer[position]:
+                    position = self._decode_tags(values, buffer, position)
+                else:
+                    position += 1  # there are none, as in nearly every struct
         except p.MALFORMED as error:
             what = error if isinstance(error, ValueError) else "the bytes end here"
             raise ProtocolError(f"{self._place(name)}, byte {position} of {len(buffer)}: {what}") from error
@@ -179,10 +182,11 @@ class Plan:
                 encode(out, values[name])
         except p.UNWRITABLE as error:
             raise ValueError(f"{self._place(name)} cannot be {values[name]!r}: {error}") from error
-        if self.flexible and (self.tagged or "unknown_tagged_fields" in values):
-            self._encode_tags(out, values)
-        elif self.flexible:
-            out.append(0)  # no tagged field, as in nearly every struct
+        if self.flexible:
+            if self.tagged or "unknown_tagged_fields" in values:
+                self._encode_tags(out, values)
+            else:
+                out.append(0)  # there are none
 
     def _encode_tags(self, out: p.Output, values: dict[str, Any]) -> None:
         tags = dict(values.get("unknown_tagged_fields", ()))
