@@ -250,14 +250,19 @@ def write_properties(path: Path, properties: Mapping[str, object]) -> None:
     path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
 
 
+AS_A_PEER = {  # the settings in which both are other than by default
+    "group.initial.rebalance.delay.ms": "0",
+    "log.segment.delete.delay.ms": "1000",  # a deleted topic's space comes back while a benchmark goes on
+}
+
+
 class Hmb(Peer):
     """This project's broker: the `hmb` command that is installed beside the running Python."""
 
     name = "HMB"
 
     def command(self) -> list[str]:
-        # A deleted topic's space comes back while a benchmark goes on, as Kafka's does below.
-        config = {"log.segment.delete.delay.ms": "1000", **self.config}
+        config = {**AS_A_PEER, **self.config}
         overrides = [part for name, value in config.items() for part in ("-X", f"{name}={value}")]
         hmb = Path(sys.executable).with_name("hmb")
         place = ["--host", HOST, "--port", str(self.port), "--data-dir", str(self.data_dir)]
@@ -301,8 +306,7 @@ class Kafka43(Peer):
             "transaction.state.log.min.isr": 1,
             "share.coordinator.state.topic.replication.factor": 1,
             "share.coordinator.state.topic.min.isr": 1,
-            "group.initial.rebalance.delay.ms": 0,
-            "log.segment.delete.delay.ms": 1000,  # a deleted topic's space comes back while a benchmark goes on
+            **AS_A_PEER,
             **self.config,
         }
 
