@@ -14,7 +14,8 @@ from importlib import import_module
 from pathlib import Path
 
 from hmb.broker import server
-from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.later import FOR_THE_SOCKET, Begun
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
@@ -39,7 +40,7 @@ class Forgetful(Dispatcher):
 
     _answer = b""
 
-    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+    def begin(self, frame: memoryview) -> list[Part] | Begun | None:
         if frame[:2] != PRODUCE:
             return super().begin(frame)
         if not self._answer:
@@ -49,7 +50,7 @@ class Forgetful(Dispatcher):
             return [self._answer]
         answer = bytearray(self._answer)
         answer[CORRELATION_ID] = frame[CORRELATION_ID]
-        return lambda: [bytes(answer)]
+        return Begun(lambda: [bytes(answer)], FOR_THE_SOCKET)
 
 
 if __name__ == "__main__":
