@@ -25,7 +25,6 @@ FOR_THE_DISK = 64
 FOR_THE_SOCKET = 3
 
 
-
 class Later(NamedTuple):
     """An answer that is not true yet, or need not go out yet; `finish` waits until it is true, and gives it."""
 
