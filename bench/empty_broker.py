@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from hmb.broker import server
-from hmb.broker.dispatch import Dispatcher
-from hmb.broker.later import FOR_THE_SOCKET, Begun
+from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
@@ -40,7 +39,7 @@ class Forgetful(Dispatcher):
 
     _answer = b""
 
-    def begin(self, frame: memoryview) -> list[Part] | Begun | None:
+    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
         if frame[:2] != PRODUCE:
             return super().begin(frame)
         if not self._answer:
@@ -50,7 +49,7 @@ class Forgetful(Dispatcher):
             return [self._answer]
         answer = bytearray(self._answer)
         answer[CORRELATION_ID] = frame[CORRELATION_ID]
-        return Begun(lambda: [bytes(answer)], FOR_THE_SOCKET)
+        return lambda: [bytes(answer)]
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from io import BufferedReader, FileIO
 from typing import Any, Self
 
-from hmb.broker.dispatch import Dispatcher
+from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.broker.errors import CloseConnection
-from hmb.broker.later import Begun
+from hmb.broker.later import MAX_LATER
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.primitives import Part
@@ -79,7 +79,7 @@ class Connection:
             self._on_close(self)
 
     def _serve(self) -> None:
-        later: list[Begun] = []
+        later: list[Finish] = []
         try:
             with Requests(self._socket.fileno(), self._max_request) as requests:
                 while not self._stopping and (frame := requests.next()) is not None:
@@ -88,7 +88,7 @@ class Connection:
                     answer = self._dispatcher.begin(frame)
                     if callable(answer):
                         later.append(answer)
-                        if len(later) < answer.at_most and requests.is_another_here(frame):
+                        if len(later) < MAX_LATER and requests.is_another_here(frame):
                             continue
                         answer = None
                     self._finish(later)  # answers go out in the order of the requests
@@ -97,7 +97,7 @@ class Connection:
         finally:  # what was begun before a request that cannot be answered
             self._finish(later)
 
-    def _finish(self, later: list[Begun]) -> None:
+    def _finish(self, later: list[Finish]) -> None:
         """Send these answers, in their order; after one that fails there can be none.  Raises CloseConnection."""
         begun = later.copy()
         later.clear()  # each is finished once, whatever comes of it

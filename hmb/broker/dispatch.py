@@ -17,7 +17,7 @@ from typing import Any
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
-from hmb.broker.later import Begun, Later
+from hmb.broker.later import Later
 from hmb.broker.listeners import Listener
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
@@ -28,6 +28,7 @@ from hmb.protocol.schema import Request, Response
 
 LOGGER = logging.getLogger(__name__)
 Handler = Callable[[Any, RequestContext], Response | Later | None]
+Finish = Callable[[], list[Part]]
 
 
 class Dispatcher:
@@ -48,7 +49,7 @@ class Dispatcher:
         self._is_client_gone = is_client_gone
         self._connection = ServerConnection()
 
-    def begin(self, frame: memoryview) -> list[Part] | Begun | None:
+    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
         """Answer one request; None where it wants no answer.  Raises CloseConnection.
 
         Where the answer takes its time: what waits for it and gives it (later.py).
@@ -63,11 +64,11 @@ class Dispatcher:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request)
 
-    def _handle(self, header: RequestHeader, request: Request) -> list[Part] | Begun | None:
+    def _handle(self, header: RequestHeader, request: Request) -> list[Part] | Finish | None:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone)
         response = self._guarded(header, request, partial(self._handlers[type(request)], request, context))
         if isinstance(response, Later):
-            return Begun(partial(self._finish, header, request, response), response.at_most)
+            return partial(self._finish, header, request, response)
         return response
 
     def _finish(self, header: RequestHeader, request: Request, later: Later) -> list[Part]:
