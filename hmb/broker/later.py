@@ -19,6 +19,7 @@ from hmb.protocol.schema import Response
 
 MAX_LATER = 64
 
+
 class Later(NamedTuple):
     """An answer that is not true yet, or need not go out yet; `finish` waits until it is true, and gives it."""
 
