@@ -17,9 +17,10 @@ The way of a Produce, one call a hop:
 8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
 9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again
 
-The answer goes back the same way: `ServerConnection.respond` encodes it, `framing.frame` puts the length in front, and
-`connection.send` writes it to the socket.  With acks=all the records are on disk before that: the handler calls
-`Log.flush`, in which producers that come at the same time share one sync (`storage/group_commit.py`).
+The answer goes back the same way, when the requests that came together have all got here (`broker/later.py`):
+`connection._finish` asks for it, with acks=all it waits in `Log.flush` until the records are on disk, where producers
+that come at the same time share one sync (`storage/group_commit.py`), `ServerConnection.respond` encodes it,
+`framing.frame` puts the length in front, and `connection.send` writes it to the socket.
 
 A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read` (`storage/log_reading.py`),
 `Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel

@@ -52,7 +52,7 @@ class Dispatcher:
     def begin(self, frame: memoryview) -> list[Part] | Finish | None:
         """Answer one request; None where it wants no answer.  Raises CloseConnection.
 
-        Where the answer takes its time: what waits for it and gives it (later.py).
+        Where the answer may go out together with later ones: what waits until it is true, and gives it (later.py).
         """
         try:
             header, request = self._connection.receive(frame)
