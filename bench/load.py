@@ -32,7 +32,7 @@ NOT_YET = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITIO
 
 
 def produce_request(topic: str, partition: int, records: int, size: int) -> ProduceRequest:
-    """Records of random-looking bytes, one batch, acks=1."""
+    """Records of zeros, one batch, acks=1."""
     batch = encode_batch([Record(value=bytes(size)) for _ in range(records)])
     data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=memoryview(batch))
     wanted = ProduceRequest.TopicProduceData(name=topic, partition_data=[data])

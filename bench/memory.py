@@ -1,6 +1,6 @@
 """What memory a broker holds: idle, and after 10 GB have gone through it.
 
-    hmb bench memory                         # HMB and Kafka 4.3.0, each with its default settings
+    hmb bench memory                         # HMB and Kafka 4.3.0, by default but for peers.AS_A_PEER
     hmb bench memory --gigabytes 1           # a quick look
 
 A gigabyte at a time is produced (records of 1,000 B, by HMB's producer) and consumed, each on a topic of its own that

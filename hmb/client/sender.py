@@ -6,7 +6,7 @@ and a quick one many small ones, with nothing to tune. Leaders have threads of t
 does not answer at all, holds up no other.
 
 There is no need to wait for the last answer before the next batches go: a connection is a pipe, and of each partition
-several batches may be in it (`batch.window`), so that the broker always has the next one before it answers the last.
+several batches may be in it (`batch.window`): those that have filled up meanwhile go together, and the broker works on.
 What becomes of a batch then is decided in `completion`.
 """
 
