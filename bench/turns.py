@@ -41,10 +41,6 @@ class Spread:
     def most(self) -> float:
         return max(self.values)
 
-    def over(self, other: Spread) -> Spread:
-        """The ratios turn by turn."""
-        return Spread(tuple(one / two for one, two in zip(self.values, other.values, strict=True)))
-
     def __str__(self) -> str:
         return f"{_text(self.median)} ({_text(self.least)} .. {_text(self.most)})"
 

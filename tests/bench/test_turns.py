@@ -1,8 +1,6 @@
-"""Turns are fair, and ratios are those of neighbours."""
+"""Turns are fair, and what is told of their figures is the median with its spread."""
 
 from __future__ import annotations
-
-import pytest
 
 from hmb.bench.turns import Spread, in_turns
 
@@ -13,9 +11,6 @@ def test_each_turn_has_everybody_and_begins_with_another() -> None:
     assert by_turn == ["abc", "bca", "cab", "abc"]
 
 
-def test_ratios_are_taken_turn_by_turn() -> None:
-    ours, theirs = Spread((10.0, 1.0, 30.0)), Spread((10.0, 0.5, 10.0))
-    assert ours.over(theirs) == Spread((1.0, 2.0, 3.0))
-    assert str(ours.over(theirs)) == "2.00 (1.00 .. 3.00)"
-    with pytest.raises(ValueError, match="shorter"):
-        ours.over(Spread((1.0, 2.0)))
+def test_a_spread_is_told_as_its_median_with_least_and_most() -> None:
+    assert str(Spread((1.0, 3.0, 2.0))) == "2.00 (1.00 .. 3.00)"
+    assert str(Spread((1_000.0, 3_000.0))) == "2,000 (1,000 .. 3,000)"
