@@ -36,7 +36,7 @@ class Accumulator:
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
         self.counters = Counters()
-        # Guards all below and what is in open batches; only that of the counters is taken inside of it.
+        # Guards all below and what is in open batches; only those of counters and receipts are taken inside of it.
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)  # memory has come free
         self._queues: dict[str, dict[int, PartitionQueue]] = {}
@@ -183,6 +183,7 @@ class Accumulator:
             if batch.settled:
                 return
             batch.settled = True
+            batch.receipt.split()
             queue = batch.queue
             place = queue.batches.index(batch)
             queue.batches.remove(batch)

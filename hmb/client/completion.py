@@ -80,12 +80,15 @@ class Completion:
     def resolve(self, queue: PartitionQueue, refusals: Iterable[Refusal]) -> None:
         """Decide on the refused batches of a queue, in its order; none of them is under way any more."""
         queue.window = 1
+        put_off = False
         for refusal in refusals:
             if not refusal.batch.settled:  # as one may be that was given up with one in front of it
-                self._resolve(refusal)
+                put_off |= self._resolve(refusal)
+        if put_off:  # not before all is decided: from now on another thread has the queue
+            self.accumulator.move(queue, self.accumulator.unrouted)
 
-    def retry_or_give_up(self, batch: Batch, error: ConnectionFailed | KafkaError, *, again: bool = False) -> None:
-        """Put a batch off if time may help (`again`: it will), and there is time left."""
+    def retry_or_give_up(self, batch: Batch, error: ConnectionFailed | KafkaError, *, again: bool = False) -> bool:
+        """Put a batch off if time may help (`again`: it will), and there is time left; whether it is put off."""
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         if self.identities.doomed or (isinstance(error, KafkaError) and not error.code.retriable and not again):
             self.give_up(batch, error)
@@ -101,7 +104,8 @@ class Completion:
             self.counters.retried()
             self.trouble = error.message if isinstance(error, KafkaError) else str(error)
             self.cluster.forget(batch.partition.topic)  # a new leader may be why
-            self.accumulator.move(batch.queue, self.accumulator.unrouted)
+            return True
+        return False
 
     def not_doomed(self, batches: Iterable[Batch]) -> list[Batch]:
         """Those that shall be sent; the others are given up."""
@@ -112,7 +116,8 @@ class Completion:
             self.give_up(batch, doomed)
         return []
 
-    def _resolve(self, refusal: Refusal) -> None:
+    def _resolve(self, refusal: Refusal) -> bool:
+        """Decide on one; whether it is put off, until its leader is found again."""
         batch, error = refusal.batch, refusal.error
         code = error.code if isinstance(error, KafkaError) and refusal.answered else ErrorCode.NONE
         if code in TOO_LARGE and batch.records.count > 1:
@@ -122,11 +127,12 @@ class Completion:
         elif isinstance(error, KafkaError) and code in LOST_TRACK and self._may_start_again(batch):
             log.warning("%s; its records are sent again in a new epoch of the producer", error.message)
             start_again(batch, self.accumulator.behind(batch), self.identities)
-            self.retry_or_give_up(batch, error, again=True)
+            return self.retry_or_give_up(batch, error, again=True)
         elif isinstance(error, (ConnectionFailed, KafkaError)) and not refusal.guilty:
-            self.retry_or_give_up(batch, error)
+            return self.retry_or_give_up(batch, error)
         else:
             self.give_up(batch, error, refusal.guilty)
+        return False
 
     def _waits_for_another(self, batch: Batch) -> bool:
         """Whether it did not fit because of one in front of it, which is still there or was given up just now."""
@@ -141,7 +147,6 @@ class Completion:
     def _split(self, batch: Batch) -> None:
         """As Kafka does: two batches, again and again, until a record alone is too large."""
         parts = halves(batch)
-        batch.receipt.split()
         self.counters.split()
         self.accumulator.split(batch, parts)
 

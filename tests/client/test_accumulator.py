@@ -7,6 +7,7 @@ import pytest
 from hmb.client.accumulator import Accumulator
 from hmb.client.batch import Batch, PartitionQueue
 from hmb.client.delivery import Delivery, Part
+from hmb.client.encoding import halves
 from hmb.client.record_checks import RECORD_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, read_records
 from hmb.records.batch import wrap_records
@@ -218,6 +219,20 @@ def test_what_is_abandoned_is_failed_once() -> None:
     it.done(batch)
     assert str(first.exception()) == "enough"
     assert (it.used, take(it)) == (0, [])
+
+
+def test_a_batch_that_was_abandoned_is_not_split() -> None:
+    """Its halves had no place any more, and who waited for its records waited for ever."""
+    it = accumulator(linger=0)
+    first, second = append(it, b"1"), append(it, b"2")
+    (batch,) = take(it)
+    records = batch.records
+    it.encoded(batch, wrap_records(records.data, 2, 1, 1, Codec.NONE))
+    parts = halves(batch)
+    it.close()
+    it.abandon(TimeoutError("enough"))
+    it.split(batch, parts)
+    assert first.done() and second.done() and it.used == 0
 
 
 def test_control_c_while_a_batch_is_opened_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,35 @@
+"""What becomes of the refused batches of a partition."""
+
+import pytest
+
+from hmb.client.accumulator import Accumulator
+from hmb.client.batch import Lane, PartitionQueue
+from hmb.client.completion import Completion, Refusal, Settings
+from hmb.client.connection import ConnectionFailed
+from hmb.client.encoding import Encoding
+from hmb.client.idempotence import Identities
+from hmb.client.metadata import Cluster
+from hmb.client.record_checks import RECORD_OVERHEAD
+from hmb.records import RECORD_BATCH_OVERHEAD, Codec
+
+AT_ONCE = 0.0  # seconds until the next try
+LOST = ConnectionFailed("127.0.0.1", 1, "lost")
+
+
+def test_another_thread_gets_a_queue_when_all_its_batches_are_decided_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It got it with the first one; the others then took it away again while it sent from it."""
+    it = Accumulator(RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD, 0, 10_000, 1)
+    for value in (b"1", b"2", b"3"):
+        it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())
+    it.seal()
+    (batch,) = it.wait_for_batches(it.unrouted)
+    tries = []
+
+    def move(queue: PartitionQueue, lane: Lane) -> None:
+        tries.append([batch.tries for batch in queue.batches])
+
+    settings = Settings(1, Encoding(Codec.NONE, None, False), 1000, 5, 1.0, 60.0, AT_ONCE, 60.0)
+    monkeypatch.setattr(it, "move", move)
+    completion = Completion(it, Cluster("127.0.0.1:1"), settings, Identities())
+    completion.resolve(batch.queue, [Refusal(each, LOST) for each in batch.queue.batches])
+    assert tries == [[1, 1, 1]]
