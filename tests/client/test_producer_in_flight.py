@@ -12,6 +12,7 @@ from hmb.client.completion import Completion
 from hmb.client.delivery import Delivery
 from hmb.client.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
+from tests.waiting import until
 
 from .numbered_log import Fault, NumberedLog
 from .scripted import ScriptedBroker
@@ -68,24 +69,24 @@ def firsts(log: NumberedLog) -> list[int]:
 
 
 def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
-    five_are_there = threading.Event()
-    log = NumberedLog(lambda values: Fault.NONE)
+    are_queued, five_are_there = threading.Event(), threading.Event()
+    awaited = {0: are_queued, 1: five_are_there}  # before the answer to the batch with this value
 
-    def answer(request: object, version: int) -> object:
-        if len(log.seen) == 1:  # the second batch: not answered before the sixth is on its way
-            assert five_are_there.wait(10)
-        return log(request, version)  # type: ignore[arg-type]
+    def fault(values: list[int]) -> Fault:
+        if values[0] in awaited:
+            assert awaited[values[0]].wait(10)
+        return Fault.NONE
 
-    with ScriptedBroker(answer) as broker, Producer(broker.address, linger_ms=AGES) as producer:  # type: ignore[arg-type]
-        producer.send("t", b"0").result(10)
+    log = NumberedLog(fault)
+    with ScriptedBroker(log) as broker, Producer(broker.address, linger_ms=AGES) as producer:
         deliveries = []
-        for value in range(1, 10):
+        for value in range(10):
             deliveries.append(producer.send("t", b"%d" % value))
             producer._accumulator.seal()
         queue = producer._accumulator._queue("t", 0)
-        while queue.under_way < 5:
-            pass
-        assert not any(delivery.done() for delivery in deliveries)
+        are_queued.set()
+        until(lambda: queue.under_way == 5)
+        assert not any(delivery.done() for delivery in deliveries[1:])
         five_are_there.set()
         producer.flush(10)
     assert log.values == list(range(10))
