@@ -217,6 +217,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the quiet groups are watched")
     add_suite_options(parser)
     options = parser.parse_args()
+    if options.groups < 3:
+        parser.error("two groups are the large ones: at least 3")
     if options.members < 2 * BIG_GROUP + options.groups - 2:
         parser.error(f"{options.groups} groups need at least {2 * BIG_GROUP + options.groups - 2} members")
     return options

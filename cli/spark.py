@@ -133,7 +133,7 @@ def _aside(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             outcome.set_result(work())
-        except Exception as error:  # noqa: BLE001 - it is raised where one waits
+        except BaseException as error:  # noqa: BLE001 - it is raised where one waits, sys.exit() of PySpark too
             outcome.set_exception(error)
 
     threading.Thread(target=run, name="load", daemon=True).start()
