@@ -18,10 +18,13 @@ from .tables import Table, text
 
 
 def tables_of(document: Mapping[str, Any]) -> Sequence[Table]:
-    """Those of the suite whose runs they are, made by its own module."""
+    """Those of the suite whose runs they are, made by its own module.  Raises ValueError."""
     samples = samples_of(document)
     suite = samples[0].suite.split()[0]  # of "clients produce" the first word
-    found: Sequence[Table] = import_module(f"hmb.bench.{suite}").tables(samples)
+    try:
+        found: Sequence[Table] = import_module(f"hmb.bench.{suite}").tables(samples)
+    except (ModuleNotFoundError, AttributeError, KeyError) as missing:
+        raise ValueError(f"no table can be made of the suite {suite!r}: {missing}") from missing
     return found
 
 

@@ -86,18 +86,18 @@ class Connection:
                     if self._stopping:
                         break
                     answer = self._dispatcher.begin(frame)
-                    if callable(answer):
+                    if callable(answer):  # what will give it
                         later.append(answer)
                         if len(later) < MAX_LATER and requests.is_another_here(frame):
                             continue
                         answer = None
-                    self._finish(later)  # answers go out in the order of the requests
+                    self._send_answers(later)  # answers go out in the order of the requests
                     if answer is not None:
                         send(self._socket, answer)
         finally:  # what was begun before a request that cannot be answered
-            self._finish(later)
+            self._send_answers(later)
 
-    def _finish(self, later: list[Finish]) -> None:
+    def _send_answers(self, later: list[Finish]) -> None:
         """Send these answers, in their order; after one that fails there can be none.  Raises CloseConnection."""
         begun = later.copy()
         later.clear()  # each is finished once, whatever comes of it

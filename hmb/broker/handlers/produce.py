@@ -77,10 +77,10 @@ def handle(request: ProduceRequest, context: RequestContext) -> Later | None:
         _close_on_error(response)
         return None
     needs_sync = request.acks == ACKS_ALL and context.broker.config.flush_acks_all
-    return Later(partial(_finish, response, appended if needs_sync else ()))
+    return Later(partial(_synced, response, appended if needs_sync else ()))
 
 
-def _finish(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionResponse]]) -> ProduceResponse:
+def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionResponse]]) -> ProduceResponse:
     for log, answer in unsynced:
         with answering(answer):
             log.flush()
