@@ -29,9 +29,8 @@ from hmb.broker.later import Later
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
-from hmb.records import RecordBatch, parse_batch
+from hmb.records import RecordBatch, iter_batches, parse_batch
 from hmb.records.compression import Codec
-from hmb.records.reading import HEADER_PEEK
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import AppendResult, Log
 from hmb.storage.validation import InvalidRecords
@@ -108,7 +107,7 @@ def _checked(records: memoryview | None, request: ProduceRequest, version: int) 
     if not records:
         raise KafkaError(ErrorCode.INVALID_RECORD, "no records")
     takes_batches = version >= FIRST_VERSION_OF_BATCHES
-    batch = None if takes_batches and len(records) < HEADER_PEEK else parse_batch(records)
+    batch = next(iter_batches(records), None) if takes_batches else parse_batch(records)
     if batch is None or (takes_batches and batch.size != len(records)):
         raise KafkaError(ErrorCode.INVALID_RECORD, f"{len(records)} bytes are not one whole batch")
     if takes_batches != isinstance(batch, RecordBatch):
