@@ -81,6 +81,7 @@ def test_a_broker_dies_and_comes_back(
 
         send(1000)
         producer.flush()
+        until(lambda: bool(reading.values), "the group to be there")
         cluster.brokers[victim].kill()
         send(1000)
         producer.flush()
