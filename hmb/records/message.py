@@ -208,6 +208,13 @@ def encode_message(
     return _OFFSET_SIZE_CRC.pack(offset, len(body) + 4, crc32(body)) + body
 
 
+def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
+    """What stands between the CRC and the value of a plain message that has no key."""
+    if magic:
+        return struct.pack(">bbqii", magic, 0, timestamp, -1, value_size)
+    return struct.pack(">bbii", magic, 0, -1, value_size)
+
+
 def encode_messages(
     first_offset: int, magic: int, timestamp: int, values: Iterable[tuple[bytes]], value_size: int
 ) -> list[bytes]:
@@ -215,8 +222,7 @@ def encode_messages(
 
     What stands in front of the value is part of the CRC, and a CRC can be continued: that part is done once.
     """
-    sizes = (-1, value_size)
-    before = struct.pack(">bbqii", magic, 0, timestamp, *sizes) if magic else struct.pack(">bbii", magic, 0, *sizes)
+    before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)
     pack = Struct(f">qiI{len(before)}s{value_size}s").pack
     return [

@@ -20,7 +20,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
 from hmb.records.crc import crc32
-from hmb.records.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message
+from hmb.records.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
 # By magic: message size, CRC, magic, attributes, timestamp (of magic 0 an empty field in its place), key length.
@@ -28,7 +28,6 @@ _SIZE_TO_KEY = (Struct(">iIbb0si"), Struct(">iIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
-_HEAD_WITHOUT_KEY = Struct(">bbii")  # of a message v0, behind its CRC: magic, attributes, key length, value length
 
 # By magic: with one of these bits a message is not just a record, but a wrapper or a mistake.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
@@ -145,14 +144,14 @@ def assign_offsets(
 def _assign_like_the_first(result: AssignedMessages) -> int:
     """Checks and patches messages v0 from the beginning on while they have the first one's size, and no key.
 
-    What _assign_plain does, for those that a producer of 0.8 mostly sends, in 0.29 us a message in place of 0.76: their
+    What _assign_plain does, for those that a producer of 0.8 mostly sends, in 0.37 us a message in place of 0.76: their
     CRCs have the same beginning, and their offsets, at equal distances, are written with eight assignments in all.
     Returns where it met another message, or a damaged one.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
     size, head = data[8:12], data[16:overhead]
-    if not overhead <= length <= len(data) // 2 or head != _HEAD_WITHOUT_KEY.pack(0, 0, -1, length - overhead):
+    if not overhead <= length <= len(data) // 2 or head != head_without_key(0, NO_TIMESTAMP, length - overhead):
         return 0
     count, crc_of_head = 0, crc32(head)
     layout, whole = f">8x4sI{len(head)}s{length - overhead}s", memoryview(data)[: len(data) // length * length]
