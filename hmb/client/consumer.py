@@ -49,6 +49,7 @@ from hmb.client.offsets import (
     check_until,
 )
 from hmb.client.reader import ConsumerMetrics, Reader
+from hmb.client.settings import RETRY_FOR
 from hmb.client.subscription import Discovery, Pattern, Subscription
 from hmb.records.consumer_record import ConsumerRecord
 
@@ -98,7 +99,7 @@ class Consumer(AssignedPartitions):
         max_partition_bytes: int = 1024 * 1024,
         max_poll_records: int = POLL_RECORDS,
         request_timeout: float = 30.0,
-        retry_for: float = 30.0,
+        retry_for: float = RETRY_FOR,
         metadata_max_age: float = 300.0,
         isolation_level: IsolationLevel = "read_uncommitted",
         check_crcs: bool = True,

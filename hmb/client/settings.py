@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 MAX_INT32 = 2**31 - 1
+RETRY_FOR = 30.0  # seconds, where default.api.timeout.ms is not set
 
 
 class SettingError(ValueError):

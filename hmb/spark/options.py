@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.client.offsets import ISOLATION_LEVELS
-from hmb.client.settings import CONSUMER, PRODUCER, Setting, keywords
+from hmb.client.settings import CONSUMER, PRODUCER, RETRY_FOR, Setting, keywords
 from hmb.spark.offsets import Spec, Times, TimeStrategy, parse_assign, parse_spec, parse_times
 from hmb.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS
 
@@ -76,7 +76,7 @@ class SourceOptions:
     @property
     def retry_for(self) -> float:
         """Seconds; kafka.default.api.timeout.ms."""
-        seconds: float = self.consumer.get("retry_for", 30.0)
+        seconds: float = self.consumer.get("retry_for", RETRY_FOR)
         return seconds
 
 
