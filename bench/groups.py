@@ -138,7 +138,7 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def told(what: str, latencies: Sequence[float]) -> dict[str, float]:
+def percentiles(what: str, latencies: Sequence[float]) -> dict[str, float]:
     """Of heartbeats."""
     return {f"{what}_{name}_ms": percentile(latencies, share) * 1000 for name, share in SHARES.items()}
 
@@ -166,7 +166,7 @@ async def measure(broker: peers.Peer, options: argparse.Namespace) -> dict[str, 
     await asyncio.sleep(options.seconds)
     share = (peers.cpu_seconds(broker.pid) - cpu) / (time.perf_counter() - begun)
     figures |= {"idle_cpu_percent": share * 100, "broker_resident_bytes": float(peers.resident_bytes(broker.pid))}
-    figures |= told("quiet", latencies)
+    figures |= percentiles("quiet", latencies)
     latencies.clear()
     newcomer = Member("big-0")
     await newcomer.connect(broker.port)
@@ -177,7 +177,7 @@ async def measure(broker: peers.Peer, options: argparse.Namespace) -> dict[str, 
         await asyncio.sleep(0.01)
     figures["rebalance_seconds"] = max(member.synced_at for member in of_group) - started
     await asyncio.sleep(options.interval)
-    figures |= told("rebalancing", latencies)
+    figures |= percentiles("rebalancing", latencies)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

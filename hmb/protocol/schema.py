@@ -182,11 +182,10 @@ class Plan:
                 encode(out, values[name])
         except p.UNWRITABLE as error:
             raise ValueError(f"{self._place(name)} cannot be {values[name]!r}: {error}") from error
-        if self.flexible:
-            if self.tagged or "unknown_tagged_fields" in values:
-                self._encode_tags(out, values)
-            else:
-                out.append(0)  # there are none
+        if self.flexible and (self.tagged or "unknown_tagged_fields" in values):
+            self._encode_tags(out, values)
+        elif self.flexible:
+            out.append(0)  # no tagged field, as in nearly every struct
 
     def _encode_tags(self, out: p.Output, values: dict[str, Any]) -> None:
         tags = dict(values.get("unknown_tagged_fields", ()))

@@ -10,8 +10,8 @@ import pytest
 
 import hmb
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'hmb[spark]'")
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 

@@ -8,7 +8,7 @@ Behaviour: each partition's records go to its log, which checks them and gives t
     error then closes the connection, the only sign there is.
     Clients send several requests before they read an answer.  All that have come are appended before they are answered
     (later.py), so that their answers take one system call, and acks=-1 one sync.  That costs Kafka's producer less,
-    too: with a record a batch it sends 1.22 times as many.
+    too: with a record a batch it sends 1.15 times as many.
 Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a
     partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.  Record batches below 3 get
     INVALID_RECORD, where a Kafka broker lets them pass: no client sends them, and they would get around what is
