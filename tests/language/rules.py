@@ -1,0 +1,70 @@
+"""The rules of HMB's language that a machine can check.
+
+Each rule is one function from the words of a text to the mistakes in it.  A text that breaks no rule may still be hard
+to read; the rules find only the mistakes that have a fixed form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+MAX_WORDS = 35  # in one sentence
+SENTENCE_END = re.compile(r"(?<=[.?!])[\"')\]`]*\s+(?=[A-Z`\"'(])|:\n|\n\s*(?:[-*]|\d+\.)\s+|\n\s*\n")
+CODE = re.compile(r"``[^`]+``|`[^`]+`")
+LAYOUT = re.compile(r"^(?: {4,}.*|\s*[|+].*|.* {3,}\S.*)$", re.M)  # drawings, tables, byte layouts
+BARE_BEGINNING = re.compile(r"(Who|Whoever|What|Whatever|One that|Such|Those that|Those who|That which)\b(?! (a|an)\b)")
+WORDS = {
+    "under way": "in flight (requests), in progress (work)",
+    "in hand": "fetched but not yet returned; buffered",
+    "all the same": "anyway, still",
+    "whoever": "name the client or thread",
+    "in turns": "alternately",
+    "by turns": "alternately",
+    "there is none": "no ... exists",
+    "there are none": "no ... exist",
+    "at home": "owner, position, queue",
+    "of ours": "an internal error",
+    "told": "returned, sent, reported",
+    "tells of": "contains, reports",
+    "mend": "repair, fix",
+    "mended": "repaired, fixed",
+    "mends": "repairs, fixes",
+    "anew": "again",
+    "who comes": "a client that connects",
+    "who asks": "the requester",
+    "stands in": "is stored in, is written in",
+    "stand in": "are stored in, are written in",
+    "lies in": "is stored in, is written in",
+    "lie in": "are stored in, are written in",
+}
+WORD = re.compile(r"\b(" + "|".join(map(re.escape, WORDS)) + r")\b", re.I)
+THESIS = re.compile(r"\b[Tt]hesis\b(?!['’]?s? (chapter|ch\.|benchmark|scenario))(?!.{0,40}\bchapter\b)", re.S)
+
+
+def mistakes(words: str, kind: str) -> Iterator[str]:
+    """What is wrong with a text, one line a mistake."""
+    prose = LAYOUT.sub("", words) if kind in ("docstring", "page", "test") else words
+    prose = CODE.sub("`x`", prose)
+    for rule in RULES:
+        yield from rule(prose)
+
+
+def long_sentences(words: str) -> Iterator[str]:
+    for sentence in SENTENCE_END.split(words):
+        if sentence and (count := len(sentence.split())) > MAX_WORDS:
+            yield f"a sentence of {count} words: {' '.join(sentence.split()[:8])} ..."
+
+
+def missing_subjects(words: str) -> Iterator[str]:
+    for sentence in SENTENCE_END.split(words):
+        if sentence and (found := BARE_BEGINNING.match(sentence.strip())) and not sentence.strip().endswith("?"):
+            yield f"a sentence without a subject begins with {found[0]!r}: {' '.join(sentence.split()[:8])} ..."
+
+
+def wrong_words(words: str) -> Iterator[str]:
+    for found in WORD.finditer(words):
+        yield f"{found[0]!r}: write {WORDS[found[0].lower()]}"
+
+
+RULES: tuple[Callable[[str], Iterator[str]], ...] = (long_sentences, missing_subjects, wrong_words)
