@@ -39,7 +39,6 @@ WORDS = {
     "lie in": "are stored in, are written in",
 }
 WORD = re.compile(r"\b(" + "|".join(map(re.escape, WORDS)) + r")\b", re.I)
-THESIS = re.compile(r"\b[Tt]hesis\b(?!['’]?s? (chapter|ch\.|benchmark|scenario))(?!.{0,40}\bchapter\b)", re.S)
 
 
 def mistakes(words: str, kind: str) -> Iterator[str]:

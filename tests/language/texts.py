@@ -22,7 +22,9 @@ KINDS = ("docstring", "comment", "trailing", "message", "help", "page", "prose",
 SECTION = re.compile(r"\n\s*\n")
 DIRECTIVE_COMMENTS = re.compile(r"#\s*(type:|noqa|fmt:|pragma|mypy|ruff|!)")
 HELP_KEYWORDS = {"help", "short_help", "epilog", "description", "doc"}
-RAISED = re.compile(r"(Error|Exception|Damage|Mistake|Exit|Refused|Unavailable|Records|Abort|Closed?|Usage|BadParameter)")
+ERROR_NAMES = re.compile(
+    "Error|Exception|Damage|Mistake|Refused|Unavailable|InvalidRecords|CloseConnection|BadParameter"
+)
 
 
 class Text(NamedTuple):
@@ -88,7 +90,7 @@ def _messages(path: Path, call: ast.Call, lines: list[str]) -> Iterator[Text]:
         if keyword.arg in HELP_KEYWORDS and (words := _string(keyword.value)):
             yield Text("help", path, keyword.value.lineno, words, code)
     is_log = name.split(".")[0] in ("LOGGER", "logger") and call.args
-    is_error = RAISED.search(name.split(".")[-1]) and name.split(".")[-1][0].isupper()
+    is_error = ERROR_NAMES.search(name.split(".")[-1]) and name.split(".")[-1][0].isupper()
     if is_log or is_error:
         for argument in call.args:
             if (words := _string(argument)) and len(words.split()) > 2:
