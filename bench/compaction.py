@@ -34,8 +34,8 @@ from pathlib import Path
 from hmb.records import Codec, Record, RecordBatch, encode_batch
 from hmb.storage.checkpoints import DamagedStateFile, TopicPartition, read_offsets
 from hmb.storage.config import LogConfig
+from hmb.storage.dump.segment_files import walk
 from hmb.storage.segment import Segment
-from hmb.storage.segment_files import walk
 from hmb.storage.time_index import TimestampOffset
 
 from . import peers, topics

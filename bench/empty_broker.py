@@ -13,8 +13,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from hmb.broker import server
 from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.network import server
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 

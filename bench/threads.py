@@ -5,8 +5,8 @@
 
 The thesis' broker passed each request through a channel to an API handler and its answer through another one to a
 responder, and used one core of four; its authors blamed the single handler (ch. 10.2.5).  Here the layout is a setting,
-`threading=staged` (hmb/broker/staged.py), with num.io.threads handlers, so that this can be tried: small requests,
-where the way of a request is all there is, and large ones, where the bytes are.
+`threading=staged` (hmb/broker/network/staged.py), with num.io.threads handlers, so that this can be tried: small
+requests, where the way of a request is all there is, and large ones, where the bytes are.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def command(
 
     Prints its address on standard output once it accepts connections.
     """
-    from hmb.broker.config_keys import ConfigError
+    from hmb.broker.config.keys import ConfigError
 
     if host == "":
         raise click.BadParameter("it is empty; 0.0.0.0 stands for all addresses", param_hint="--host")
@@ -74,7 +74,7 @@ def command(
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
     """Settings from all places, and where each of them comes from, as the user wrote it there."""
-    from hmb.broker.config_names import VARIABLES, environment_properties, unknown_names, unknown_variables
+    from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
     from hmb.storage.properties import PropertiesError, read_properties
 
     try:
@@ -150,7 +150,7 @@ def running_broker(
     Raises ConfigError, and Stopped when one of the signals, which are blocked, has come while it started.
     """
     from hmb.broker import Broker
-    from hmb.broker.listeners import BindError
+    from hmb.broker.network.listeners import BindError
     from hmb.storage.log_manager import DataDirectoryError
 
     try:

@@ -154,7 +154,7 @@ def look_up_by_time(servers: str) -> None:
     """The time index: from a timestamp to an offset, then one record from there."""
     from hmb.client import Cluster, Consumer, TopicPartition
     from hmb.client.offsets import list_offsets
-    from hmb.client.partitioner import partition_of_key
+    from hmb.client.producing.partitioner import partition_of_key
 
     partition = TopicPartition(demo_data.TOPIC, partition_of_key(CITY, PARTITIONS))
     asked = int(WANTED_TIME.timestamp() * 1000)

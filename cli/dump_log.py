@@ -11,7 +11,7 @@ import click
 from .common import DAMAGE, ERROR, NOT_FOUND, CliError, json_option
 
 if TYPE_CHECKING:
-    from hmb.storage.dump_entries import Entry
+    from hmb.storage.dump.entries import Entry
 
 LARGE_FILE = 64 << 20  # bytes; a larger one shows its progress
 PROGRESS_INTERVAL = 0.2  # seconds
@@ -51,8 +51,8 @@ def command(
     where a FILE is none of a log's.
     """
     from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
-    from hmb.storage.dump import dump
-    from hmb.storage.dump_entries import DumpOptions, View
+    from hmb.storage.dump.entries import DumpOptions, View
+    from hmb.storage.dump.log_files import dump
 
     if as_hex + as_tree + verify > 1:
         raise click.UsageError("--hex, --tree and --verify exclude each other")
@@ -123,7 +123,7 @@ class _Progress:
 
 
 def _existing(paths: list[Path]) -> list[Path]:
-    from hmb.storage.dump import log_files
+    from hmb.storage.dump.log_files import log_files
 
     if not paths:
         raise click.UsageError("name a file of a log, or the directory of a partition")

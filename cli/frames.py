@@ -21,8 +21,8 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.records import Codec, Message, Record, RecordBatch
 from hmb.records.annotate_frame import annotate_frame, annotate_records
 from hmb.records.reading import iter_batches
-from hmb.storage.dump_entries import counted, text_or_base64
-from hmb.storage.dump_hex import FieldEntry
+from hmb.storage.dump.entries import counted, text_or_base64
+from hmb.storage.dump.hexadecimal import FieldEntry
 
 API_NAMES = {int(key): key.name for key in ApiKey}
 ERROR_NAMES = {int(code): code.name for code in ErrorCode}

@@ -11,7 +11,7 @@ import click
 from .common import DAMAGE, NOT_FOUND, CliError, json_option
 
 if TYPE_CHECKING:
-    from hmb.storage.index_inspection import ScanStep, Search, Summary
+    from hmb.storage.dump.inspection import ScanStep, Search, Summary
 
 INDEX, TIME_INDEX = ".index", ".timeindex"
 
@@ -46,8 +46,8 @@ def command(file: Path, wanted: int | None, as_json: bool) -> None:
 
 
 def _print_entries(file: Path, as_json: bool) -> None:
-    from hmb.storage.index_inspection import Summary, inspect
-    from hmb.storage.segment_files import IndexReader
+    from hmb.storage.dump.inspection import Summary, inspect
+    from hmb.storage.dump.segment_files import IndexReader
 
     is_time_index = file.suffix == TIME_INDEX
     names = ("timestamp", "offset", "offsets") if is_time_index else ("offset", "position", "bytes")
@@ -78,7 +78,7 @@ def _print_entries(file: Path, as_json: bool) -> None:
 
 
 def _summary_line(summary: "Summary", log_size: int, unit: str, padding: int) -> str:
-    from hmb.storage.dump_entries import counted
+    from hmb.storage.dump.entries import counted
 
     text = f"{counted(summary.entries, 'entry', 'entries')} for {counted(log_size, 'byte')} of log"
     if summary.entries:
@@ -90,8 +90,8 @@ def _summary_line(summary: "Summary", log_size: int, unit: str, padding: int) ->
 
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
-    from hmb.storage.dump_entries import counted
-    from hmb.storage.index_inspection import search
+    from hmb.storage.dump.entries import counted
+    from hmb.storage.dump.inspection import search
 
     offset, base_offset, position = wanted, int(file.stem), 0
     promised: list[tuple[Search, int]] = []  # entries, and the offsets that must be in the log because of them
@@ -120,7 +120,7 @@ def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
 
 
 def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool) -> "list[ScanStep]":
-    from hmb.storage.index_inspection import scan
+    from hmb.storage.dump.inspection import scan
 
     if not as_json:
         sys.stdout.write(f"scan of {log} from position {position}:\n")
@@ -137,7 +137,7 @@ def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool)
 
 
 def _print_search(search: "Search", key: str, as_json: bool) -> None:
-    from hmb.storage.dump_entries import counted
+    from hmb.storage.dump.entries import counted
 
     if as_json:
         for step in search.steps:

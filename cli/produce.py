@@ -25,7 +25,7 @@ from .tally import Portion, Tally, of_place
 
 if TYPE_CHECKING:
     from hmb.client import Producer
-    from hmb.client.delivery import Deliveries, Delivery
+    from hmb.client.producing.delivery import Deliveries, Delivery
 
     from .line_formats import Header
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from hmb.records import NO_TIMESTAMP, TimestampType
 from hmb.records.record import MAX_INT64
-from hmb.storage.dump_entries import text_or_base64
+from hmb.storage.dump.entries import text_or_base64
 
 if TYPE_CHECKING:
-    from hmb.client.consumer import ConsumerRecord
+    from hmb.client.consuming.consumer import ConsumerRecord
 
 Headers = list[tuple[str, bytes | None]]
 

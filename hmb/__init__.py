@@ -6,13 +6,13 @@ bytes are the same on the wire and on disk.
 
 The way of a Produce, one call a hop:
 
-1. `broker/server.py`           accepts a connection and gives it a thread
-2. `broker/connection.py`       `Connection._serve`: reads a frame, dispatches it, sends the answer
+1. `broker/network/server.py`   accepts a connection and gives it a thread
+2. `broker/network/connection.py` `Connection._serve`: reads a frame, dispatches it, sends the answer
 3. `protocol/framing.py`        `read_frame`: a length, then that many bytes
 4. `broker/dispatch.py`         `Dispatcher.begin`: has it decoded, finds the handler, has the answer encoded
 5. `protocol/connection.py`     `ServerConnection.receive`: header and body (fields by `protocol/schema.py`,
                                 classes in `protocol/messages/produce.py`)
-6. `broker/handlers/produce.py` `handle`: message -> log (found by `broker/topics.py`) -> message
+6. `broker/handlers/produce.py` `handle`: message -> log (found by `broker/topics/registry.py`) -> message
 7. `storage/log.py`             `Log.append`: has the batch checked (`storage/preparation.py`), gives it its offsets
 8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
 9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again

@@ -1,6 +1,6 @@
 """The directive `states`: a picture of a state machine, drawn from the table that the code follows.
 
-    ```{states} hmb.coordinator.states:TRANSITIONS
+    ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
 States stand in a column, in the order in which their enum has them.  Steps forward are drawn on the right, steps back

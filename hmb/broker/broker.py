@@ -14,25 +14,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config import ALIASES, MINUTE_MS, BrokerConfig
-from hmb.broker.config_groups import consumer_group_settings
-from hmb.broker.config_keys import ConfigError
-from hmb.broker.config_store import ConfigStore
+from hmb.broker.config.broker_config import ALIASES, MINUTE_MS, BrokerConfig
+from hmb.broker.config.dynamic import DynamicConfig
+from hmb.broker.config.group_configs import consumer_group_settings
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
-from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
-from hmb.broker.group_topics import GroupTopics
 from hmb.broker.housekeeping import Housekeeper
-from hmb.broker.journal_topic import JournalTopic
-from hmb.broker.listeners import Listener, parse_listeners
-from hmb.broker.server import Server
-from hmb.broker.topics import Topics
-from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.broker.network.listeners import Listener, parse_listeners
+from hmb.broker.network.server import Server
+from hmb.broker.topics.group_topics import GroupTopics
+from hmb.broker.topics.journal import JournalTopic
+from hmb.broker.topics.registry import Topics
+from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.transaction_markers import MarkerWriter
-from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
 

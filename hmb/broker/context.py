@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from hmb.broker.config import BrokerConfig
-from hmb.broker.dynamic_config import DynamicConfig
+from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
-from hmb.broker.listeners import Listener
-from hmb.broker.topics import Topics
+from hmb.broker.network.listeners import Listener
+from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.watchers import Watchers
 

@@ -18,7 +18,7 @@ from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
 from hmb.broker.later import Later
-from hmb.broker.listeners import Listener
+from hmb.broker.network.listeners import Listener
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
 from hmb.protocol.errors import ProtocolError

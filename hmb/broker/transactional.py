@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from hmb.broker.context import RequestContext
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.transaction import VERSION_2
+from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import RecordBatch, iter_batches

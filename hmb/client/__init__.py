@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hmb.client.admin import Admin, NewTopic
     from hmb.client.connection import Connection, ConnectionFailed
-    from hmb.client.consumer import Consumer, ConsumerRecord
-    from hmb.client.delivery import Deliveries, Delivery, RecordMetadata
+    from hmb.client.consuming.consumer import Consumer, ConsumerRecord
+    from hmb.client.consuming.reader import ConsumerMetrics
+    from hmb.client.consuming.simple_consumer import SimpleConsumer
     from hmb.client.errors import DeserializationError
-    from hmb.client.membership import GroupMetadata, OffsetAndMetadata
+    from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
     from hmb.client.metadata import Cluster, TopicPartition
     from hmb.client.offsets import AtTime, FromStart
-    from hmb.client.producer import Producer
-    from hmb.client.producer_metrics import ProducerMetrics
-    from hmb.client.reader import ConsumerMetrics
-    from hmb.client.simple_consumer import SimpleConsumer
+    from hmb.client.producing.delivery import Deliveries, Delivery, RecordMetadata
+    from hmb.client.producing.metrics import ProducerMetrics
+    from hmb.client.producing.producer import Producer
     from hmb.protocol.errors import KafkaError
 
 __all__ = [
@@ -68,21 +68,21 @@ _HOMES = {
     "Cluster": "hmb.client.metadata",
     "Connection": "hmb.client.connection",
     "ConnectionFailed": "hmb.client.connection",
-    "Consumer": "hmb.client.consumer",
-    "ConsumerMetrics": "hmb.client.reader",
-    "ConsumerRecord": "hmb.client.consumer",
-    "Deliveries": "hmb.client.delivery",
-    "Delivery": "hmb.client.delivery",
+    "Consumer": "hmb.client.consuming.consumer",
+    "ConsumerMetrics": "hmb.client.consuming.reader",
+    "ConsumerRecord": "hmb.client.consuming.consumer",
+    "Deliveries": "hmb.client.producing.delivery",
+    "Delivery": "hmb.client.producing.delivery",
     "DeserializationError": "hmb.client.errors",
     "FromStart": "hmb.client.offsets",
-    "GroupMetadata": "hmb.client.membership",
+    "GroupMetadata": "hmb.client.group.interface",
     "KafkaError": "hmb.protocol.errors",
     "NewTopic": "hmb.client.admin",
-    "OffsetAndMetadata": "hmb.client.membership",
-    "Producer": "hmb.client.producer",
-    "ProducerMetrics": "hmb.client.producer_metrics",
-    "RecordMetadata": "hmb.client.delivery",
-    "SimpleConsumer": "hmb.client.simple_consumer",
+    "OffsetAndMetadata": "hmb.client.group.interface",
+    "Producer": "hmb.client.producing.producer",
+    "ProducerMetrics": "hmb.client.producing.metrics",
+    "RecordMetadata": "hmb.client.producing.delivery",
+    "SimpleConsumer": "hmb.client.consuming.simple_consumer",
     "TopicPartition": "hmb.client.metadata",
 }
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from hmb.coordinator.classic_group import ClassicGroup
-from hmb.coordinator.consumer_group import ConsumerGroup
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.group import Group
+from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.offsets import Expiry, OffsetAndMetadata
-from hmb.coordinator.states import GroupState
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
 

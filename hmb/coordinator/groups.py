@@ -18,12 +18,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from hmb.coordinator.classic_group import ClassicGroup, DescribedGroup, MemberIdentity
-from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.classic.group import ClassicGroup, DescribedGroup, MemberIdentity
+from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.consumer_description import DescribedConsumerGroup, describe_consumer_group
-from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
-from hmb.coordinator.consumer_heartbeat import JOINS, check_heartbeat
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.group_listing import ListedGroup, listed
@@ -39,6 +36,9 @@ from hmb.coordinator.group_records import (
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal import OFFSETS_TOPIC, Journal, Pending
+from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
+from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch

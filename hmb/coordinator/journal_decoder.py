@@ -25,7 +25,7 @@ from hmb.coordinator.group_records import (
     decode_key,
     decode_value,
 )
-from hmb.coordinator.transaction_records import KEYS as TRANSACTION_KEYS
+from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.consumer_protocol import (
     CONSUMER,
     ConsumerProtocol,
@@ -36,7 +36,7 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.schema import Struct, version_range
 from hmb.records import Record
 from hmb.storage.checkpoints import encode_uuid
-from hmb.storage.dump_entries import Decoded
+from hmb.storage.dump.entries import Decoded
 
 IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
     "subscription": ConsumerProtocolSubscription,

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from hmb.coordinator.classic_group import ClassicGroup
-from hmb.coordinator.classic_members import Call
-from hmb.coordinator.consumer_group import ConsumerGroup
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.members import Call
 from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)

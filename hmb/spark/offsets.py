@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.fetcher import is_final
+from hmb.client.consuming.fetcher import is_final
+from hmb.client.consuming.subscription import Subscription
 from hmb.client.metadata import Cluster, Topic, TopicPartition
 from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, list_offsets
-from hmb.client.subscription import Subscription
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

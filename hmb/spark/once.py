@@ -43,9 +43,9 @@ from zlib import crc32
 import pyarrow as pa
 
 from hmb.client.admin import Admin
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
-from hmb.client.producer import Producer
+from hmb.client.producing.producer import Producer
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest

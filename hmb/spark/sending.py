@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from hmb.client.delivery import Deliveries
-from hmb.client.producer import Producer
+from hmb.client.producing.delivery import Deliveries
+from hmb.client.producing.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.spark.rows import Rows, parted
 

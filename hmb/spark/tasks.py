@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hmb.client.consumer import Consumer
+from hmb.client.consuming.consumer import Consumer
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.protocol.errors import ErrorCode, KafkaError

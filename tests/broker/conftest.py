@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config_store import ConfigStore
+from hmb.broker.config.dynamic import DynamicConfig
+from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dispatch import Dispatcher
-from hmb.broker.dynamic_config import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
-from hmb.broker.group_topics import GroupTopics
-from hmb.broker.journal_topic import JournalTopic
-from hmb.broker.listeners import Listener
-from hmb.broker.topics import Topics
-from hmb.coordinator.classic_rebalance import GroupSettings
-from hmb.coordinator.consumer_group import ConsumerGroupSettings
+from hmb.broker.network.listeners import Listener
+from hmb.broker.topics.group_topics import GroupTopics
+from hmb.broker.topics.journal import JournalTopic
+from hmb.broker.topics.registry import Topics
+from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.transaction_markers import MarkerWriter
-from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.schema import Request, Response

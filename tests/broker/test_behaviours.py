@@ -16,7 +16,7 @@ from hmb.broker import Broker
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.handlers import HANDLERS
 from hmb.client import Connection
-from hmb.coordinator.transaction_markers import MarkerWriter
+from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
@@ -312,7 +312,7 @@ def test_17_a_handlers_exception_closes_that_one_connection(
 ) -> None:
     unlucky, other = connect(), connect()
     other.ask(ApiVersionsRequest(), 0)
-    monkeypatch.setattr("hmb.broker.topics.Topics.all", lambda self: 1 / 0)
+    monkeypatch.setattr("hmb.broker.topics.registry.Topics.all", lambda self: 1 / 0)
     unlucky.send(b"".join(map(bytes, ClientConnection("c").request(MetadataRequest(topics=None), 9))))  # type: ignore[arg-type]
     assert unlucky.frame() is None
     monkeypatch.undo()

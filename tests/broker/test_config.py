@@ -3,10 +3,10 @@
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config import BrokerConfig, log_config
-from hmb.broker.config_keys import ConfigError
-from hmb.broker.config_names import environment_properties, unknown_names, unknown_variables
-from hmb.broker.listeners import BindError, parse_listeners
+from hmb.broker.config.broker_config import BrokerConfig, log_config
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.names import environment_properties, unknown_names, unknown_variables
+from hmb.broker.network.listeners import BindError, parse_listeners
 from hmb.records import Codec
 from hmb.storage.config import CODECS, LogConfig
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hmb.broker.config_groups import consumer_group_settings
+from hmb.broker.config.group_configs import consumer_group_settings
 from hmb.broker.handlers.incremental_alter_configs import Operation
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest
@@ -240,8 +240,8 @@ def test_what_cannot_be_kept_is_not_in_force(
 
     before = one(asked, type, name, config)
     with monkeypatch.context() as patch:
-        patch.setattr("hmb.broker.topic_store.replace_file", full_disk)
-        patch.setattr("hmb.broker.config_store.replace_file", full_disk)
+        patch.setattr("hmb.broker.topics.store.replace_file", full_disk)
+        patch.setattr("hmb.broker.config.store.replace_file", full_disk)
         assert change(asked, type, name, (config, SET, "5")) == ErrorCode.KAFKA_STORAGE_ERROR
     assert one(asked, type, name, config) == before
     assert change(asked, type, name, (config, SET, "5")) == 0
@@ -318,7 +318,7 @@ def test_what_a_group_may_set_is_bounded_by_the_broker(make_asker: Callable[...,
 
 
 def test_levels_of_loggers(asked: Asker) -> None:
-    name = "hmb.broker.server"
+    name = "hmb.broker.network.server"
     logger = logging.getLogger(name)
     try:
         assert change(asked, LOGGER, "0", (name, SET, "DEBUG")) == 0

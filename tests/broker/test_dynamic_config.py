@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hmb.broker.config_store import ConfigStore
-from hmb.broker.dynamic_config import ALL_BROKERS, ConfigSource, DynamicConfig
+from hmb.broker.config.dynamic import ALL_BROKERS, ConfigSource, DynamicConfig
+from hmb.broker.config.store import ConfigStore
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
 from tests.broker.conftest import Asker

@@ -11,11 +11,12 @@ from typing import cast
 
 import pytest
 
-from hmb.broker import Broker, connection
-from hmb.broker.connection import Connection, Requests
+from hmb.broker import Broker
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.later import MAX_LATER, Later
+from hmb.broker.network import connection
+from hmb.broker.network.connection import Connection, Requests
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hmb.broker.topics import NO_ID
+from hmb.broker.topics.registry import NO_ID
 from hmb.coordinator.group_records import OffsetCommitKey, decode_key
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest

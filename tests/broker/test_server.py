@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config_keys import ConfigError
-from hmb.broker.connection import has_left
+from hmb.broker.config.keys import ConfigError
 from hmb.broker.context import Stop
 from hmb.broker.housekeeping import Housekeeper
-from hmb.broker.listeners import BindError
+from hmb.broker.network.connection import has_left
+from hmb.broker.network.listeners import BindError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataRequest

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.config_keys import ConfigError
+from hmb.broker.config.keys import ConfigError
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.schema import Request

@@ -268,7 +268,7 @@ def test_what_was_decided_is_completed_at_the_next_start(
         producer.write(2)
         producer.commit_offset(offset, f"g-{producer.name}")
     with monkeypatch.context() as patched:
-        patched.setattr("hmb.coordinator.transaction_markers.MarkerWriter.write", fail)
+        patched.setattr("hmb.coordinator.transactions.markers.MarkerWriter.write", fail)
         for committed, producer in producers.items():
             assert producer.end(committed) == 0, "the decision stands"
             assert producer.end(committed) == ErrorCode.CONCURRENT_TRANSACTIONS

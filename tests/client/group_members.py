@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.client.group_membership import join_group
-from hmb.client.membership import GroupSettings
+from hmb.client.group.driver import join_group
+from hmb.client.group.interface import GroupSettings
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest

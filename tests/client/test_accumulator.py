@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from hmb.client.accumulator import Accumulator
-from hmb.client.batch import Batch, PartitionQueue
-from hmb.client.delivery import Delivery, Part
-from hmb.client.encoding import halves
-from hmb.client.record_checks import RECORD_OVERHEAD
+from hmb.client.producing.accumulator import Accumulator
+from hmb.client.producing.batch import Batch, PartitionQueue
+from hmb.client.producing.delivery import Delivery, Part
+from hmb.client.producing.encoding import halves
+from hmb.client.producing.record_checks import RECORD_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, read_records
 from hmb.records.batch import wrap_records
 from hmb.records.compression import Codec
@@ -241,7 +241,7 @@ def test_control_c_while_a_batch_is_opened_spoils_nothing(monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     it = accumulator()
-    monkeypatch.setattr("hmb.client.accumulator.Receipt", interrupted)
+    monkeypatch.setattr("hmb.client.producing.accumulator.Receipt", interrupted)
     with pytest.raises(KeyboardInterrupt):
         append(it, b"1")
     append(it, b"2")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.client import arrow
+from hmb.client.consuming import arrow
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, iter_batches
 from hmb.records.consumer_record import ConsumerRecord, consumer_records
@@ -124,6 +124,6 @@ def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "hmb.client.arrow")
+    monkeypatch.delitem(sys.modules, "hmb.client.consuming.arrow")
     with pytest.raises(ImportError, match=r"pip install 'hmb\[arrow\]'"):
-        __import__("hmb.client.arrow")
+        __import__("hmb.client.consuming.arrow")

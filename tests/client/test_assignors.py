@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.client.assignors import (
+from hmb.client.group.assignors import (
     ASSIGNORS,
     Assignment,
     MemberToAssign,

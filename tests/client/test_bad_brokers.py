@@ -18,7 +18,7 @@ import pytest
 import hmb
 from hmb.client import Admin, Connection, ConnectionFailed, Consumer, Producer, SimpleConsumer, TopicPartition
 from hmb.client.admin import ConfigResource, NewTopic, ResourceType
-from hmb.client.fetcher import RETRY_PAUSE
+from hmb.client.consuming.fetcher import RETRY_PAUSE
 from hmb.protocol.connection import ServerConnection
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
@@ -225,7 +225,7 @@ def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: in
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A started broker knows no topics at first; how long it had been away was counted as how long they were gone."""
-    monkeypatch.setattr("hmb.client.fetcher.GONE_AFTER", 3 * RETRY_PAUSE)
+    monkeypatch.setattr("hmb.client.consuming.fetcher.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5
     log = Log(encode_batch(RECORDS), len(RECORDS), *outage, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     with ScriptedBroker(log) as broker, Consumer(broker.address, "t", until="end") as consumer:

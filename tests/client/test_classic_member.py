@@ -4,10 +4,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from hmb.client.classic_member import ClassicMember, Phase
-from hmb.client.group_member import NEVER, Call, Event, TopicFacts, TopicLookup
-from hmb.client.member_metadata import parse_assignment, subscriptions
-from hmb.client.membership import GroupMetadata, GroupSettings
+from hmb.client.group.classic_member import ClassicMember, Phase
+from hmb.client.group.interface import GroupMetadata, GroupSettings
+from hmb.client.group.member import NEVER, Call, Event, TopicFacts, TopicLookup
+from hmb.client.group.member_metadata import parse_assignment, subscriptions
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError

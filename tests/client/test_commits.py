@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from hmb.client.commits import CommittedOffsets
 from hmb.client.connection import ConnectionFailed
-from hmb.client.group_coordinator import GroupCoordinator
-from hmb.client.membership import GroupMetadata, GroupSettings, OffsetAndMetadata
+from hmb.client.group.commits import CommittedOffsets
+from hmb.client.group.coordinator import GroupCoordinator
+from hmb.client.group.interface import GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse

@@ -2,14 +2,14 @@
 
 import pytest
 
-from hmb.client.accumulator import Accumulator
-from hmb.client.batch import Lane, PartitionQueue
-from hmb.client.completion import Completion, Refusal, Settings
 from hmb.client.connection import ConnectionFailed
-from hmb.client.encoding import Encoding
-from hmb.client.idempotence import Identities
 from hmb.client.metadata import Cluster
-from hmb.client.record_checks import RECORD_OVERHEAD
+from hmb.client.producing.accumulator import Accumulator
+from hmb.client.producing.batch import Lane, PartitionQueue
+from hmb.client.producing.completion import Completion, Refusal, Settings
+from hmb.client.producing.encoding import Encoding
+from hmb.client.producing.idempotence import Identities
+from hmb.client.producing.record_checks import RECORD_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec
 
 AT_ONCE = 0.0  # seconds until the next try

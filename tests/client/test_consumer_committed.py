@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.client import Consumer
-from hmb.client.arrow import record_batch
-from hmb.client.in_hand import AbortedTransactions
+from hmb.client.consuming.arrow import record_batch
+from hmb.client.consuming.buffer import AbortedTransactions
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch, encode_marker

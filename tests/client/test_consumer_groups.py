@@ -9,7 +9,7 @@ import pytest
 import hmb
 from hmb import Consumer
 from hmb.client import ConsumerRecord
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import KafkaError
 from tests.waiting import until

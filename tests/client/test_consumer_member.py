@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from hmb.client.consumer_member import ConsumerMember
-from hmb.client.group_member import NEVER, Call, Event, TopicFacts, TopicLookup
-from hmb.client.membership import GroupSettings
+from hmb.client.group.consumer_member import ConsumerMember
+from hmb.client.group.interface import GroupSettings
+from hmb.client.group.member import NEVER, Call, Event, TopicFacts, TopicLookup
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_heartbeat import (

@@ -194,7 +194,7 @@ def test_records_that_lie_about_themselves_come_after_what_is_whole_in_arrow_bat
 def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)
     with ScriptedBroker(Log(data, 4)) as broker, Consumer(broker.address, "t") as consumer:
-        monkeypatch.setattr("hmb.client.arrow.MAX_INT32", 20)
+        monkeypatch.setattr("hmb.client.consuming.arrow.MAX_INT32", 20)
         with pytest.raises(KafkaError, match=r"t-0: .* bytes are too many for a column: fetch fewer at once"):
             consumer.poll_arrow(10)
             consumer.poll_arrow(10)
@@ -209,7 +209,7 @@ def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypa
 def test_control_c_before_records_are_handed_out_leaves_them_in_hand(
     monkeypatch: pytest.MonkeyPatch, by_arrow: bool
 ) -> None:
-    where = "hmb.client.arrow.columns" if by_arrow else "hmb.client.in_hand.consumer_records"
+    where = "hmb.client.consuming.arrow.columns" if by_arrow else "hmb.client.consuming.buffer.consumer_records"
 
     def interrupted(*anything: object) -> None:
         monkeypatch.undo()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hmb.client import Consumer, TopicPartition
-from hmb.client.fetcher import Fetcher
+from hmb.client.consuming.fetcher import Fetcher
 from hmb.records import encode_batch
 
 from .fetching import RECORDS, Log

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from hmb.client.delivery import Deliveries, Delivery, Outcome, Part, Range, Receipt, RecordMetadata
 from hmb.client.metadata import TopicPartition
+from hmb.client.producing.delivery import Deliveries, Delivery, Outcome, Part, Range, Receipt, RecordMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -8,8 +8,8 @@ import pytest
 
 import hmb
 from hmb.client.connection import Connection
-from hmb.client.group_membership import group_offsets
-from hmb.client.membership import GroupSettings, OffsetAndMetadata
+from hmb.client.group.driver import group_offsets
+from hmb.client.group.interface import GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster, TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hmb.client.membership import GroupSettings, OffsetAndMetadata
+from hmb.client.group.interface import GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.waiting import until

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hmb.client.classic_member import ClassicMember
-from hmb.client.consumer_member import ConsumerMember
-from hmb.client.group_member import Call, Event, GroupMember, TopicFacts, TopicLookup
-from hmb.client.membership import GroupSettings
+from hmb.client.group.classic_member import ClassicMember
+from hmb.client.group.consumer_member import ConsumerMember
+from hmb.client.group.interface import GroupSettings
+from hmb.client.group.member import Call, Event, GroupMember, TopicFacts, TopicLookup
 from hmb.client.metadata import TopicPartition
-from hmb.coordinator.classic_group import ClassicGroup
-from hmb.coordinator.classic_members import Call as WaitingCall
-from hmb.coordinator.classic_rebalance import GroupSettings as ClassicSettings
-from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.members import Call as WaitingCall
+from hmb.coordinator.classic.rebalance import GroupSettings as ClassicSettings
+from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

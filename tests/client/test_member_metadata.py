@@ -2,9 +2,9 @@
 
 import pytest
 
-from hmb.client import member_metadata
-from hmb.client.assignors import MemberToAssign
-from hmb.client.member_metadata import JoinedMember, member_to_assign, parse_assignment, subscriptions
+from hmb.client.group import member_metadata
+from hmb.client.group.assignors import MemberToAssign
+from hmb.client.group.member_metadata import JoinedMember, member_to_assign, parse_assignment, subscriptions
 from hmb.client.metadata import TopicPartition
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError

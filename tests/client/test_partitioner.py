@@ -2,7 +2,7 @@
 
 import pytest
 
-from hmb.client.partitioner import java_hash, murmur2, partition_of_key, partitioner_of
+from hmb.client.producing.partitioner import java_hash, murmur2, partition_of_key, partitioner_of
 
 
 @pytest.mark.parametrize(

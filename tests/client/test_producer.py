@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from hmb.client import Consumer, Producer
-from hmb.client.accumulator import Accumulator
-from hmb.client.batch import Batch
-from hmb.client.partitioner import partition_of_key
+from hmb.client.producing.accumulator import Accumulator
+from hmb.client.producing.batch import Batch
+from hmb.client.producing.partitioner import partition_of_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse

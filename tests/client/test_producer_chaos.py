@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 import hmb
-from hmb.client.producer import Producer
+from hmb.client.producing.producer import Producer
 from hmb.records import read_records
 
 from .chaos import ChaosProxy, Fate

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.delivery import Delivery, Range, RecordMetadata
-from hmb.client.producer import Producer
+from hmb.client.producing.delivery import Delivery, Range, RecordMetadata
+from hmb.client.producing.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.produce import ProduceRequest

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from hmb.client.completion import Completion
-from hmb.client.delivery import Delivery
-from hmb.client.producer import Producer
+from hmb.client.producing.completion import Completion
+from hmb.client.producing.delivery import Delivery
+from hmb.client.producing.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.waiting import until
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from hmb.client import Consumer, Producer
-from hmb.client.columns import ROWS_AT_A_TIME
-from hmb.client.delivery import Range
-from hmb.client.partitioner import partition_of_key
+from hmb.client.producing.columns import ROWS_AT_A_TIME
+from hmb.client.producing.delivery import Range
+from hmb.client.producing.partitioner import partition_of_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 from .scripted import ScriptedBroker

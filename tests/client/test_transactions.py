@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from hmb.client import Cluster, Connection, Consumer, TopicPartition
-from hmb.client.membership import GroupMetadata, OffsetAndMetadata
+from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Node
-from hmb.client.producer import Producer
-from hmb.client.transactions import TRANSITIONS, State
+from hmb.client.producing.producer import Producer
+from hmb.client.producing.transactions import TRANSITIONS, State
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse

@@ -21,8 +21,8 @@ import time
 
 import hmb
 from hmb.bench import peers, topics
-from hmb.client.delivery import Delivery
-from hmb.client.producer_metrics import ProducerMetrics
+from hmb.client.producing.delivery import Delivery
+from hmb.client.producing.metrics import ProducerMetrics
 from hmb.protocol.errors import KafkaError
 from tests.conformance.matrix import BROKERS
 from tests.conformance.unreliable import Chances, Fate, Unreliable

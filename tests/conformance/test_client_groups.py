@@ -12,7 +12,7 @@ import pytest
 import hmb
 from hmb.bench import peers
 from hmb.client import TopicPartition
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
 from tests.client.group_members import GROUP_CONFIG
 

@@ -21,8 +21,8 @@ from hmb.records import (
     encode_message_set,
 )
 from hmb.storage.config import LogConfig
-from hmb.storage.dump import dump, log_files
-from hmb.storage.dump_entries import DumpOptions
+from hmb.storage.dump.entries import DumpOptions
+from hmb.storage.dump.log_files import dump, log_files
 from hmb.storage.log import Log
 from tests.conformance.clients import ALL_CODECS, write_confluent
 from tests.conformance.dataset import write_lines

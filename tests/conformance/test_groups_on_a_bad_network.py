@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.client.group_membership import group_offsets
-from hmb.client.membership import GroupSettings
+from hmb.client.group.driver import group_offsets
+from hmb.client.group.interface import GroupSettings
 from hmb.client.metadata import Cluster
 from tests.client.group_members import GROUP_CONFIG, KINDS, make_topic
 from tests.conformance.unreliable import Unreliable

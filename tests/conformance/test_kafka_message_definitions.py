@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hmb.coordinator.group_records import KEYS, Key
-from hmb.coordinator.transaction_records import KEYS as TRANSACTION_KEYS
+from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode

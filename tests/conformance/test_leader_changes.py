@@ -17,7 +17,7 @@ import hmb
 from hmb.cli.main import main
 from hmb.client import Cluster, TopicPartition
 from hmb.client.admin import Admin, NewTopic, raised
-from hmb.client.delivery import Delivery
+from hmb.client.producing.delivery import Delivery
 from tests.conformance.kafka_cluster import KafkaCluster
 from tests.waiting import until
 

@@ -10,7 +10,7 @@ import pytest
 import hmb
 from hmb.bench import peers
 from hmb.client import TopicPartition
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.external

@@ -18,11 +18,11 @@ from hmb.coordinator.group_records import (
     encode_value,
 )
 from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
-from hmb.coordinator.transaction_records import TransactionLogKey, TransactionLogValue
+from hmb.coordinator.transactions.records import TransactionLogKey, TransactionLogValue
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.schema import Field, Struct, version_range
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_marker
-from hmb.storage.dump_entries import DumpOptions
+from hmb.storage.dump.entries import DumpOptions
 from tests.conformance.test_dump_log import kafka_s_lines, our_lines
 
 pytestmark = pytest.mark.external

@@ -145,7 +145,7 @@ def test_settings_of_a_broker_and_of_all_brokers(tools: ShellTools) -> None:
 
 
 def test_levels_of_loggers(tools: ShellTools) -> None:
-    name = "hmb.broker.server"
+    name = "hmb.broker.network.server"
     alter(tools, "broker-loggers", "0", "--add-config", f"{name}=DEBUG")
     assert settings(tools, "broker-loggers", "0")[name] == ("DEBUG", "")
     alter(tools, "broker-loggers", "0", "--delete-config", name)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId, TopicDescription
-from hmb.coordinator.consumer_group import ConsumerGroup, ConsumerGroupSettings
-from hmb.coordinator.consumer_heartbeat import check_heartbeat
-from hmb.coordinator.consumer_records import by_topic
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_records import decode_key, decode_value
+from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.modern.heartbeat import check_heartbeat
+from hmb.coordinator.modern.records import by_topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from hmb.coordinator.classic_group import ClassicGroup, MemberIdentity
-from hmb.coordinator.classic_members import Call
-from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.classic.group import ClassicGroup, MemberIdentity
+from hmb.coordinator.classic.members import Call
+from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_records import GroupMetadataKey, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -64,7 +64,7 @@ class GroupDriver:
             protocols=[JoinProtocol(name=name, metadata=metadata) for name, metadata in protocols],
         )
         call = Call(client, f"/{client}.example", version)
-        with patch("hmb.coordinator.classic_group.uuid4", lambda: next(self._ids)):
+        with patch("hmb.coordinator.classic.group.uuid4", lambda: next(self._ids)):
             try:
                 self.group.join(call, request, self.now)
             except KafkaError as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hmb.coordinator.classic_group import ClassicGroup
-from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, decode_value
-from hmb.coordinator.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.coordinator.group_driver import GroupDriver, static
 

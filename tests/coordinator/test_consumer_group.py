@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.consumer_group import ConsumerGroupSettings
-from hmb.coordinator.consumer_member import MemberState
 from hmb.coordinator.group import Commit
+from hmb.coordinator.modern.group import ConsumerGroupSettings
+from hmb.coordinator.modern.member import MemberState
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hmb.coordinator.consumer_group import ConsumerGroupSettings
+from hmb.coordinator.modern.group import ConsumerGroupSettings
 from tests.coordinator.consumer_driver import Client, ConsumerDriver, Topics
 
 NAMES = ["a", "b", "c"]

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from hmb.coordinator.classic_members import Call
-from hmb.coordinator.classic_rebalance import GroupSettings
-from hmb.coordinator.states import GroupState
+from hmb.coordinator.classic.members import Call
+from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.states import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from tests.coordinator.group_driver import DISK_FULL, GroupDriver

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.classic_group import MemberIdentity
-from hmb.coordinator.classic_members import Call
-from hmb.coordinator.classic_rebalance import GroupSettings
-from hmb.coordinator.states import GroupState
+from hmb.coordinator.classic.group import MemberIdentity
+from hmb.coordinator.classic.members import Call
+from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.states import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupResponse

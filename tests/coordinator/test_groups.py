@@ -13,11 +13,11 @@ from uuid import UUID
 import pytest
 
 from hmb.coordinator import shared_group
-from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import OFFSETS_TOPIC, Journal, Pending
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
-from hmb.coordinator.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest

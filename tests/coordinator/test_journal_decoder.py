@@ -19,7 +19,7 @@ from hmb.coordinator.group_records import (
 from hmb.coordinator.journal_decoder import decode_offsets
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.records import Record
-from hmb.storage.dump_entries import Decoded
+from hmb.storage.dump.entries import Decoded
 
 COMMIT = OffsetCommitKey(group="g", topic="t", partition=0)
 

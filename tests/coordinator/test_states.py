@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from hmb.coordinator.states import PREDECESSORS, TRANSITIONS, GroupState, move
+from hmb.coordinator.classic.states import PREDECESSORS, TRANSITIONS, GroupState, move
 
 
 def test_the_table_is_kafkas() -> None:

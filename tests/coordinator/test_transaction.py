@@ -9,9 +9,9 @@ import pytest
 
 from hmb.coordinator.group_records import decode_key, decode_value
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.transaction import MAX_EPOCH, NO_EPOCH, Transaction
-from hmb.coordinator.transaction_records import KEYS, TransactionLogKey, records_of, transaction_of
-from hmb.coordinator.transaction_states import TransactionState
+from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
+from hmb.coordinator.transactions.states import TransactionState
+from hmb.coordinator.transactions.transactional_id import MAX_EPOCH, NO_EPOCH, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.checkpoints import TopicPartition
 

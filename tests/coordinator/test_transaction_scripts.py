@@ -23,14 +23,14 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.classic_rebalance import GroupSettings
+from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.group import Commit
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
-from hmb.coordinator.transaction_markers import MarkerWriter
-from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
 from hmb.storage.checkpoints import TopicPartition

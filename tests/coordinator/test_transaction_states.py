@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from hmb.coordinator.transaction_states import PREDECESSORS, TRANSITIONS, TransactionState, move
+from hmb.coordinator.transactions.states import PREDECESSORS, TRANSITIONS, TransactionState, move
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, DEAD, FENCE = TransactionState
 

@@ -10,8 +10,8 @@ import pytest
 
 from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
-from hmb.coordinator.transaction_states import TransactionState
-from hmb.coordinator.transactions import TransactionCoordinator
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.coordinator.transactions.states import TransactionState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import ControlType, EndTransactionMarker
 from hmb.storage.checkpoints import TopicPartition

@@ -24,8 +24,8 @@ from hmb.records import (
     iter_batches,
 )
 from hmb.records.filtering import empty_batch
-from hmb.storage.dump import as_json_fields, dump, log_files
-from hmb.storage.dump_entries import DumpOptions, Entry
+from hmb.storage.dump.entries import DumpOptions, Entry
+from hmb.storage.dump.log_files import as_json_fields, dump, log_files
 from hmb.storage.producer_state import ProducerState
 
 SEGMENTS = Path(__file__).parents[1] / "records" / "segments"

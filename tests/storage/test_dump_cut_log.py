@@ -6,9 +6,9 @@ from struct import pack
 import pytest
 
 from hmb.records import Record, encode_batch
-from hmb.storage.dump import dump
-from hmb.storage.dump_entries import DumpOptions
-from hmb.storage.dump_findings import FEW
+from hmb.storage.dump.entries import DumpOptions
+from hmb.storage.dump.findings import FEW
+from hmb.storage.dump.log_files import dump
 
 ENTRIES = 300
 BATCHES = [encode_batch([Record(timestamp=1000 + n)], base_offset=n) for n in range(ENTRIES)]

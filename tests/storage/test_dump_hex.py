@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.records import Codec, Record, assign_offsets, encode_batch, encode_message_set
-from hmb.storage.dump import as_json_fields, dump
-from hmb.storage.dump_entries import DumpOptions, View
-from hmb.storage.dump_hex import FieldEntry
+from hmb.storage.dump.entries import DumpOptions, View
+from hmb.storage.dump.hexadecimal import FieldEntry
+from hmb.storage.dump.log_files import as_json_fields, dump
 
 DUMPS = Path(__file__).parent / "dumps"
 SEGMENTS = Path(__file__).parents[1] / "records" / "segments"

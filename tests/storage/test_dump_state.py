@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.storage.checkpoints import TopicPartition, write_leader_epochs, write_offsets, write_topic_id
-from hmb.storage.dump import as_json_fields, dump
-from hmb.storage.dump_entries import DumpOptions, View
-from hmb.storage.dump_state import STATE_FILES
+from hmb.storage.dump.entries import DumpOptions, View
+from hmb.storage.dump.log_files import as_json_fields, dump
+from hmb.storage.dump.state_files import STATE_FILES
 from hmb.storage.leader_epochs import LeaderEpochs
 
 OFFSETS = "recovery-point-offset-checkpoint"

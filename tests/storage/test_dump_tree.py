@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hmb.records import Codec, Record, assign_offsets, encode_batch, encode_message_set
-from hmb.storage.dump import as_json_fields, dump
-from hmb.storage.dump_entries import DumpOptions, Entry, View
-from hmb.storage.dump_tree import BatchNode, RecordNode, SegmentNode
+from hmb.storage.dump.entries import DumpOptions, Entry, View
+from hmb.storage.dump.log_files import as_json_fields, dump
+from hmb.storage.dump.tree import BatchNode, RecordNode, SegmentNode
 
 SEGMENTS = Path(__file__).parents[1] / "records" / "segments"
 TREE = DumpOptions(view=View.TREE)

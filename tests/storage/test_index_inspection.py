@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Record, encode_batch
-from hmb.storage.index_inspection import inspect, scan, search
-from hmb.storage.segment_files import IndexReader, walk
+from hmb.storage.dump.inspection import inspect, scan, search
+from hmb.storage.dump.segment_files import IndexReader, walk
 
 BASE = 400
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import told
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.transaction import VERSION_2
+from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from hmb.storage.checkpoints import TopicPartition

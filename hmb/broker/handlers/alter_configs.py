@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from hmb.broker import config_resources
-from hmb.broker.config_resources import Resource, ResourceType
+from hmb.broker.config import resources as config_resources
+from hmb.broker.config.resources import Resource, ResourceType
 from hmb.broker.context import RequestContext
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse

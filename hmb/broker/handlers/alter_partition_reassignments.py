@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.replicas import check_replicas
-from hmb.broker.topics import NO_ID
+from hmb.broker.topics.registry import NO_ID
+from hmb.broker.topics.replicas import check_replicas
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

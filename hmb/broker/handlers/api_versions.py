@@ -17,7 +17,7 @@ import re
 
 from hmb.broker import handlers
 from hmb.broker.context import RequestContext
-from hmb.coordinator.transaction import VERSION_2
+from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 

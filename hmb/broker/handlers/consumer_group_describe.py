@@ -12,7 +12,7 @@ from __future__ import annotations
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.coordinator.consumer_description import DescribedConsumerGroup
+from hmb.coordinator.modern.description import DescribedConsumerGroup
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 

@@ -14,8 +14,8 @@ from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.replicas import check_replicas
-from hmb.broker.topics import NO_ID
+from hmb.broker.topics.registry import NO_ID
+from hmb.broker.topics.replicas import check_replicas
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 

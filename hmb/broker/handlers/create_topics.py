@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hmb.broker.config_entries import topic_entries
+from hmb.broker.config.entries import topic_entries
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics import Topic
+from hmb.broker.topics.registry import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics import NO_ID
+from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 

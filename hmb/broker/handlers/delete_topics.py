@@ -13,7 +13,7 @@ from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics import Topics
+from hmb.broker.topics.registry import Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 

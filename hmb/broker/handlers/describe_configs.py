@@ -11,10 +11,10 @@ Left out: client metrics (INVALID_REQUEST).
 
 from __future__ import annotations
 
-from hmb.broker import config_resources
-from hmb.broker.config_entries import ConfigEntry
+from hmb.broker.config import resources as config_resources
+from hmb.broker.config.dynamic import ConfigSource
+from hmb.broker.config.entries import ConfigEntry
 from hmb.broker.context import RequestContext
-from hmb.broker.dynamic_config import ConfigSource
 from hmb.broker.errors import answering
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 

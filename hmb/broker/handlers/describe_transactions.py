@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.coordinator.transaction_records import by_topic
+from hmb.coordinator.transactions.records import by_topic
 from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 Answer = DescribeTransactionsResponse.TransactionState

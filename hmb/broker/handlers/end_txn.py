@@ -14,7 +14,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import told
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.transaction import VERSION_2
+from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 

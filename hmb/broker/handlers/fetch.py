@@ -24,7 +24,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.fetch_sessions import FetchedPartition
 from hmb.broker.old_clients import converted
-from hmb.broker.topics import NO_ID, Topics
+from hmb.broker.topics.registry import NO_ID, Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size

@@ -15,9 +15,9 @@ from __future__ import annotations
 from enum import IntEnum
 from functools import partial
 
-from hmb.broker import config_resources
-from hmb.broker.config_keys import ConfigType, split_list
-from hmb.broker.config_resources import Resource, ResourceType
+from hmb.broker.config import resources as config_resources
+from hmb.broker.config.keys import ConfigType, split_list
+from hmb.broker.config.resources import Resource, ResourceType
 from hmb.broker.context import RequestContext
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.incremental_alter_configs import (

@@ -18,7 +18,7 @@ from collections import Counter
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.handlers.fetch import READ_COMMITTED, check_epoch
-from hmb.broker.topics import NO_ID
+from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.records import NO_TIMESTAMP

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.coordinator.topic_regex import TopicRegex
-from hmb.coordinator.transaction import Transaction
-from hmb.coordinator.transaction_states import TransactionState
+from hmb.coordinator.modern.topic_regex import TopicRegex
+from hmb.coordinator.transactions.states import TransactionState
+from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from hmb.storage.log import now_ms
 

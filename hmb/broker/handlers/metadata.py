@@ -15,7 +15,7 @@ from __future__ import annotations
 from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics import Topic
+from hmb.broker.topics.registry import Topic
 from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse

@@ -13,7 +13,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.handlers.fetch import check_epoch
-from hmb.broker.topics import NO_ID
+from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 TopicResult = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult

@@ -20,7 +20,7 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.journal import Pending
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.transaction import VERSION_2
+from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.storage.checkpoints import TopicPartition

@@ -11,9 +11,8 @@ from hmb.client.admin.base import AdminBase, by_topic, will_pass
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.membership import GroupMetadata, OffsetAndMetadata
-from hmb.client.metadata import TopicPartition
-from hmb.client.offset_messages import (
+from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
+from hmb.client.group.offset_messages import (
     FIRST_FETCH_OF_ALL_TOPICS,
     NEWEST_BY_NAME,
     commit_codes,
@@ -21,6 +20,7 @@ from hmb.client.offset_messages import (
     fetch_request,
     fetched,
 )
+from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse

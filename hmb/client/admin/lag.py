@@ -17,10 +17,10 @@ from hmb.client.admin.base import raised
 from hmb.client.admin.group_offsets import GroupOffsetsAdmin
 from hmb.client.admin.records import ListedOffset, OffsetSpec, RecordsAdmin
 from hmb.client.arguments import list_of_partitions
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.consuming.simple_consumer import PartitionFetch, SimpleConsumer
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Node, TopicPartition
 from hmb.client.offsets import AtTime
-from hmb.client.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 AT_ONCE = 100  # partitions

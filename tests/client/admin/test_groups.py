@@ -8,7 +8,7 @@ import pytest
 import hmb
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin, NewTopic, PlannedOffset, ShiftBy, raised
-from hmb.client.membership import OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.offsets import AtTime
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse

@@ -1,0 +1,223 @@
+"""The broker's settings, under the names of Kafka's `server.properties`.
+
+One line declares a setting: its Kafka name, default, meaning, least and greatest value.  Settings that are defaults for
+topics belong to `LogConfig` (storage/config.py); LOG_DEFAULTS says which broker name sets which of them.  Those that
+may be altered while the broker runs (dynamic_config.py) say so; all of LOG_DEFAULTS may.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from hmb.broker.config import no_effect as config_no_effect
+from hmb.broker.config.keys import ConfigError, ConfigKey, ConfigType, nearest
+from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
+from hmb.storage.config import INT_MAX, MIB, NEVER, LogConfig
+
+PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
+MAX_RATE = sys.float_info.max
+LOG_DEFAULTS = {
+    "log.segment.bytes": "segment.bytes",
+    "log.roll.ms": "segment.ms",
+    "log.roll.jitter.ms": "segment.jitter.ms",
+    "log.index.size.max.bytes": "segment.index.bytes",
+    "log.preallocate": "preallocate",
+    "log.index.interval.bytes": "index.interval.bytes",
+    "message.max.bytes": "max.message.bytes",
+    "compression.type": "compression.type",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.zstd.level": "compression.zstd.level",
+    "log.message.timestamp.type": "message.timestamp.type",
+    "log.message.timestamp.before.max.ms": "message.timestamp.before.max.ms",
+    "log.message.timestamp.after.max.ms": "message.timestamp.after.max.ms",
+    "log.cleanup.policy": "cleanup.policy",
+    "log.cleaner.delete.retention.ms": "delete.retention.ms",
+    "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
+    "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
+    "log.retention.ms": "retention.ms",
+    "log.retention.bytes": "retention.bytes",
+    "log.segment.delete.delay.ms": "file.delete.delay.ms",
+    "log.flush.interval.messages": "flush.messages",
+    "log.flush.interval.ms": "flush.ms",
+    "log.local.retention.ms": "local.retention.ms",
+    "log.local.retention.bytes": "local.retention.bytes",
+    "min.insync.replicas": "min.insync.replicas",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+}
+# Kafka's coarser names for a time, each before the finer one that overrules it, and their unit in ms.
+HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
+TIMES = {
+    "log.retention.hours": ("log.retention.ms", HOUR_MS),
+    "log.retention.minutes": ("log.retention.ms", MINUTE_MS),
+    "log.roll.hours": ("log.roll.ms", HOUR_MS),
+    "log.roll.jitter.hours": ("log.roll.jitter.ms", HOUR_MS),
+    "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
+}
+ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
+THREADING = ("connection", "staged")  # server.py, staged.py
+OVERRULED = [*TIMES, "log.dir"]  # by other names for the same setting, wherever they stand
+
+
+def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **told: Any) -> Any:
+    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **told})
+
+
+_dynamic = partial(_key, dynamic=True)  # it may be altered while the broker runs
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """All settings of a broker.  Sizes in bytes, times in ms."""
+
+    # fmt: off
+    broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0, INT_MAX)
+    listeners: str             = _key("listeners", f"PLAINTEXT://{DEFAULT_SERVER}", "where to listen", is_list=True)
+    advertised_listeners: str  = _key("advertised.listeners", "", "what clients connect to", is_list=True)
+    listener_protocols: str    = _key("listener.security.protocol.map", PROTOCOL_MAP, "what listeners speak")
+    log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)", is_list=True)
+    num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1, INT_MAX)
+    auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
+    threading: str             = _key("threading", "connection", "a thread each, or stages", choices=THREADING)
+    io_threads: int            = _dynamic("num.io.threads", 8, "API handlers, with stages", 1, INT_MAX)
+    queued_max_requests: int   = _key("queued.max.requests", 500, "that wait for a handler, with stages", 1, INT_MAX)
+    request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1, INT_MAX)
+    max_connections: int       = _dynamic("max.connections", 4096, "most connections at once", 0, INT_MAX)
+    connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)
+    fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024, INT_MAX)
+    fetch_session_slots: int   = _key("max.incremental.fetch.session.cache.slots", 1000, "most sessions", 0, INT_MAX)
+    fetch_session_eviction: int = _key("min.incremental.fetch.session.eviction.ms", 120_000, "may go after", 0, INT_MAX)
+    max_partitions_described: int = _key("max.request.partition.size.limit", 2000, "in one answer", 1, INT_MAX)
+    flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
+    retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
+    flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync every", 1, INT_MAX)
+    cleaner_backoff: int       = _dynamic("log.cleaner.backoff.ms", 15_000, "compact every", 1)
+    cleaner_memory: int        = _dynamic("log.cleaner.dedupe.buffer.size", 128 * MIB, "memory for a log's keys", 1024)
+    cleaner_rate: float        = _dynamic("log.cleaner.io.max.bytes.per.second", MAX_RATE, "of compaction", 1, MAX_RATE)
+    group_min_session: int     = _key("group.min.session.timeout.ms", 6_000, "shortest session timeout", 0, INT_MAX)
+    group_max_session: int     = _key("group.max.session.timeout.ms", 1_800_000, "longest session timeout", 0, INT_MAX)
+    group_initial_delay: int   = _key("group.initial.rebalance.delay.ms", 3_000, "wait for more members", 0, INT_MAX)
+    group_max_size: int        = _key("group.max.size", INT_MAX, "most members of a group", 1, INT_MAX)
+    consumer_session: int      = _key("group.consumer.session.timeout.ms", 45_000, "silent members go", 1, INT_MAX)
+    consumer_session_min: int  = _key("group.consumer.min.session.timeout.ms", 45_000, "a group's least", 1, INT_MAX)
+    consumer_session_max: int  = _key("group.consumer.max.session.timeout.ms", 60_000, "a group's most", 1, INT_MAX)
+    consumer_heartbeat: int    = _key("group.consumer.heartbeat.interval.ms", 5_000, "of its members", 1, INT_MAX)
+    consumer_heartbeat_min: int = _key("group.consumer.min.heartbeat.interval.ms", 5_000, "a group's least", 1, INT_MAX)
+    consumer_heartbeat_max: int = _key("group.consumer.max.heartbeat.interval.ms", 15_000, "a group's most", 1, INT_MAX)
+    consumer_assignment: int   = _dynamic("group.consumer.assignment.interval.ms", 1_000, "between two", 0, INT_MAX)
+    consumer_assignment_min: int = _key("group.consumer.min.assignment.interval.ms", 0, "a group's least", 0, INT_MAX)
+    consumer_assignment_max: int = _key("group.consumer.max.assignment.interval.ms", 15_000, "its most", 0, INT_MAX)
+    consumer_max_size: int     = _key("group.consumer.max.size", INT_MAX, "most members of one", 1, INT_MAX)
+    offsets_partitions: int    = _key("offsets.topic.num.partitions", 50, "of __consumer_offsets", 1, INT_MAX)
+    offsets_segment_bytes: int = _key("offsets.topic.segment.bytes", 100 * MIB, "of __consumer_offsets", 1, INT_MAX)
+    offset_metadata_max: int   = _key("offset.metadata.max.bytes", 4096, "longest text with an offset", 0, INT_MAX)
+    offsets_retention: int     = _key("offsets.retention.minutes", 10_080, "keep unused offsets for", 1, INT_MAX)
+    offsets_check_interval: int = _key("offsets.retention.check.interval.ms", 600_000, "look for them every", 1)
+    transactions_partitions: int = _key("transaction.state.log.num.partitions", 50, "of its topic", 1, INT_MAX)
+    transactions_segment_bytes: int = _key("transaction.state.log.segment.bytes", 100 * MIB, "of the same", 1, INT_MAX)
+    transaction_max_timeout: int = _key("transaction.max.timeout.ms", 900_000, "most for a transaction", 1, INT_MAX)
+    transactions_check_interval: int = _key(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, "look for late ones every", 1, INT_MAX
+    )
+    transactional_id_expiration: int = _key("transactional.id.expiration.ms", 604_800_000, "keep idle ids", 1, INT_MAX)
+    transactional_ids_check_interval: int = _key(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, "look for idle ids every", 1, INT_MAX
+    )
+    max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
+    log: LogConfig             = field(default=LogConfig())
+    # fmt: on
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
+        """Settings from name=value pairs; unknown names are left out (see config_names.py).  Raises ConfigError."""
+        values: dict[str, object] = {}
+        log_values: dict[str, Any] = {}
+        in_order = [name for name in OVERRULED if name in properties]
+        in_order += [name for name in properties if name not in OVERRULED]
+        for given in in_order:  # what is wrong is told under the name that was given
+            text, name = properties[given], ALIASES.get(given, given)
+            if name in TIMES:
+                finest, unit = TIMES[name]
+                key = TOPIC_KEYS[LOG_DEFAULTS[finest]]
+                log_values[key.field] = _milliseconds(name, text, unit, key)
+            elif name in LOG_DEFAULTS:
+                key = TOPIC_KEYS[LOG_DEFAULTS[name]]
+                log_values[key.field] = key.parse(text, given)
+            elif name in BROKER_KEYS:
+                key = BROKER_KEYS[name]
+                values[key.field] = key.parse(text, given)
+            if log_values.get("retention_ms") == 0:  # which only a topic may have
+                raise ConfigError("must be at least 1, or -1: keep for ever", given, text)
+        log_values.pop(UNHEEDED, None)
+        values.pop(UNHEEDED, None)
+        config = cls(**values, log=LogConfig(**log_values))  # type: ignore[arg-type]
+        log = dataclasses.replace(config.log, max_decompressed=config.max_decompressed)
+        return dataclasses.replace(config, log=log)
+
+
+UNHEEDED = ""  # the field of a setting that has no effect
+TOPIC_KEYS = {key.name: key for key in config_no_effect.TOPIC} | {
+    (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
+}
+BROKER_KEYS = {key.name: key for key in [*config_no_effect.BROKER, *config_no_effect.RATES]} | {
+    (name := f.metadata["name"]): ConfigKey.of(name, f) for f in dataclasses.fields(BrokerConfig) if f.metadata
+}
+
+
+def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
+    """A topic's settings: `default` with what the topic sets.  Raises ConfigError."""
+    values: dict[str, Any] = {}
+    for name, text in configs.items():
+        key = TOPIC_KEYS.get(name)
+        if key is None:
+            raise ConfigError(f"unknown topic config {name!r}{nearest(name, TOPIC_KEYS)}")
+        values[key.field] = key.parse(text)
+    values.pop(UNHEEDED, None)
+    return dataclasses.replace(default, **values)
+
+
+def check_consistency(config: LogConfig) -> None:
+    """Raises ConfigError where two of a topic's settings contradict each other."""
+    if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
+        raise ConfigError(
+            f"it is larger than max.compaction.lag.ms, {config.max_compaction_lag_ms}",
+            "min.compaction.lag.ms",
+            str(config.min_compaction_lag_ms),
+        )
+
+
+def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
+    """A time that is given in a coarser unit; below zero it means for ever, and has no unit."""
+    time = key.parse(text, name)
+    assert isinstance(time, int)
+    if time * unit > key.maximum:
+        raise ConfigError(f"must be at most {int(key.maximum) // unit}", name, text)
+    return time * unit if time > 0 else time
+
+
+def _broker_configs() -> Iterator[ConfigKey]:
+    """Every setting that a broker has under every name, with the default that it has under that name."""
+    yield from BROKER_KEYS.values()
+    finest_names = {finest for finest, _ in TIMES.values()}
+    for name, topic_name in LOG_DEFAULTS.items():
+        key = TOPIC_KEYS[topic_name]
+        default = None if name in finest_names else key.default  # the coarsest name has it
+        yield dataclasses.replace(key, name=name, default=default, dynamic=True)
+    for name, (finest, unit) in TIMES.items():
+        key = TOPIC_KEYS[LOG_DEFAULTS[finest]]
+        default = key.default // unit if finest in finest_names else None
+        finest_names.discard(finest)
+        type = ConfigType.INT if unit > 1 else key.type
+        yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc}; {finest} overrules it")
+    for name, other in ALIASES.items():
+        yield dataclasses.replace(BROKER_KEYS[other], name=name)
+
+
+BROKER_CONFIGS = {key.name: key for key in _broker_configs()}

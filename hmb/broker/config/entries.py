@@ -1,0 +1,73 @@
+"""What DescribeConfigs tells of a setting: its value, where that comes from, and where else it could come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hmb.broker.config.broker_config import BROKER_CONFIGS, LOG_DEFAULTS, TOPIC_KEYS
+from hmb.broker.config.dynamic import ALL_BROKERS, ConfigSource, DynamicConfig, Synonym
+from hmb.broker.config.keys import ConfigKey, ConfigType
+from hmb.broker.config.no_effect import RATES
+
+BROKER_NAMES = {topic_name: name for name, topic_name in LOG_DEFAULTS.items()}
+TOLD_IF_SET = {key.name for key in RATES}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One setting of one resource."""
+
+    key: ConfigKey
+    value: str | None
+    source: ConfigSource
+    synonyms: Sequence[Synonym] = ()
+    read_only: bool = False
+    is_sensitive: bool = False
+
+
+def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator[ConfigEntry]:
+    """A topic's settings; `configs` are those that it has itself."""
+    for name, key in sorted(TOPIC_KEYS.items()):
+        broker_name = BROKER_NAMES.get(name)
+        synonyms = broker.synonyms(broker_name) if broker_name else []
+        if name in configs:
+            synonyms.insert(0, Synonym(name, configs[name], ConfigSource.DYNAMIC_TOPIC))
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+        yield ConfigEntry(key, configs.get(name, _default(key, broker_name, broker)), source, synonyms)
+
+
+def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
+    """The value that holds for a topic that does not say."""
+    if key.field:
+        return key.text(getattr(broker.current.log, key.field))
+    return broker.value(broker_name) if broker_name else key.default_text
+
+
+def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
+    """The settings of this broker."""
+    altered = {**broker.altered(ALL_BROKERS), **broker.altered(broker.name)}
+    for name in sorted({*BROKER_CONFIGS, *altered} - (TOLD_IF_SET - altered.keys())):
+        synonyms = broker.synonyms(name)
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+        if (key := BROKER_CONFIGS.get(name)) is None:
+            yield _unknown(name, synonyms)
+        else:
+            yield ConfigEntry(key, broker.value(name), source, synonyms, read_only=not key.dynamic)
+
+
+def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
+    """What was set for all brokers."""
+    for name, value in sorted(broker.altered(ALL_BROKERS).items()):
+        synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER)]
+        if (key := BROKER_CONFIGS.get(name)) is None:
+            yield _unknown(name, synonyms)
+        else:
+            yield ConfigEntry(key, value, synonyms[0].source, synonyms, read_only=not key.dynamic)
+
+
+def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigEntry:
+    """It was set, and we do not know what it is: perhaps a secret, so its value is not told."""
+    key = ConfigKey(name, ConfigType.UNKNOWN, None, "")
+    hidden = [synonym._replace(value=None) for synonym in synonyms]
+    return ConfigEntry(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)

@@ -1,0 +1,74 @@
+"""Settings of single groups: each overrules the broker's for all groups, `group.` and the same name (KIP-848).
+
+What a value may be is bounded by two settings of the broker: `consumer.session.timeout.ms` of a group lies between
+`group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from hmb.broker.config.broker_config import BROKER_CONFIGS
+from hmb.broker.config.dynamic import ConfigSource, DynamicConfig, Synonym
+from hmb.broker.config.entries import ConfigEntry
+from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
+from hmb.coordinator.modern.group import ConsumerGroupSettings
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+KIND = "consumer."
+GROUP_KEYS = {
+    name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name)
+    for name in ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms")
+}
+
+
+def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
+    """All that hold for a group of KIP-848's protocol now: looked at with each heartbeat."""
+    config, own = broker.current, broker.altered_of_group(group)
+    return ConsumerGroupSettings(
+        session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
+        heartbeat_interval=int(own.get("consumer.heartbeat.interval.ms", config.consumer_heartbeat)),
+        assignment_interval=int(own.get("consumer.assignment.interval.ms", config.consumer_assignment)),
+        max_size=config.consumer_max_size,
+    )
+
+
+class GroupResource:
+    """The settings of one group, which need not exist yet."""
+
+    def __init__(self, name: str, broker: DynamicConfig) -> None:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a group: all groups have the broker's settings group.*")
+        self._name = name
+        self._broker = broker
+
+    @property
+    def altered(self) -> Mapping[str, str]:
+        return self._broker.altered_of_group(self._name)
+
+    def entries(self) -> Iterator[ConfigEntry]:
+        for name, key in sorted(GROUP_KEYS.items()):
+            synonyms = self._broker.synonyms(f"group.{name}")
+            if (own := self.altered.get(name)) is not None:
+                synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP))
+            yield ConfigEntry(key, synonyms[0].value, synonyms[0].source, synonyms)
+
+    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
+        try:
+            checked = {name: self._key(name).normal(text) for name, text in configs.items()}
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        if not validate_only:
+            self._broker.alter_group(self._name, checked)
+
+    def _key(self, name: str) -> ConfigKey:
+        """A setting with its bounds.  Raises ConfigError."""
+        if name not in GROUP_KEYS:
+            known = ", ".join(GROUP_KEYS)
+            raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")
+        least, most = (self._bound(f"group.{KIND}{bound}.{name.removeprefix(KIND)}") for bound in ("min", "max"))
+        return dataclasses.replace(GROUP_KEYS[name], minimum=least, maximum=most)
+
+    def _bound(self, broker_name: str) -> int:
+        return int(self._broker.value(broker_name) or 0)

@@ -1,0 +1,64 @@
+"""The broker's loggers, as settings: a logger's name is the setting's, its level the value (KIP-412).
+
+They are Python's loggers, under Kafka's names for the levels.  A level holds until the broker stops.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+
+from hmb.broker.config.dynamic import ConfigSource
+from hmb.broker.config.entries import ConfigEntry
+from hmb.broker.config.keys import ConfigKey, ConfigType
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+ROOT = "root"
+TRACE = 5  # which Python has no name for
+LEVELS = {
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": TRACE,
+}
+
+
+class Loggers:
+    """All loggers of this process."""
+
+    @property
+    def altered(self) -> Mapping[str, str]:
+        """The level of each logger that has one of its own."""
+        return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
+
+    def entries(self) -> Iterator[ConfigEntry]:
+        for name, logger in sorted(_loggers().items()):
+            level = _level_name(logger.getEffectiveLevel())
+            key = ConfigKey(name, ConfigType.UNKNOWN, None, "the logger's level")
+            yield ConfigEntry(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER)
+
+    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
+        """Give these loggers their levels, and all others that of their parents."""
+        loggers = _loggers()
+        for name, level in configs.items():
+            if name not in loggers:
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"there is no logger {name!r}")
+            if level not in LEVELS:
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"{level!r} is no level: {', '.join(LEVELS)}")
+        if ROOT not in configs:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "the root logger needs a level")
+        if not validate_only:
+            for name, logger in loggers.items():
+                logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
+
+
+def _loggers() -> dict[str, logging.Logger]:
+    named = logging.root.manager.loggerDict.items()
+    return {ROOT: logging.root, **{name: logger for name, logger in named if isinstance(logger, logging.Logger)}}
+
+
+def _level_name(level: int) -> str:
+    """The next finer of Kafka's names."""
+    return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

@@ -1,0 +1,34 @@
+"""The names of settings as people give them: in a file, in the environment, misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hmb.broker.config.broker_config import BROKER_CONFIGS
+from hmb.broker.config.keys import nearest
+
+VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
+
+
+def unknown_names(properties: Iterable[str]) -> list[str]:
+    """A warning for each name that is no setting, with the nearest that is."""
+    return [
+        f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
+        for name in properties
+        if name not in BROKER_CONFIGS
+    ]
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """The same for variables; only of those that look like settings, since others may have other users."""
+    return [
+        f"unknown setting {variable!r} is ignored{found}"
+        for variable in environment
+        if variable.startswith("HMB_") and variable not in VARIABLES
+        if (found := nearest(variable, VARIABLES, cutoff=0.8))
+    ]
+
+
+def environment_properties(environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings from variables such as HMB_LOG_SEGMENT_BYTES, which sets log.segment.bytes."""
+    return {VARIABLES[variable]: value for variable, value in environment.items() if variable in VARIABLES}

@@ -1,0 +1,83 @@
+"""Settings of Kafka that this broker takes, keeps and tells, and that change nothing here: one broker has no replicas
+to throttle or to wait for, no rack and no tiered storage, and its threads are as many as its connections.
+
+Clients create topics with these settings, and tools set them on brokers; to refuse them would be to refuse the client.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.config.keys import ConfigKey, ConfigType
+from hmb.storage.config import INT_MAX, NEVER
+
+ONE_BROKER = "no effect: there is one broker"
+NO_TIERS = "no effect: there is no tiered storage"
+REPLICA = r"\*|\d+:\d+"  # all of them, or partition:broker
+THREADS = "no effect: each connection has its thread"
+
+
+def _int(name: str, default: int, doc: str, minimum: float = 1, dynamic: bool = False) -> ConfigKey:
+    return ConfigKey(name, ConfigType.INT, default, doc, minimum, INT_MAX, dynamic=dynamic)
+
+
+def _long(name: str, default: int | None, doc: str, minimum: float = -2, dynamic: bool = False) -> ConfigKey:
+    return ConfigKey(name, ConfigType.LONG, default, doc, minimum, NEVER, dynamic=dynamic)
+
+
+def _short(name: str, default: int, doc: str) -> ConfigKey:
+    return ConfigKey(name, ConfigType.SHORT, default, doc, 1, 2**15 - 1)
+
+
+def _bool(name: str, default: bool, doc: str, dynamic: bool = False) -> ConfigKey:
+    return ConfigKey(name, ConfigType.BOOLEAN, default, doc, dynamic=dynamic)
+
+
+def _string(name: str, default: str | None, doc: str) -> ConfigKey:
+    return ConfigKey(name, ConfigType.STRING, default, doc)
+
+
+def _list(name: str, default: str | None, doc: str, pattern: str = "") -> ConfigKey:
+    return ConfigKey(name, ConfigType.LIST, default, doc, pattern=pattern)
+
+
+TOPIC = [
+    _list("leader.replication.throttled.replicas", "", ONE_BROKER, REPLICA),
+    _list("follower.replication.throttled.replicas", "", ONE_BROKER, REPLICA),
+    _int("min.insync.replicas", 1, f"{ONE_BROKER}, which is in sync"),
+    _bool("unclean.leader.election.enable", False, ONE_BROKER),
+    ConfigKey("remote.storage.enable", ConfigType.BOOLEAN, False, "there is no tiered storage", choices=("false",)),
+    _bool("remote.log.copy.disable", False, NO_TIERS),
+    _bool("remote.log.delete.on.disable", False, NO_TIERS),
+    _long("local.retention.ms", -2, NO_TIERS),
+    _long("local.retention.bytes", -2, NO_TIERS),
+]
+BROKER = [
+    _int("default.replication.factor", 1, ONE_BROKER),
+    _short("offsets.topic.replication.factor", 3, ONE_BROKER),
+    _short("transaction.state.log.replication.factor", 3, ONE_BROKER),
+    _int("transaction.state.log.min.isr", 2, ONE_BROKER),
+    _short("share.coordinator.state.topic.replication.factor", 3, ONE_BROKER),
+    _short("share.coordinator.state.topic.min.isr", 2, ONE_BROKER),
+    _int("num.replica.fetchers", 1, ONE_BROKER, dynamic=True),
+    _bool("auto.leader.rebalance.enable", True, ONE_BROKER),
+    _bool("controlled.shutdown.enable", True, ONE_BROKER),
+    _string("broker.rack", None, ONE_BROKER),
+    _string("inter.broker.listener.name", None, ONE_BROKER),
+    _list("controller.listener.names", None, ONE_BROKER),
+    _list("controller.quorum.voters", "", ONE_BROKER),
+    _list("controller.quorum.bootstrap.servers", "", ONE_BROKER),
+    _list("process.roles", None, f"{ONE_BROKER}, which is its own controller"),
+    _bool("delete.topic.enable", True, "no effect: topics can be deleted"),
+    _bool("log.cleaner.enable", True, "no effect: compacted topics are compacted"),
+    _int("log.cleaner.threads", 1, "no effect: there is one", dynamic=True),
+    _int("num.recovery.threads.per.data.dir", 2, "no effect: logs are checked one after the other", dynamic=True),
+    _int("num.network.threads", 3, THREADS, dynamic=True),
+    _int("background.threads", 10, THREADS, dynamic=True),
+    _int("socket.send.buffer.bytes", 102_400, "no effect: the system decides", -1),
+    _int("socket.receive.buffer.bytes", 102_400, "no effect: the system decides", -1),
+]
+# What is altered while replicas are moved; told only where it is set.
+RATES = [
+    _long("leader.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),
+    _long("follower.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),
+    _long("replica.alter.log.dirs.io.max.bytes.per.second", None, ONE_BROKER, 0, dynamic=True),
+]

@@ -1,0 +1,132 @@
+"""Where a broker listens, and where it tells its clients to connect to.
+
+A client's first connection may come by any address; its next ones go to what the Metadata answer names, the advertised
+address of the listener that it came by.  A port of 0 is chosen by the system when the listener is bound, and then
+advertised.
+
+A listener's name is its protocol, unless `listener.security.protocol.map` says which one it has; a name of neither kind
+is a plain one, so that two plain listeners need no map.  Only PLAINTEXT is spoken yet: who asks for encryption must not
+get a socket without it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+import socket
+from dataclasses import dataclass
+
+from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.keys import ConfigError
+
+LOGGER = logging.getLogger(__name__)
+LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
+BACKLOG = 512
+ADVICE = {
+    errno.EADDRINUSE: "stop what uses it, or choose another port with --port (0: any free one)",
+    errno.EADDRNOTAVAIL: "choose an address of this machine with --host",
+    errno.EACCES: "choose a port from 1024 on with --port",
+}
+WILDCARDS = ("", "0.0.0.0", "::")
+PLAINTEXT = "PLAINTEXT"
+PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An address to listen on and the one to advertise for it."""
+
+    name: str
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+    def __str__(self) -> str:
+        return f"{_bracketed(self.host)}:{self.port}"
+
+    @property
+    def advertised(self) -> str:
+        return f"{_bracketed(self.advertised_host)}:{self.advertised_port}"
+
+
+class BindError(Exception):
+    """An address cannot be listened on; says why and what to do."""
+
+
+def parse_listeners(config: BrokerConfig) -> list[Listener]:
+    """The listeners that the settings name.  Raises ConfigError."""
+    advertised = {
+        name: (host, port) for name, host, port in _parse("advertised.listeners", config.advertised_listeners)
+    }
+    protocols = _parse_protocols(config.listener_protocols)
+    listeners = []
+    for name, host, port in _parse("listeners", config.listeners):
+        if (protocol := protocols.get(name, PLAINTEXT)) != PLAINTEXT:
+            problem = f"{name} is {protocol}, but only PLAINTEXT is spoken here"
+            raise ConfigError(problem, "listeners", config.listeners)
+        default_host = host
+        if host in WILDCARDS and name not in advertised:
+            default_host = socket.gethostname()
+            LOGGER.warning(
+                "clients are told to connect to %s; where that is not right, set advertised.listeners=%s://host:port",
+                *(default_host, name),
+            )
+        told_host, told_port = advertised.pop(name, (default_host, port))
+        listeners.append(Listener(name, host, port, told_host, told_port))
+    if not listeners:
+        raise ConfigError("nothing to listen on", "listeners", config.listeners)
+    if advertised:
+        problem = f"{', '.join(advertised)} is not among the listeners"
+        raise ConfigError(problem, "advertised.listeners", config.advertised_listeners)
+    return listeners
+
+
+def bind(listener: Listener) -> tuple[socket.socket, Listener]:
+    """Listen; the listener comes back with the port that was bound.  Raises BindError."""
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((listener.host, listener.port))
+        bound.listen(BACKLOG)
+    except (socket.gaierror, UnicodeError) as error:
+        bound.close()
+        raise BindError(
+            f"cannot resolve {listener.host!r} to listen there; check the name, or give an address"
+        ) from error
+    except OSError as error:
+        bound.close()
+        advice = ADVICE.get(error.errno or 0, "choose another address with --host and --port")
+        raise BindError(f"cannot listen on {listener}: {error.strerror}; {advice}") from error
+    port = bound.getsockname()[1]
+    return bound, Listener(
+        listener.name, listener.host, port, listener.advertised_host, listener.advertised_port or port
+    )
+
+
+def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
+    addresses = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = LISTENER.fullmatch(part)
+        if match is None or int(match["port"]) > 65535:
+            raise ConfigError(f"{part!r} is not NAME://host:port", setting, text)
+        addresses.append((match["name"].upper(), match["host"].strip("[]"), int(match["port"])))
+    return addresses
+
+
+def _parse_protocols(text: str) -> dict[str, str]:
+    """What each listener name speaks, in capitals; the protocols' own names included."""
+    protocols = {name: name for name in PROTOCOLS}
+    for part in filter(None, (part.strip().upper() for part in text.split(","))):
+        name, _, protocol = part.partition(":")
+        if protocol not in PROTOCOLS:
+            problem = f"{part!r} is not NAME:protocol, one of {', '.join(PROTOCOLS)}"
+            raise ConfigError(problem, "listener.security.protocol.map", text)
+        protocols[name] = protocol
+    return protocols
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

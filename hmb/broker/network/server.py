@@ -1,0 +1,133 @@
+"""The network: listeners, and a thread for each connection.
+
+Kafka answers one request of a connection after the other, in order.  So one thread per connection that blocks is all it
+takes: read a frame, answer it, read the next.  A long poll simply waits in its connection's thread.  Nothing is handed
+from thread to thread, which costs a broker in Python more than anything else (`staged.py` has the thesis' layout, to
+compare).
+
+Source: thesis ch. 9.2 (network layer).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from hmb.broker.context import BrokerContext
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.network.connection import Connection, has_left
+from hmb.broker.network.listeners import Listener, bind
+from hmb.broker.network.staged import Handlers, StagedConnection
+
+LOGGER = logging.getLogger(__name__)
+ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors or threads
+
+
+class Server:
+    """Accepts connections on all listeners."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        """Listen; connections wait until `start`.  Raises BindError."""
+        self._connections: set[Connection] = set()
+        self._lock = threading.Lock()  # guards the set of connections
+        self._stopping = False
+        self._bound: list[tuple[socket.socket, Listener]] = []
+        try:
+            for listener in listeners:
+                self._bound.append(bind(listener))
+        except BaseException:
+            self._close_listeners()
+            raise
+        self._acceptors: list[threading.Thread] = []
+        self._handlers: Handlers | None = None  # where requests go through stages
+
+    @property
+    def listeners(self) -> list[Listener]:
+        return [listener for _, listener in self._bound]
+
+    def start(self, broker: BrokerContext) -> None:
+        """Accept connections."""
+        if broker.config.threading == "staged":
+            self._handlers = Handlers(broker.config.queued_max_requests)
+            broker.configs.listen(lambda config: self._resize(config.io_threads))
+        for bound, listener in self._bound:
+            acceptor = threading.Thread(
+                target=self._accept, args=(bound, listener, broker), name=f"accept-{listener}", daemon=True
+            )
+            self._acceptors.append(acceptor)
+            acceptor.start()
+
+    def stop(self, deadline: float) -> None:
+        """Accept no more, let the requests under way be answered, close all connections at the deadline."""
+        self._stopping = True
+        self._close_listeners()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            connection.stop()
+        for thread in [*self._acceptors, *(connection.thread for connection in connections)]:
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        for connection in connections:
+            connection.close()
+        self._resize(0)
+
+    def _resize(self, threads: int) -> None:
+        if self._handlers is not None:
+            self._handlers.resize(threads)
+
+    def _accept(self, bound: socket.socket, listener: Listener, broker: BrokerContext) -> None:
+        while not self._stopping:
+            try:
+                client, address = bound.accept()
+            except OSError as error:
+                if not self._stopping:  # out of descriptors: wait until some are free
+                    LOGGER.error("cannot accept on %s: %s", listener, error)
+                    time.sleep(ACCEPT_PAUSE)
+                continue
+            peer = f"{address[0]}:{address[1]}"
+            try:
+                self._admit(client, peer, listener, broker)
+            except (OSError, RuntimeError, MemoryError) as error:  # it has gone already, or no thread is left for it
+                LOGGER.error("cannot serve %s: %s", peer, error)
+                client.close()
+                time.sleep(ACCEPT_PAUSE)
+
+    def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
+        with self._lock:
+            if self._stopping or len(self._connections) >= broker.config.max_connections:
+                reason = "the broker stops" if self._stopping else "max.connections reached"
+                LOGGER.warning("refused %s: %s", peer, reason)
+                client.close()
+                return
+            make = Connection if self._handlers is None else partial(StagedConnection, self._handlers)
+            connection = make(
+                client,
+                peer,
+                Dispatcher(
+                    broker,
+                    listener,
+                    client_host=peer.rpartition(":")[0],
+                    is_client_gone=partial(has_left, client),
+                ),
+                idle=broker.config.connections_max_idle / 1000,
+                max_request=broker.config.request_max_bytes,
+                on_close=self._forget,
+            )
+            connection.thread.start()  # before it is in the set: none is there without its thread
+            self._connections.add(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+
+    def _close_listeners(self) -> None:
+        for bound, _ in self._bound:
+            with contextlib.suppress(OSError):
+                bound.shutdown(socket.SHUT_RDWR)  # wakes the accept() of its thread
+            bound.close()

@@ -1,0 +1,165 @@
+"""The thesis' thread layout, to study and to measure: `threading=staged`.
+
+A request passes through stages, each with threads of its own, and channels between them (thesis ch. 9.1, fig. 9.2)::
+
+    processor (one a connection)  reads frames
+        | request channel: bounded, for all connections
+    API handler (num.io.threads)  decodes, does the work, encodes
+        | response channel, one a connection
+    responder (one a connection)  writes answers
+
+The promise was that a slow disk does not keep the network waiting, and that N handlers use N cores.  In Python one
+thread runs at a time, whatever their number, so what is left of the layout is its price: a request is handed over
+twice, and each time the thread that shall go on has to be woken and to wait for the interpreter.
+
+Three things have to be right all the same.  Requests of one connection are served one after the other, however many
+handlers there are: a *turn* stands in the channel for a connection, not for a request, and a connection has one turn at
+most.  A handler must not wait for another request, for that one may never find a handler: those APIs that wait (a long
+poll, a group's rebalance) are served by the processor itself, after all that came before them.  And each channel is
+bounded: a processor that may not go on stops reading, the socket's buffer fills up, and TCP slows the client down.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from queue import SimpleQueue
+from typing import Any
+
+from hmb.broker.errors import CloseConnection
+from hmb.broker.network.connection import API_KEY_SIZE, Connection, Requests, send
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.primitives import Part
+
+LOGGER = logging.getLogger(__name__)
+MOST_UNDER_WAY = 64  # requests of one connection that are read and not answered
+WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
+
+
+class Handlers:
+    """The request channel and the handlers that serve it."""
+
+    def __init__(self, capacity: int) -> None:
+        self._turns: SimpleQueue[StagedConnection | None] = SimpleQueue()  # None: one handler ends
+        self._room = threading.BoundedSemaphore(capacity)  # requests that wait for a handler
+        self._threads = 0  # only `resize` changes it, which is called by one thread at a time
+
+    def resize(self, threads: int) -> None:
+        """Have so many handlers from now on."""
+        for number in range(self._threads, threads):
+            threading.Thread(target=self._run, name=f"api-handler-{number}", daemon=True).start()
+        for _ in range(threads, self._threads):
+            self._turns.put(None)
+        self._threads = threads
+
+    def admit(self, timeout: float) -> bool:
+        """Make room for a request; False if there was none in time."""
+        return self._room.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        """A request has found its handler."""
+        self._room.release()
+
+    def queue(self, connection: StagedConnection) -> None:
+        """It has requests, and no turn yet."""
+        self._turns.put(connection)
+
+    def _run(self) -> None:
+        while (connection := self._turns.get()) is not None:
+            connection.serve_next()
+
+
+class StagedConnection(Connection):
+    """Its own thread is the processor; the responder is started and ended by it."""
+
+    def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._handlers = handlers
+        self._answers: SimpleQueue[list[Part] | None] = SimpleQueue()  # None: no more will come
+        self._changed = threading.Condition()  # guards all below; no other lock is taken under it
+        self._frames: deque[memoryview] = deque()  # read, and not begun
+        self._has_turn = False
+        self._under_way = 0  # read, and not answered
+        self._broken = False
+
+    def close(self) -> None:
+        super().close()
+        with self._changed:
+            self._broken = True
+            self._changed.notify_all()
+
+    def serve_next(self) -> None:
+        """One turn: the handler's thread serves one request."""
+        with self._changed:
+            frame = self._frames.popleft()
+        self._handlers.release()
+        self._begin(frame)
+        with self._changed:
+            self._has_turn = more = bool(self._frames)
+        if more:
+            self._handlers.queue(self)
+
+    def _serve(self) -> None:
+        responder = threading.Thread(target=self._respond, name=f"responder-{self._peer}", daemon=True)
+        responder.start()
+        try:
+            with Requests(self._socket.fileno(), self._max_request) as requests:
+                while not self._stopping and (frame := requests.next()) is not None:
+                    if self._stopping:
+                        break
+                    self._take(frame)
+        finally:
+            self._wait_below(1)
+            self._answers.put(None)
+            responder.join()
+
+    def _take(self, frame: memoryview) -> None:
+        """The processor's work on a request: find room for it, and give it away."""
+        if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
+            self._wait_below(1)
+            with self._changed:
+                self._under_way += 1
+            self._begin(frame)
+            return
+        self._wait_below(MOST_UNDER_WAY)
+        while not self._handlers.admit(timeout=1):
+            if self._stopping:
+                return
+        with self._changed:
+            self._frames.append(frame)
+            self._under_way += 1
+            has_turn, self._has_turn = self._has_turn, True
+        if not has_turn:
+            self._handlers.queue(self)
+
+    def _begin(self, frame: memoryview) -> None:
+        parts: list[Part] | None = None
+        if not self._broken:
+            try:
+                answer = self._dispatcher.begin(frame)
+                parts = answer() if callable(answer) else answer
+            except CloseConnection as error:
+                LOGGER.warning("closing %s: %s", self._peer, error)
+                with self._changed:
+                    self._broken = True
+                    self._changed.notify_all()
+                self.stop()
+        self._answers.put(parts or [])
+
+    def _respond(self) -> None:
+        while (parts := self._answers.get()) is not None:
+            if parts:
+                try:
+                    send(self._socket, parts)
+                except OSError as error:
+                    LOGGER.info("lost %s: %s", self._peer, error)
+                    self.close()
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def _wait_below(self, requests: int) -> None:
+        """Until fewer are under way; a connection that is cut off need not wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way < requests or self._broken)

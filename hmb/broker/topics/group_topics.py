@@ -1,0 +1,36 @@
+"""The broker's topics, as the group coordinator needs them to assign their partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from hmb.broker.topics.registry import Topic, Topics
+from hmb.coordinator.cluster_topics import TopicDescription
+from hmb.protocol.errors import KafkaError
+
+
+class GroupTopics:
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    @property
+    def version(self) -> int:
+        return self._topics.version
+
+    def names(self) -> Iterable[str]:
+        return [topic.name for topic in self._topics.all()]
+
+    def by_name(self, name: str) -> TopicDescription | None:
+        topic = self._topics.get(name)
+        return None if topic is None else _described(topic)
+
+    def by_id(self, id: UUID) -> TopicDescription | None:
+        try:
+            return _described(self._topics.find(None, id))
+        except KafkaError:
+            return None
+
+
+def _described(topic: Topic) -> TopicDescription:
+    return TopicDescription(topic.name, topic.id, len(topic.partitions))

@@ -1,0 +1,48 @@
+"""What a group's coordinator refuses, told to people: what was wrong, and what to do about it."""
+
+from hmb.client.coordinators import MOVED
+from hmb.client.group.interface import GroupSettings
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+TRY_AGAIN = MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+REJOIN = "poll again, and commit only what was read since"
+
+_WHY = {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: (
+        "its members use another protocol, or none of the assignors {settings.assignors}; give this consumer one that"
+        " they know"
+    ),
+    ErrorCode.INVALID_SESSION_TIMEOUT: (
+        "the broker does not allow a session timeout of {settings.session_timeout:g} s; choose one between its"
+        " group.min.session.timeout.ms and group.max.session.timeout.ms"
+    ),
+    ErrorCode.FENCED_INSTANCE_ID: (
+        "another consumer has joined as group_instance_id {settings.group_instance_id!r}; each needs its own"
+    ),
+    ErrorCode.UNRELEASED_INSTANCE_ID: (
+        "another consumer is a member as group_instance_id {settings.group_instance_id!r}; close it, or wait until its"
+        " session has ended"
+    ),
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "it is full; the broker's group.max.size says how many may join",
+    ErrorCode.UNSUPPORTED_ASSIGNOR: "the broker has no assignor {settings.remote_assignor!r}",
+    ErrorCode.ILLEGAL_GENERATION: (
+        "the group has rebalanced without this consumer, and what it reads may be read by others now; nothing was"
+        f" committed. {REJOIN.capitalize()}. If that happens often: poll more often than every"
+        " {settings.max_poll_interval:g} s (max_poll_interval), or take fewer records at once"
+    ),
+    ErrorCode.REBALANCE_IN_PROGRESS: f"the group is rebalancing; nothing was committed. {REJOIN.capitalize()}",
+    ErrorCode.GROUP_ID_NOT_FOUND: "there is no such group, or it was deleted",
+}
+_WHY[ErrorCode.UNKNOWN_MEMBER_ID] = _WHY[ErrorCode.STALE_MEMBER_EPOCH] = _WHY[ErrorCode.ILLEGAL_GENERATION]
+_WHY[ErrorCode.FENCED_MEMBER_EPOCH] = _WHY[ErrorCode.ILLEGAL_GENERATION]
+
+
+def group_error(settings: GroupSettings, number: int, message: str | None = None) -> KafkaError:
+    """The error that the coordinator answered; `message` is its own word for it, where it has sent one."""
+    try:
+        code = ErrorCode(number)
+    except ValueError:
+        what = f"error {number}, which this client does not know"
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"group {settings.group_id!r}: {what}")
+    why = _WHY[code].format(settings=settings) if code in _WHY else message or code.message
+    return KafkaError(code, f"group {settings.group_id!r}: {why}")

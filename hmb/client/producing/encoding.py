@@ -1,0 +1,124 @@
+"""From batches to Produce requests, in the version that the leader speaks.
+
+Batches gather as record batches (magic 2), which brokers know since Kafka 0.11. For an older one their records are
+written as a message set: those that are nothing but values of one length at once, all others one by one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hmb.client.producing.batch import Batch, Identity, Number, PartitionQueue
+from hmb.client.producing.idempotence import LAST_SEQUENCE, number
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
+from hmb.records.batch import wrap_records
+from hmb.records.builder import RecordsBuilder
+
+NEWEST_PRODUCE = 11  # 12 begins another way of transactions (KIP-890), 13 names topics by their ids
+MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # later versions: 2
+FIRST_PRODUCE_WITH_ZSTD = 7
+
+TopicProduceData = ProduceRequest.TopicProduceData
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a producer wants its batches."""
+
+    codec: Codec
+    level: int | None
+    transactional: bool
+
+    def __post_init__(self) -> None:
+        """ValueError for a level that the codec does not have."""
+        try:
+            compress(self.codec, b"x", level=self.level)
+        except Exception as error:  # each codec has its own
+            what = f"{self.codec.name.lower()} has no compression level {self.level}"
+            raise ValueError(f"{what}: {error}") from error
+
+    def encode(self, batch: Batch, version: int, identity: Identity | None, address: str) -> bytes:
+        """What is sent of a batch in this version of Produce; KafkaError for what the broker cannot take."""
+        if self.codec is Codec.ZSTD and version < FIRST_PRODUCE_WITH_ZSTD:
+            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{address} is older than zstd (Kafka 2.1)")
+        magic = MAGIC_OF_PRODUCE.get(version, 2)
+        if magic < 2:
+            return self._message_set(batch, magic, address)
+        records = batch.records
+        return wrap_records(
+            records.data,
+            records.count,
+            records.base_timestamp,
+            records.max_timestamp,
+            self.codec,
+            self.level,
+            producer=(-1, -1, -1) if identity is None else batch.number or number(batch, identity),
+            transactional=self.transactional,
+        )
+
+    def _message_set(self, batch: Batch, magic: int, address: str) -> bytes:
+        it = batch.records
+        if self.codec is Codec.NONE and (messages := it.message_set(magic)) is not None:
+            return messages
+        data = wrap_records(it.data, it.count, it.base_timestamp, it.max_timestamp, Codec.NONE)
+        records = list(read_records(data))
+        if any(record.headers for record in records):
+            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{address} is older than headers (Kafka 0.11)")
+        return encode_message_set(records, magic, self.codec, level=self.level)
+
+
+def renumbered(data: bytes, new: Number) -> bytes:
+    """An encoded batch with another number."""
+    return RecordBatch.parse(data).with_producer(*new)
+
+
+def halves(batch: Batch) -> list[Batch]:
+    """The records of an encoded batch as two batches, which have to be encoded anew and share its numbers."""
+    records = list(read_records(batch.data or b""))
+    middle = len(records) // 2
+    parts = []
+    for first, piece in ((0, records[:middle]), (middle, records[middle:])):
+        builder = RecordsBuilder()
+        for record in piece:
+            builder.append(record.timestamp, record.key, record.value, record.headers)
+        half = Batch(batch.queue, batch.opened, batch.receipt, batch.first + first, builder)
+        half.unresolved = batch.unresolved
+        if batch.number is not None:
+            base_sequence = (batch.number.base_sequence + first) & LAST_SEQUENCE
+            half.number = batch.number._replace(base_sequence=base_sequence)
+        parts.append(half)
+    return parts
+
+
+def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
+    """The batches by the requests with which they go: as many as fit, one of a partition, and at least one."""
+    found: list[list[Batch]] = []
+    number_of: dict[PartitionQueue, int] = {}  # of the request in which the next batch of a partition goes
+    sizes: list[int] = []
+    for batch in batches:
+        number = number_of.get(batch.queue, 0)
+        while number < len(found) and sizes[number] + batch.size > max_size:
+            number += 1
+        if number == len(found):
+            found.append([])
+            sizes.append(0)
+        found[number].append(batch)
+        sizes[number] += batch.size
+        number_of[batch.queue] = number + 1
+    return found
+
+
+def produce_request(
+    batches: Sequence[Batch], acks: int, timeout_ms: int, transactional_id: str | None
+) -> ProduceRequest:
+    """One request for encoded batches."""
+    topics: dict[str, TopicProduceData] = {}
+    for batch in batches:
+        name, partition = batch.partition
+        topic = topics.setdefault(name, TopicProduceData(name=name))
+        records = memoryview(batch.data or b"")
+        topic.partition_data.append(TopicProduceData.PartitionProduceData(index=partition, records=records))
+    return ProduceRequest(
+        transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=list(topics.values())
+    )

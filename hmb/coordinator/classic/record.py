@@ -1,0 +1,71 @@
+"""A classic group as a record of `__consumer_offsets`, and back: what a restart must not lose.
+
+The record holds the members of a generation with their assignments, so that after a restart they go on as if nothing
+had been: each gets a new session, and finds its generation and assignment as they were.  Of a member's protocols only
+the one that the group uses is kept.
+
+Source: Kafka's `GroupCoordinatorRecordHelpers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hmb.coordinator.classic.members import ClassicMember, ClassicMembers
+from hmb.coordinator.group_records import GroupMetadataValue, encode_value
+
+MemberMetadata = GroupMetadataValue.MemberMetadata
+
+
+def encode_group(
+    protocol_type: str | None,
+    protocol: str | None,
+    generation: int,
+    state_timestamp: int,
+    members: ClassicMembers,
+    assignments: Mapping[str, bytes],
+) -> bytes:
+    """The record's value.  `assignments` are by member id: those of the members may not be the new ones yet."""
+    value = GroupMetadataValue(
+        protocol_type=protocol_type or "",
+        generation=generation,
+        protocol=protocol,
+        leader=members.leader_id,
+        current_state_timestamp=state_timestamp,
+        members=[
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout,
+                session_timeout=member.session_timeout,
+                subscription=member.metadata(protocol or ""),
+                assignment=assignments.get(member.member_id, b""),
+            )
+            for member in members
+        ],
+    )
+    return encode_value(value)
+
+
+def decode_members(value: GroupMetadataValue) -> ClassicMembers:
+    """The members that a record tells of."""
+    members = ClassicMembers()
+    for member in value.members:
+        rebalance_timeout = member.session_timeout if member.rebalance_timeout == -1 else member.rebalance_timeout
+        members.add(
+            ClassicMember(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.session_timeout,
+                rebalance_timeout,
+                [(value.protocol or "", bytes(member.subscription))],
+                assignment=bytes(member.assignment),
+            )
+        )
+    if value.leader is not None and value.leader in members:
+        members.leader_id = value.leader
+    return members

@@ -1,0 +1,57 @@
+"""A KIP-848 group as ConsumerGroupDescribe tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId
+from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.modern.member import ConsumerMember
+from hmb.coordinator.modern.records import by_topic
+from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
+
+DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
+Member = DescribedConsumerGroup.Member
+SPEAKS_THIS_PROTOCOL = 1  # a member's type; 0 would be one of the classic protocol
+
+
+def describe_consumer_group(group: ConsumerGroup, topics: ClusterTopics) -> DescribedConsumerGroup:
+    """Its state and members, with what they have and what they are to have."""
+    return DescribedConsumerGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor,
+        members=[
+            _member(member, group.targets.get(member.member_id, frozenset()), topics)
+            for member in group.members.values()
+        ],
+    )
+
+
+def _member(member: ConsumerMember, target: Iterable[PartitionId], topics: ClusterTopics) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topics),
+        subscribed_topic_regex=member.regex,
+        assignment=_assignment([*member.assigned, *member.revoking], topics),
+        target_assignment=_assignment(target, topics),
+        member_type=SPEAKS_THIS_PROTOCOL,
+    )
+
+
+def _assignment(partitions: Iterable[PartitionId], topics: ClusterTopics) -> Member.Assignment:
+    """Topics that were deleted meanwhile are left out: nobody knows their names."""
+    return Member.Assignment(
+        topic_partitions=[
+            Member.Assignment.TopicPartitions(topic_id=id, topic_name=topic.name, partitions=numbers)
+            for id, numbers in by_topic(partitions).items()
+            if (topic := topics.by_id(id)) is not None
+        ]
+    )

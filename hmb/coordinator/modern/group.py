@@ -1,0 +1,381 @@
+"""One group of KIP-848's protocol: the broker assigns the partitions, and each member goes its own way to them.
+
+Everything is said in one request, the heartbeat: a member joins (epoch 0), tells what it reads and owns, hears what it
+is to own, leaves (-1), or leaves for a while (-2, a static member).  Three things follow from it, in this order:
+
+1. What the member says is noted.  If its subscription is another one, or a topic that the group reads has changed, the
+   *group epoch* grows.
+2. If the group epoch is ahead of the *assignment epoch*, an assignor makes a new *target* (assignors.py), and the
+   assignment epoch is the group's again.
+3. The member takes a step towards its target (consumer_member.py).
+
+So the state of the group is no state of its own, it is where these epochs are::
+
+    Empty         no members
+    Assigning     the target is older than the group: it was made less than `group.consumer.assignment.interval.ms` ago
+    Reconciling   some member is not where its target is
+    Stable        all are
+
+It is a state machine without threads, clocks or disks, as group.py tells; an answer is true once the step's `writes`
+are on disk.  `now` is in ms of a clock that never jumps, `clock` is the one on the wall.
+
+Invariants: no partition is in `assigned` or `revoking` of two members; a member's epoch is at most the assignment
+epoch; what is on disk, read again, makes the same group.
+
+Left out: members of the classic protocol in such a group (online migration), racks.
+
+Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
+
+from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId, TopicDescription, metadata_hash
+from hmb.coordinator.group import Commit, KeyAndValue
+from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
+from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
+from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, MemberState
+from hmb.coordinator.modern.state import ConsumerState
+from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from hmb.storage.checkpoints import encode_uuid
+
+LOGGER = logging.getLogger(__name__)
+FIRST_COMMIT_VERSION_OF_EPOCHS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupSettings:
+    """What the broker's settings group.consumer.* say.  Times in ms."""
+
+    session_timeout: int = 45_000
+    heartbeat_interval: int = 5_000
+    assignment_interval: int = 1_000
+    max_size: int = 2**31 - 1
+
+
+class ConsumerGroup(ConsumerState):
+    """The requests, on top of what the group is."""
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: Callable[[str], ConsumerGroupSettings],
+        topics: ClusterTopics,
+        clock: Callable[[], int],
+    ) -> None:
+        super().__init__(group_id)
+        self._settings = settings
+        self._topics = topics
+        self._clock = clock
+        self._topics_version = -1  # up to which what the group reads is known
+        self._sessions: dict[str, int] = {}  # until when each member is to be heard of
+        self._revocations: dict[str, tuple[int, int]] = {}  # the epoch that a member is to leave, and until when
+        self.is_unloaded = False
+
+    # -- ConsumerGroupHeartbeat
+
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, now: int
+    ) -> ConsumerGroupHeartbeatResponse:
+        """What a member says (it was checked: consumer_heartbeat.py) and hears.
+
+        Raises KafkaError, and then nothing has changed.
+        """
+        if self.is_unloaded:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        if request.member_epoch < 0:
+            return self._leave(request)
+        settings = self._settings(self.group_id)
+        if len(self.members) >= settings.max_size and request.member_id not in self.members:
+            raise KafkaError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of {settings.max_size} members.",
+            )
+        owned = owned_by(request)
+        before = self._before(request, owned)
+        member = before.told(request, client_id, client_host)
+        self._sessions[member.member_id] = now + settings.session_timeout
+        after = self._step(before, member, owned, now)
+        self._finish()
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
+        )
+        if request.member_epoch == JOINS or is_full(request) or after.assigned != before.assigned:
+            response.assignment = assignment_of(after)
+        return response
+
+    def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
+        """The member as it was, a new one where it joins.  Raises KafkaError where it may not be who it says."""
+        member_id = request.member_id or encode_uuid(uuid4())
+        joins = request.member_epoch == JOINS
+        if request.instance_id is not None and (old_id := self.instances.get(request.instance_id)) is not None:
+            old = self.members[old_id]
+            if joins:
+                self._check_released(old, request)
+                return replace(old, member_id=member_id, epoch=0, previous_epoch=0)
+            check_instance(old_id, request)
+        elif request.instance_id is not None and not joins:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown.")
+        member = self.members.get(member_id)
+        if member is None:
+            if not joins:
+                raise self._unknown(member_id)
+            return ConsumerMember(member_id)
+        member.check_epoch(request.member_epoch, owned)
+        return member
+
+    def _check_released(self, old: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
+        if old.epoch != LEFT_FOR_A_WHILE:
+            raise KafkaError(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
+                f"because the instance id is owned by {old.member_id} member.",
+            )
+
+    def _unknown(self, member_id: str) -> KafkaError:
+        return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+
+    def _step(
+        self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
+    ) -> ConsumerMember:
+        """The three things that follow from what a member says; the member after them."""
+        old_id = self.instances.get(member.instance_id or "")
+        if old_id is not None and old_id != member.member_id:
+            self._replace(old_id, member)
+        if self.members.get(member.member_id) != member:
+            self._put_subscription(member)
+        changed = (member.topics, member.regex) != (before.topics, before.regex)
+        if changed or self._topics_version != self._topics.version:
+            self._refresh(changed)
+        self._assign_if_due()
+        return self._reconcile(member, owned, changed, now)
+
+    def _replace(self, old_id: str, member: ConsumerMember) -> None:
+        """A static member is back under another member id, and takes over what its old self was to have."""
+        LOGGER.info("group %s: %s takes the place of %s", self.group_id, member.member_id, old_id)
+        target = self.targets.get(old_id, frozenset())
+        self._remove(old_id)
+        self._sessions.pop(old_id, None)
+        self._revocations.pop(old_id, None)
+        self._put_subscription(member)
+        self._set_target(member.member_id, target)
+        self._put_assignment(member)
+
+    # -- 1. what the group reads
+
+    def _refresh(self, changed: bool) -> None:
+        """Look at the topics again; the group epoch grows if they, or the subscriptions, are not what they were."""
+        version = self._topics.version  # first: what changes from now on is for the next look
+        changed |= self._match(version)
+        found = metadata_hash(
+            self._described({name for member in self.members.values() for name in self.reads(member)})
+        )
+        if changed or found != self.metadata_hash:
+            self._set_epoch(self.epoch + 1, found)
+        self._topics_version = version
+
+    def _match(self, version: int) -> bool:
+        """Match the expressions that are subscribed to against all topics; whether one matches others than before."""
+        subscribed = {member.regex for member in self.members.values() if member.regex}
+        for regex in self.regexes.keys() - subscribed:
+            self._set_regex(regex, None, version, self._clock())
+        names = list(self._topics.names()) if subscribed else []
+        changed = False
+        for regex in sorted(subscribed):
+            compiled = topic_regex(regex)
+            matched = frozenset(name for name in names if compiled.matches(name))
+            if self.regexes.get(regex) != matched:
+                self._set_regex(regex, matched, version, self._clock())
+                changed = True
+        return changed
+
+    def reads(self, member: ConsumerMember) -> frozenset[str]:
+        """The topics that a member subscribes to, one way or the other."""
+        return member.topics | self.regexes.get(member.regex, frozenset())
+
+    def _described(self, names: Iterable[str]) -> list[TopicDescription]:
+        """Those that there are."""
+        return [topic for topic in map(self._topics.by_name, names) if topic is not None]
+
+    def _ids(self, member: ConsumerMember) -> frozenset[UUID]:
+        return frozenset(topic.id for topic in self._described(self.reads(member)))
+
+    # -- 2. the target
+
+    def _assign_if_due(self) -> None:
+        now = self._clock()
+        interval = self._settings(self.group_id).assignment_interval
+        if self.assignment_epoch >= self.epoch or (
+            self.assignment_timestamp and now < self.assignment_timestamp + interval
+        ):
+            return
+        members = [
+            MemberToAssign(
+                member.member_id, member.instance_id, self._ids(member), self.targets.get(member.member_id, frozenset())
+            )
+            for member in self.members.values()
+        ]
+        read = self._described({name for member in self.members.values() for name in self.reads(member)})
+        targets = ASSIGNORS[self.assignor](members, {topic.id: topic.partitions for topic in read})
+        LOGGER.info("group %s: target for epoch %d by %s", self.group_id, self.epoch, self.assignor)
+        for member_id, target in targets.items():
+            self._set_target(member_id, target)
+        self._set_assignment_epoch(self.epoch, now)
+
+    @property
+    def assignor(self) -> str:
+        """The one that most members prefer."""
+        wishes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        return wishes.most_common(1)[0][0] if wishes else UNIFORM
+
+    # -- 3. the member
+
+    def _reconcile(
+        self, member: ConsumerMember, owned: frozenset[PartitionId] | None, changed: bool, now: int
+    ) -> ConsumerMember:
+        if not changed and member.is_reconciled_to(self.assignment_epoch):
+            return member
+        target = self.targets.get(member.member_id, frozenset())
+        goal = Goal(self.assignment_epoch, target, self._ids(member), self.is_taken, changed)
+        after = member.reconciled(goal, owned)
+        if after != member:
+            self._put_assignment(after)
+            self._watch_revocation(after, now)
+        return after
+
+    def _watch_revocation(self, member: ConsumerMember, now: int) -> None:
+        """It has its own rebalance timeout to give up what it is to give up."""
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
+        else:
+            self._revocations.pop(member.member_id, None)
+
+    # -- members that go
+
+    def _leave(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        if request.instance_id is not None:
+            known = self.instances.get(request.instance_id)
+            if known is None:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown.")
+            check_instance(known, request)
+        elif request.member_id not in self.members:
+            raise self._unknown(request.member_id)
+        if request.member_epoch == LEAVES or request.instance_id is None:
+            self._fence([request.member_id], "it leaves")
+        else:
+            self._put_assignment(self.members[request.member_id].gone_for_a_while())
+            self._revocations.pop(request.member_id, None)
+        self._finish()
+        return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+
+    def _fence(self, member_ids: Iterable[str], because: str) -> None:
+        for member_id in member_ids:
+            LOGGER.info("group %s: %s is out: %s", self.group_id, member_id, because)
+            self._remove(member_id)
+            self._sessions.pop(member_id, None)
+            self._revocations.pop(member_id, None)
+        self._refresh(True)
+
+    # -- offsets
+
+    def check_commit(self, commit: Commit, now: int) -> None:
+        """Whether a member may commit these offsets.
+
+        With an older epoch than its own it may for partitions that it has had since then (KIP-1251).  Raises
+        COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        """
+        if self.is_unloaded:  # since it was looked up: what it takes now would be nobody's
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        epoch = commit.epoch
+        if (epoch < 0 and not self.members) or commit.is_nobodys:
+            return  # an admin, or a consumer that is in no group and only keeps its offsets here
+        member = self._known(commit.member_id)
+        if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
+            )
+        if epoch == member.epoch:
+            return
+        since = [
+            member.assignment_epoch(PartitionId(offset.topic_id, partition.partition))
+            for partition, offset in commit.offsets.items()
+        ]
+        if epoch > member.epoch or any(assigned is None or epoch < assigned for assigned in since):
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {epoch}, not {member.epoch}.")
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Whether these may ask for offsets.  Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        if member_id is None and epoch < 0:
+            return
+        member = self._known(member_id or "")
+        if epoch != member.epoch:
+            raise KafkaError(
+                ErrorCode.STALE_MEMBER_EPOCH,
+                f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}.",
+            )
+
+    def _known(self, member_id: str) -> ConsumerMember:
+        member = self.members.get(member_id)
+        if member is None:
+            raise self._unknown(member_id)
+        return member
+
+    # -- time
+
+    def next_deadline(self) -> int | None:
+        limits = [*self._sessions.values(), *(limit for _, limit in self._revocations.values())]
+        return min(limits, default=None)
+
+    def tick(self, now: int) -> None:
+        silent = [member_id for member_id, limit in self._sessions.items() if limit <= now]
+        if silent:
+            self._fence(silent, "its session ended")
+        late = [member_id for member_id, (_, limit) in self._revocations.items() if limit <= now]
+        for member_id in late:
+            epoch, _ = self._revocations.pop(member_id)
+            if self.members[member_id].epoch == epoch:
+                self._fence([member_id], f"it did not leave epoch {epoch} within its rebalance timeout")
+        self._finish()
+
+    def resume(self, now: int) -> None:
+        timeout = self._settings(self.group_id).session_timeout
+        self._sessions = {member_id: self._sessions.get(member_id, now + timeout) for member_id in self.members}
+        self._revocations.clear()
+        for member in self.members.values():
+            self._watch_revocation(member, now)
+        self._topics_version = -1
+
+    def unload(self) -> None:
+        self.is_unloaded = True
+        self._sessions.clear()
+        self._revocations.clear()
+
+    # -- admins
+
+    @property
+    def state_name(self) -> str:
+        if not self.members:
+            return "Dead" if self.is_unloaded else "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    def is_subscribed(self, topic: str) -> bool:
+        return any(topic in self.reads(member) for member in self.members.values())
+
+    def tombstones(self) -> list[KeyAndValue]:
+        if self.is_unloaded:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        if self.members:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+        return self._tombstones()

@@ -1,0 +1,85 @@
+"""What a ConsumerGroupHeartbeat says, and what in it cannot be."""
+
+from __future__ import annotations
+
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.modern.assignors import ASSIGNORS
+from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember
+from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+
+FIRST_VERSION_OF_OWN_IDS = 1  # the member chooses its id itself (KIP-1082)
+JOINS, LEAVES = 0, -1  # member epochs
+Assignment = ConsumerGroupHeartbeatResponse.Assignment
+
+
+def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    """Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
+    epoch = request.member_epoch
+    has_id = bool(request.member_id.strip())
+    problems = {
+        "MemberId can't be empty.": not has_id
+        and (version >= FIRST_VERSION_OF_OWN_IDS or epoch > 0 or epoch == LEAVES),
+        "GroupId can't be empty.": not request.group_id.strip(),
+        "InstanceId can't be empty.": _is_blank(request.instance_id),
+        "RackId can't be empty.": _is_blank(request.rack_id),
+        "RebalanceTimeoutMs must be provided in first request.": epoch == JOINS and request.rebalance_timeout_ms == -1,
+        "TopicPartitions must be empty when (re-)joining.": epoch == JOINS and request.topic_partitions != [],
+        "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.": (
+            epoch == JOINS and request.subscribed_topic_names is None and request.subscribed_topic_regex is None
+        ),
+        "InstanceId can't be null.": epoch == LEFT_FOR_A_WHILE and request.instance_id is None,
+        "MemberEpoch is invalid.": epoch < LEFT_FOR_A_WHILE,
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+    if request.server_assignor is not None and request.server_assignor not in ASSIGNORS:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}.",
+        )
+
+    if request.subscribed_topic_regex:
+        topic_regex(request.subscribed_topic_regex)
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
+    """Raises FENCED_INSTANCE_ID where another member has the instance id."""
+    if known_id != request.member_id:
+        raise KafkaError(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Static member {request.member_id} with instance id {request.instance_id} was fenced by member "
+            f"{known_id}.",
+        )
+
+
+def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] | None:
+    """What the member says to have; None: as before."""
+    if request.topic_partitions is None:
+        return None
+    return frozenset(
+        PartitionId(topic.topic_id, number) for topic in request.topic_partitions for number in topic.partitions
+    )
+
+
+def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether it says all that can be said, as after a failure: then it hears all."""
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
+
+
+def assignment_of(member: ConsumerMember) -> Assignment:
+    """What the member hears that it has."""
+    return Assignment(
+        topic_partitions=[
+            Assignment.TopicPartitions(topic_id=topic, partitions=numbers)
+            for topic, numbers in by_topic(member.assigned).items()
+        ]
+    )

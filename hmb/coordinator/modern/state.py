@@ -1,0 +1,209 @@
+"""What a KIP-848 group is: its members, its epochs, its target; each change of it with the record that keeps it.
+
+This half of the group knows no requests; those are in consumer_group.py, which tells the protocol.  A step makes its
+changes here and then calls `_finish`, which puts the records of all of them into one `Write`.
+
+Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.group import KeyAndValue, Write
+from hmb.coordinator.group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    Key,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
+from hmb.coordinator.modern.member import ConsumerMember
+from hmb.coordinator.modern.records import (
+    current_record,
+    encode,
+    member_record,
+    target_of,
+    target_record,
+    tombstones_of_member,
+    with_current,
+    with_metadata,
+)
+from hmb.coordinator.modern.store import StoredRecords
+from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.errors import KafkaError
+
+FIRST_EPOCH = 1  # of a group without a subscription
+
+
+class ConsumerState:
+    """One group.
+
+    - `members` and `instances` name the same members; a member in `targets` is one of them.
+    - `_owners` has every partition that some member has or is to give up, once.
+    """
+
+    kind: ClassVar[str] = "consumer"
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.protocol_type: str | None = CONSUMER
+        self.answers: list[tuple[Any, Any]] = []  # nobody waits in such a group
+        self.writes: list[Write] = []
+        self._records: list[KeyAndValue] = []  # of the step that is being made
+        self._stored = StoredRecords()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0  # of the topics that it reads
+        self.assignment_epoch = 0
+        self.assignment_timestamp = 0  # ms, on the wall's clock; 0: never
+        self.members: dict[str, ConsumerMember] = {}
+        self.instances: dict[str, str] = {}  # group instance id -> member id
+        self.targets: dict[str, frozenset[PartitionId]] = {}
+        self.regexes: dict[str, frozenset[str]] = {}  # the topics that each matched
+        self._owners: dict[PartitionId, str] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def is_taken(self, partition: PartitionId) -> bool:
+        return partition in self._owners
+
+    # -- changes
+
+    def _put_subscription(self, member: ConsumerMember) -> None:
+        self._put(member)
+        self._records.append(member_record(self.group_id, member))
+
+    def _put_assignment(self, member: ConsumerMember) -> None:
+        self._put(member)
+        self._records.append(current_record(self.group_id, member))
+
+    def _put(self, member: ConsumerMember) -> None:
+        self._take_out(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.instances[member.instance_id] = member.member_id
+        for partition in (*member.assigned, *member.revoking):
+            self._owners[partition] = member.member_id
+
+    def _take_out(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        if member.instance_id is not None and self.instances.get(member.instance_id) == member_id:
+            del self.instances[member.instance_id]
+        for partition in (*member.assigned, *member.revoking):
+            if self._owners.get(partition) == member_id:
+                del self._owners[partition]
+
+    def _remove(self, member_id: str) -> None:
+        self._take_out(member_id)
+        self.targets.pop(member_id, None)
+        self._records += tombstones_of_member(self.group_id, member_id)
+
+    def _set_epoch(self, epoch: int, metadata_hash: int) -> None:
+        self.epoch, self.metadata_hash = epoch, metadata_hash
+        value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+        self._records.append(encode(ConsumerGroupMetadataKey(group_id=self.group_id), value))
+
+    def _set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
+        if self.targets.get(member_id) != target:
+            self.targets[member_id] = target
+            self._records.append(target_record(self.group_id, member_id, target))
+
+    def _set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
+        self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
+        value = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
+        self._records.append(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
+
+    def _set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
+        """None: nobody subscribes by it any more."""
+        key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
+        if topics is None:
+            del self.regexes[regex]
+            self._records.append(encode(key, None))
+        else:
+            self.regexes[regex] = topics
+            value = ConsumerGroupRegularExpressionValue(topics=sorted(topics), version=version, timestamp=timestamp)
+            self._records.append(encode(key, value))
+
+    def _tombstones(self) -> list[KeyAndValue]:
+        """Of a group without members; those of members are written as they go."""
+        keys: list[Key] = [
+            ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id),
+            *(
+                ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
+                for regex in self.regexes
+            ),
+            ConsumerGroupPartitionMetadataKey(group_id=self.group_id),  # which Kafka 4.0 may have written
+            ConsumerGroupMetadataKey(group_id=self.group_id),
+        ]
+        return [encode(key, None) for key in keys]
+
+    # -- the disk
+
+    def take_the_place_of(self, records: Sequence[KeyAndValue]) -> None:
+        """A group of the other protocol was here; its records go with the first of this one."""
+        self._records += records
+
+    def _finish(self) -> None:
+        """The step is made: what has changed is to be written."""
+        if not self._records:
+            return
+        records, self._records = self._records, []
+        self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
+
+    def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
+        if self._stored.end(number, records, error):
+            self._restore([(decode_key(key), decode_value(decode_key(key), value)) for key, value in self._stored])
+            self.resume(now)
+
+    def replay(self, key: Key, value: Any) -> None:
+        """A record of the journal, at the start.  They may come in any order, but each key comes once."""
+        self._stored.put(encode_key(key), encode_value(value))
+        self._restore([(key, value)], anew=False)
+
+    def _restore(self, records: Iterable[tuple[Key, Any]], *, anew: bool = True) -> None:
+        if anew:
+            self._forget()
+        for key, value in records:
+            match key:
+                case ConsumerGroupMetadataKey():
+                    self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+                case ConsumerGroupMemberMetadataKey():
+                    self._put(with_metadata(self._member(key.member_id), value))
+                case ConsumerGroupCurrentMemberAssignmentKey():
+                    self._put(with_current(self._member(key.member_id), value))
+                case ConsumerGroupTargetAssignmentMetadataKey():
+                    self.assignment_epoch, self.assignment_timestamp = (
+                        value.assignment_epoch,
+                        value.assignment_timestamp,
+                    )
+                case ConsumerGroupTargetAssignmentMemberKey():
+                    self.targets[key.member_id] = target_of(value)
+                case ConsumerGroupRegularExpressionKey():
+                    self.regexes[key.regular_expression] = frozenset(value.topics)
+
+    def _member(self, member_id: str) -> ConsumerMember:
+        return self.members.get(member_id) or ConsumerMember(member_id)
+
+    def resume(self, now: int) -> None:
+        """All is restored: its members have a session's time to be heard of."""
+        raise NotImplementedError

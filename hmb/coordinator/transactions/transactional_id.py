@@ -1,0 +1,213 @@
+"""One transactional id: its producer, its epoch, and the transaction that is under way, if one is.
+
+A producer that is given the name `orders` today and restarted tomorrow is the same to its readers.  So the coordinator
+keeps for that name a producer id, which stays, and an epoch, which grows.  Who comes later gets the greater epoch, and
+everything that an older one still sends (a *zombie*: paused, cut off, given up) is refused.
+
+What happens to it is a function here, from what it was, what is asked and the time to what it is then; a KafkaError
+says that it may not.  The caller (transactions.py) has the new value written down before anybody is told.  Where that
+is PrepareCommit or PrepareAbort, it has the markers written and takes `complete`.
+
+With transaction version 2 (KIP-890) each transaction has its own epoch: `end` raises it.  What belongs to an earlier
+transaction can then be told by its epoch, and a repeated EndTxn by coming with the epoch before.  An epoch has 15 bits;
+when they are used up there is a new producer id (`next_producer_id`, until the markers with the old one are written).
+
+Invariants: `partitions` is empty but in Ongoing, PrepareCommit and PrepareAbort; states follow each other as
+transaction_states.py has it.
+
+Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionMetadata`, `TransactionCoordinator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.transactions.states import AT_REST, DECIDED, TransactionState, move
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import ControlType
+from hmb.storage.checkpoints import TopicPartition
+
+NO_PRODUCER = NO_EPOCH = NO_TIME = -1
+MAX_EPOCH = 2**15 - 1  # used for nothing but to shut out the one before
+VERSION_2 = 2  # from which on each transaction has its own epoch
+PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
+COMPLETE = {False: TransactionState.COMPLETE_ABORT, True: TransactionState.COMPLETE_COMMIT}
+AllocateId = Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What is known of one transactional id.  Times in ms since 1970."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int = NO_EPOCH
+    timeout: int = 0  # ms
+    state: TransactionState = TransactionState.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    started: int = NO_TIME
+    updated: int = NO_TIME
+    last_epoch: int = NO_EPOCH  # the producer's before this one, if it asked itself for a new one; not written down
+    previous_producer_id: int = NO_PRODUCER
+    next_producer_id: int = NO_PRODUCER
+    version: int = 0  # of transactions, as the producer spoke it last
+
+    @property
+    def producer(self) -> ProducerIdAndEpoch:
+        return ProducerIdAndEpoch(self.producer_id, self.epoch)
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self.state in AT_REST
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it ends: its partitions have to get their markers."""
+        return self.state in DECIDED
+
+    @property
+    def outcome(self) -> ControlType:
+        """Of one that is decided."""
+        return ControlType.COMMIT if self.state is TransactionState.PREPARE_COMMIT else ControlType.ABORT
+
+    def is_late(self, now: int) -> bool:
+        return self.state is TransactionState.ONGOING and self.started + self.timeout < now
+
+    def _to(self, state: TransactionState, now: int, **changes: Any) -> Transaction:
+        before = {"previous_producer_id": self.producer_id, "updated": now}
+        return replace(self, state=move(self.state, state), **(before | changes))
+
+    # -- InitProducerId
+
+    def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
+        """A producer starts, or goes on after an error with what it knows (KIP-360).
+
+        Where a transaction is open that one is aborted, and the producer has to ask again.  Raises PRODUCER_FENCED,
+        CONCURRENT_TRANSACTIONS.
+        """
+        if known is not None and not self._is_known(known):
+            raise self._fenced(known)
+        if self.is_decided:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if self.state is TransactionState.ONGOING:
+            return self.fence(now)
+        start = {"timeout": timeout, "partitions": frozenset(), "started": NO_TIME}
+        if known is not None and self.epoch not in (NO_EPOCH, known.epoch):
+            if known.epoch != self.last_epoch:
+                raise self._fenced(known)
+            return self._to(TransactionState.EMPTY, now, **start)  # it has not heard our answer
+        last = NO_EPOCH if known is None else self.epoch
+        if self._is_exhausted:
+            return self._to(TransactionState.EMPTY, now, producer_id=allocate(), epoch=0, last_epoch=last, **start)
+        return self._to(TransactionState.EMPTY, now, epoch=self.epoch + 1, last_epoch=last, **start)
+
+    def _is_known(self, known: ProducerIdAndEpoch) -> bool:
+        if self.epoch == NO_EPOCH:  # its id was forgotten meanwhile
+            return True
+        has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_EPOCH - 1
+        return known.producer_id == self.producer_id or has_rotated
+
+    def _fenced(self, producer: ProducerIdAndEpoch) -> KafkaError:
+        why = f"{self.transactional_id!r} belongs to epoch {self.epoch} of producer {self.producer_id} now"
+        return KafkaError(ErrorCode.PRODUCER_FENCED, f"epoch {producer.epoch} is shut out: {why}")
+
+    @property
+    def _is_exhausted(self) -> bool:
+        return self.epoch >= MAX_EPOCH - 1
+
+    def fence(self, now: int) -> Transaction:
+        """Abort, not at the producer's wish: shut it out first."""
+        fenced = self._to(TransactionState.PREPARE_EPOCH_FENCE, now, epoch=min(self.epoch + 1, MAX_EPOCH))
+        return fenced._to(TransactionState.PREPARE_ABORT, now, version=VERSION_2)
+
+    # -- AddPartitionsToTxn, AddOffsetsToTxn, and what comes with records
+
+    def check(self, producer: ProducerIdAndEpoch) -> None:
+        """Whether it may write in its transaction.
+
+        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS: the one before is not over yet.
+        """
+        self._check_id(producer)
+        if producer.epoch != self.epoch:
+            raise self._fenced(producer)
+        if self.is_decided:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+    def _check_id(self, producer: ProducerIdAndEpoch) -> None:
+        if producer.producer_id != self.producer_id:
+            why = f"{self.transactional_id!r} is producer {self.producer_id}, not {producer.producer_id}"
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)
+
+    def add(self, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int, now: int) -> Transaction:
+        """These partitions take part; the first ones start a transaction.  Raises as `check` does."""
+        self.check(producer)
+        if self.state is TransactionState.ONGOING and partitions <= self.partitions:
+            return self
+        started = now if self.is_at_rest else self.started
+        return self._to(
+            TransactionState.ONGOING, now, partitions=self.partitions | partitions, started=started, version=version
+        )
+
+    # -- EndTxn
+
+    def end(
+        self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
+    ) -> Transaction:
+        """Decide; the same again where it is a repetition of what was decided.
+
+        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS: it is decided, and not over yet;
+        INVALID_TXN_STATE.
+        """
+        is_repetition = self._is_repetition(producer, version)
+        if not is_repetition:
+            self._check_id(producer)
+        if self.epoch != producer.epoch and not is_repetition:
+            raise self._fenced(producer)
+        if self.is_decided and self.state is PREPARE[committed]:
+            if version >= VERSION_2 and not is_repetition:
+                raise self._fenced(producer)
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if self.state is COMPLETE[committed] and (is_repetition or version < VERSION_2):
+            return self
+        may_abort_nothing = version >= VERSION_2 and not committed and self.is_at_rest and not is_repetition
+        if self.state is not TransactionState.ONGOING and not may_abort_nothing:
+            what = "committed" if committed else "aborted"
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"{self.state.label} cannot be {what}")
+        rotates = version >= VERSION_2 and self._is_exhausted
+        return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER)
+
+    def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
+        """Whether it comes with the epoch before, as only an EndTxn can that was decided already."""
+        if version < VERSION_2 or self.state in (TransactionState.ONGOING, TransactionState.EMPTY):
+            return False
+        has_rotated = producer == (self.previous_producer_id, MAX_EPOCH - 1) and self.epoch == 0
+        is_one_before = producer == (self.producer_id, self.epoch - 1)
+        return is_one_before or (has_rotated and not self.is_decided)
+
+    def _decide(self, committed: bool, version: int, now: int, next_producer_id: int) -> Transaction:
+        changes: dict[str, Any] = {"version": version, "next_producer_id": next_producer_id}
+        if version >= VERSION_2 and self.epoch < MAX_EPOCH:
+            changes |= {"epoch": self.epoch + 1, "last_epoch": self.epoch}
+        if self.is_at_rest:
+            changes["started"] = now
+        return self._to(PREPARE[committed], now, **changes)
+
+    def complete(self, now: int) -> Transaction:
+        """All markers are written."""
+        changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER}
+        if self.next_producer_id != NO_PRODUCER:
+            changes |= {"producer_id": self.next_producer_id, "epoch": 0}
+        return self._to(COMPLETE[self.outcome is ControlType.COMMIT], now, **changes)
+
+    # -- time
+
+    def is_idle(self, now: int, expiration: int) -> bool:
+        """Whether nobody has used the id for so many ms."""
+        return self.is_at_rest and self.updated + expiration <= now
+
+    def expire(self, now: int) -> Transaction:
+        """The id is forgotten."""
+        return self._to(TransactionState.DEAD, now)

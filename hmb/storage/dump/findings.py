@@ -1,0 +1,95 @@
+"""What does not fit together in a log's files: gaps between offsets, indexes that disagree with the log.
+
+Kafka's tool collects these and prints them after all files, kind by kind; so do we.  A gap between offsets is normal in
+a compacted log; the others mean that an index is damaged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from hmb.storage.dump.entries import Entry
+
+MAX_FINDINGS = 1000  # of a kind and file are kept; in a compacted log there may be millions
+FEW = 5  # and so many where one damage, a log that was cut, has as many as the index has entries
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of finding, in Kafka's words."""
+
+    name: str
+    heading: str
+    form: str
+    is_damage: bool = True
+
+
+INDEX_MISMATCH = Kind("index_mismatch", "Mismatches in :{}", "  Index offset: {}, log offset: {}")
+TIMESTAMP_MISMATCH = Kind(
+    "timestamp_mismatch", "Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}"
+)
+OUT_OF_ORDER = Kind(
+    "out_of_order_timestamp",
+    "Found out of order timestamp in :{}",
+    "  Index timestamp: {}, Previously indexed timestamp: {}",
+)
+NOT_FOUND = Kind(
+    "indexed_offset_not_found",
+    "The following indexed offsets are not found in :{}",
+    "Indexed offset: {}, found log offset: {}",
+)
+GAP = Kind("non_consecutive_offsets", "Non-consecutive offsets in {}", "  {} is followed by {}", is_damage=False)
+IN_ORDER = (INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, GAP)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingEntry(Entry):
+    """All findings of one kind in one file, as pairs of numbers."""
+
+    kind: ClassVar[str] = "finding"
+    finding: Kind
+    file: Path
+    pairs: list[tuple[int, int]]
+    more: int
+
+    @property
+    def is_damage(self) -> bool:
+        return self.finding.is_damage
+
+    def line(self) -> str:
+        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # as Kafka lists them
+        lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
+        if self.more:
+            lines.append(f"  and {self.more} more")
+        return "\n".join(lines)
+
+    def fields(self) -> dict[str, object]:
+        return {"finding": self.finding.name, "file": str(self.file), "pairs": self.pairs, "more": self.more}
+
+
+class Findings:
+    """The findings of a dump so far, at most `most` of a kind and file, and how many more there are."""
+
+    def __init__(self, most: int = MAX_FINDINGS) -> None:
+        self._most = most
+        self._pairs: dict[tuple[Kind, Path], list[tuple[int, int]]] = {}
+        self._more: Counter[tuple[Kind, Path]] = Counter()
+        self.damages = 0  # how many of them are damage
+
+    def add(self, kind: Kind, file: Path, one: int, other: int) -> None:
+        self.damages += kind.is_damage
+        pairs = self._pairs.setdefault((kind, file), [])
+        if len(pairs) < self._most:
+            pairs.append((one, other))
+        else:
+            self._more[kind, file] += 1
+
+    def entries(self) -> Iterator[FindingEntry]:
+        for wanted in IN_ORDER:
+            for (kind, file), pairs in self._pairs.items():
+                if kind is wanted:
+                    yield FindingEntry(kind, file, pairs, self._more[kind, file])

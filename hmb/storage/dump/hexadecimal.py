@@ -1,0 +1,198 @@
+"""Dumping a file as hexadecimal rows, each field of it with its name and value.
+
+    000000  00 00 00 00 00 00 00 00                          batches[0].base_offset = 0
+    000008  00 00 00 4a                                      batches[0].batch_length = 74
+    ...
+    000000  14                                               entries[0].length = 10
+
+Every byte of the file stands in exactly one field, whatever the file: what cannot be read is shown as `unreadable`, and
+long runs of zeros (a preallocated file) as one line.  Below a compressed field the lines of what it decompresses to
+follow, indented, with positions of their own.  `records.annotate` knows the formats of batches and messages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from dataclasses import fields as fields_of
+from io import BufferedReader
+from pathlib import Path
+from struct import Struct
+from typing import ClassVar
+
+from hmb.protocol.annotate import Line, meaning, rows
+from hmb.protocol.errors import KafkaError
+from hmb.records import crc32c
+from hmb.records.annotate import Note, annotate_batch, annotate_header, fixed_fields, timestamp_note
+from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, text_or_base64
+from hmb.storage.dump.findings import Findings
+from hmb.storage.dump.indexes import AbortedTransactionEntry, ProducerEntry
+from hmb.storage.dump.segment_files import BatchAt
+from hmb.storage.dump.segments import crc_damage, log_batches, whole_batch
+from hmb.storage.dump.state_files import state_lines
+from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER
+from hmb.storage.time_index import TimeIndex
+from hmb.storage.transaction_index import TransactionIndex
+
+CHUNK = 1 << 16
+LONGEST_TEXT = 80  # characters of a value, the bytes of which stand beside it in full
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEntry(Entry):
+    """Some bytes of a file and what they are."""
+
+    kind: ClassVar[str] = "field"
+    position: int
+    size: int
+    data: memoryview  # none for a run of zeros
+    field: str
+    value: object
+    is_inside: bool = False  # the position is one in the decompressed bytes of the field above
+    data_type: str = ""  # shown where it is told
+
+    def line(self) -> str:
+        text = meaning(self.field, self.value)
+        if len(text) > LONGEST_TEXT:
+            text = f"{text[:LONGEST_TEXT]}..."
+        indent = "  " if self.is_inside else ""
+        name = f"{self.field}: {self.data_type}" if self.data_type else self.field
+        return "\n".join(indent + row for row in rows(self.position, self.data, f"{name} = {text}"))
+
+    def fields(self) -> dict[str, object]:
+        fields: dict[str, object] = {"position": self.position, "size": self.size, "field": self.field}
+        if isinstance(self.value, Note):
+            fields |= {"value": self.value.number, "meaning": self.value.meaning}
+        elif isinstance(self.value, bytes):
+            fields |= text_or_base64("value", self.value)
+        elif not isinstance(self.value, memoryview):
+            fields["value"] = self.value
+        fields |= {"data_type": self.data_type} if self.data_type else {}
+        return fields | {"bytes": self.data.hex(), "is_inside": self.is_inside}
+
+
+def log_fields(file: BufferedReader, path: Path, options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
+    """A log, batch by batch."""
+    end = 0
+    for number, found in enumerate(log_batches(file, path, options)):
+        if not isinstance(found, BatchAt):
+            yield found
+            continue
+        kind = "batches" if found.batch.magic == 2 else "messages"
+        yield from _batch_fields(file, path, found, f"{kind}[{number}].")
+        end = found.position + found.batch.size
+    yield from _rest(file, end)
+
+
+def _batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str) -> Iterator[Entry]:
+    damage = crc_damage(file, path, *at)
+    if damage is not None:
+        yield damage
+    end = at.position
+    try:
+        batch = whole_batch(file, at, is_valid=damage is None)
+        lines: Iterable[tuple[Line, bool]] = (
+            ((line, False) for line in annotate_header(at.batch, at.position))
+            if batch is None
+            else annotate_batch(batch, at.position)
+        )
+        for line, is_inside in lines:
+            yield _field(line, prefix, is_inside=is_inside)
+            end = end if is_inside else line.offset + len(line.data)
+    except KafkaError as error:
+        yield DamageEntry(path, at.position, error.message)
+    yield from _rest(file, end, at.position + at.batch.size, prefix)
+
+
+def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
+    """An offset index or a time index: its entries up to the padding."""
+    is_time_index = path.suffix == ".timeindex"
+    form = TimeIndex.ENTRY if is_time_index else OffsetIndex.ENTRY
+    names = ("timestamp", "relative_offset") if is_time_index else ("relative_offset", "position")
+    position = number = 0
+    while len(data := file.read(form.size)) == form.size and any(data):
+        for line in fixed_fields(form, names, memoryview(data), 0):
+            value: object = line.value
+            if line.path == "relative_offset":
+                value = Note(line.value, f"-> {int(path.stem) + line.value}")
+            elif line.path == "timestamp":
+                value = timestamp_note(line.value)
+            line = line._replace(offset=position + line.offset, value=value)
+            yield _field(line, f"entries[{number}].")
+        position, number = position + form.size, number + 1
+    yield from _rest(file, position)
+
+
+def transaction_fields(
+    file: BufferedReader, _path: Path, _options: DumpOptions, _findings: Findings
+) -> Iterator[Entry]:
+    """A transaction index: its aborted transactions."""
+    end = yield from _repeated(file, 0, TransactionIndex.ENTRY, AbortedTransactionEntry, "transactions")
+    yield from _rest(file, end)
+
+
+def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
+    """A snapshot of the idempotent producers."""
+    header = file.read(SNAPSHOT_HEADER.size)
+    position = 0
+    if len(header) == SNAPSHOT_HEADER.size:
+        crc = crc32c(header[6:] + file.read())
+        for line in fixed_fields(SNAPSHOT_HEADER, ("version", "crc", "count"), memoryview(header), 0):
+            yield _field(line, "")
+            if line.path == "crc" and line.value != crc:
+                yield DamageEntry(path, line.offset, f"the CRC is {line.value}, that of the bytes {crc}")
+        position = yield from _repeated(file, SNAPSHOT_HEADER.size, SNAPSHOT_ENTRY, ProducerEntry, "producers")
+    yield from _rest(file, position)
+
+
+def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
+    """A text file, line by line."""
+    end = 0
+    for number, (position, data, entry) in enumerate(state_lines(file, path)):
+        if entry.is_damage:
+            yield entry
+        if data:
+            yield _field(Line(position, memoryview(data), f"lines[{number}]", data), "")
+            end = position + len(data)
+    yield from _rest(file, end)
+
+
+def _repeated(
+    file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
+) -> Generator[Entry, None, int]:
+    """The entries of one width from position on, with the names of the entry's fields; returns where they end."""
+    names = tuple(field.name for field in fields_of(entry))
+    file.seek(position)
+    number = 0
+    while len(data := file.read(form.size)) == form.size:
+        for line in fixed_fields(form, names, memoryview(data), 0):
+            yield _field(line._replace(offset=position + line.offset), f"{path}[{number}].")
+        position, number = position + form.size, number + 1
+    return position
+
+
+def _rest(file: BufferedReader, position: int, end: int | None = None, prefix: str = "") -> Iterator[Entry]:
+    """What is left of the file, or of the batch: zeros in one entry, other bytes chunk by chunk."""
+    end = os.fstat(file.fileno()).st_size if end is None else end
+    zeros = 0
+    file.seek(position)
+    while data := file.read(min(CHUNK, end - position)):
+        if any(data):
+            yield from _zeros(position - zeros, zeros, prefix)
+            yield _field(Line(position, memoryview(data), "unreadable", memoryview(data)), prefix)
+            zeros = 0
+        else:
+            zeros += len(data)
+        position += len(data)
+    yield from _zeros(position - zeros, zeros, prefix)
+
+
+def _zeros(position: int, size: int, prefix: str) -> Iterator[Entry]:
+    if size:
+        yield FieldEntry(position, size, memoryview(b""), f"{prefix}zeros", size)
+
+
+def _field(line: Line, prefix: str, *, is_inside: bool = False) -> Entry:
+    return FieldEntry(line.offset, len(line.data), line.data, prefix + line.path, line.value, is_inside)

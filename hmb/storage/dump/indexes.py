@@ -1,0 +1,274 @@
+"""Dumping the small files of a segment: offset index, time index, transaction index, producer snapshot.
+
+An index holds nothing that is not in the log, so each of its entries can be checked against it: an entry of the offset
+index must point to the batch whose last offset it names, one of the time index to the batch that holds its timestamp.
+What does not fit is collected in `Findings` and shown after all files, as Kafka's tool does it.
+
+An index of a log in use is padded with zeros (Kafka maps its full size into memory); the padding ends the dump.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from struct import Struct
+from typing import ClassVar
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import NO_TIMESTAMP, Batch, crc32c, parse_batch
+from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry, counted, optional_long
+from hmb.storage.dump.findings import FEW, INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
+from hmb.storage.dump.segment_files import IndexReader, header_at, walk
+from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
+from hmb.storage.time_index import TimeIndex
+from hmb.storage.transaction_index import TransactionIndex, is_possible
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry(Entry):
+    """An entry of the offset index."""
+
+    kind: ClassVar[str] = "index_entry"
+    offset: int
+    position: int
+
+    def line(self) -> str:
+        return f"offset: {self.offset} position: {self.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeIndexEntry(Entry):
+    """An entry of the time index."""
+
+    kind: ClassVar[str] = "time_index_entry"
+    timestamp: int
+    offset: int
+
+    def line(self) -> str:
+        return f"timestamp: {self.timestamp} offset: {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedTransactionEntry(Entry):
+    """An entry of the transaction index: which offsets a reader of committed records leaves out."""
+
+    kind: ClassVar[str] = "aborted_transaction"
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+    def line(self) -> str:
+        return (
+            f"version: {self.version} producerId: {self.producer_id} firstOffset: {self.first_offset}"
+            f" lastOffset: {self.last_offset} lastStableOffset: {self.last_stable_offset}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerEntry(Entry):
+    """What a snapshot knows of an idempotent producer."""
+
+    kind: ClassVar[str] = "producer"
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int  # -1: no transaction is open
+
+    def line(self) -> str:
+        first = self.current_txn_first_offset
+        head = (
+            f"producerId: {self.producer_id} producerEpoch: {self.producer_epoch}"
+            f" coordinatorEpoch: {self.coordinator_epoch}"
+            f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp}"
+        )
+        if self.last_offset < 0:
+            return head  # no batch is known
+        first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
+        return head + (
+            f" firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
+            f" lastOffset: {self.last_offset} offsetDelta: {self.offset_delta} timestamp: {self.timestamp}"
+        )
+
+
+def read_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
+    """The offset index, each entry checked against the log."""
+    if _size(file) < OffsetIndex.ENTRY.size:
+        yield NoteEntry(f"{path} is empty.")
+    elif options.index_sanity_check:
+        yield _sanity(file, path, OffsetIndex.ENTRY)
+        return
+    else:
+        yield from _few_damages(_offsets_against_log(file, path, findings), path)
+    yield from _behind_the_entries(path)
+
+
+def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -> Iterator[Entry]:
+    base_offset = int(path.stem)
+    with _log_beside(path) as log:
+        for at, (relative_offset, position) in index_entries(file, OffsetIndex.ENTRY):
+            entry = IndexEntry(base_offset + relative_offset, position)
+            yield entry
+            if relative_offset == position == 0:
+                return  # the index of a log in use, nothing but padding
+            try:
+                last_offset = header_at(log, position).last_offset
+            except KafkaError as error:
+                yield DamageEntry(path, at, f"position {position} of the log is not that of a batch: {error.message}")
+                continue
+            if last_offset != entry.offset:
+                findings.add(INDEX_MISMATCH, path, entry.offset, last_offset)
+
+
+def read_time_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
+    """The time index, each entry checked against the batch that it names."""
+    if options.index_sanity_check:
+        yield _sanity(file, path, TimeIndex.ENTRY)
+    else:
+        yield from _few_damages(_timestamps_against_log(file, path, findings), path)
+        yield from _behind_the_entries(path)
+
+
+def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings) -> Iterator[Entry]:
+    base_offset, previous = int(path.stem), NO_TIMESTAMP
+    with _log_beside(path) as log, _offset_index_beside(path) as index:
+        for at, (timestamp, relative_offset) in index_entries(file, TimeIndex.ENTRY):
+            entry = TimeIndexEntry(timestamp, base_offset + relative_offset)
+            yield entry
+            if timestamp == relative_offset == 0:
+                return  # the index of a log in use, nothing but padding
+            try:
+                start = index.lookup(entry.offset) if index is not None else None
+                batch = _batch_ending_at_or_after(log, start[1] if start else 0, entry.offset)
+                if batch is None or batch.last_offset != entry.offset:
+                    findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
+                else:
+                    # A batch that compaction has emptied still has its timestamp (Kafka's tool calls that a mismatch).
+                    newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
+                    if newest != timestamp:
+                        findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)
+                    if previous >= timestamp:
+                        findings.add(OUT_OF_ORDER, path, timestamp, previous)
+            except KafkaError as error:
+                yield DamageEntry(path, at, f"offset {entry.offset} cannot be found in the log: {error.message}")
+            previous = timestamp
+
+
+def read_transaction_index(
+    file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings
+) -> Iterator[Entry]:
+    """The transaction index: the aborted transactions of the segment."""
+    position, width, end = 0, TransactionIndex.ENTRY.size, int(path.stem)
+    while len(data := file.read(width)) == width:
+        fields = TransactionIndex.ENTRY.unpack(data)
+        yield (entry := AbortedTransactionEntry(*fields))
+        if not is_possible(fields, end):
+            why = f"no entry: its numbers, or its place behind a marker at offset {end - 1}, are impossible"
+            yield DamageEntry(path, position, why)
+        position, end = position + width, entry.last_offset + 1
+    if data:
+        yield DamageEntry(path, position, f"{len(data)} bytes are too few for an entry of {width}")
+
+
+def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
+    """The state of the idempotent producers; its layout is told in `producer_state`."""
+    data = file.read()
+    if len(data) < SNAPSHOT_HEADER.size:
+        yield DamageEntry(path, 0, f"{len(data)} bytes are too few for a snapshot")
+        return
+    version, crc, count = SNAPSHOT_HEADER.unpack_from(data)
+    end = SNAPSHOT_HEADER.size + count * SNAPSHOT_ENTRY.size
+    if version != SNAPSHOT_VERSION:
+        yield DamageEntry(path, 0, f"a snapshot of the unknown version {version}")
+    elif crc != (computed := crc32c(data[6:])):
+        yield DamageEntry(path, 2, f"the CRC is {crc}, that of the bytes {computed}")
+    elif end != len(data):
+        yield DamageEntry(path, 6, f"{count} producers take {end} bytes, the file has {len(data)}")
+    else:
+        for fields in SNAPSHOT_ENTRY.iter_unpack(data[SNAPSHOT_HEADER.size :]):
+            yield ProducerEntry(*fields)
+
+
+def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The entries of an index file, each with its position in it, up to the padding of an index in use."""
+    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # which of the two fields
+    position = 0
+    while len(data := file.read(entry.size)) == entry.size:
+        fields = entry.unpack(data)
+        if position and fields[relative_offset] == 0:
+            return
+        yield position, fields
+        position += entry.size
+
+
+def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
+    """What a broker checks at its start before it trusts an index; if it fails, the index is made anew."""
+    size = _size(file)
+    if size % entry.size:
+        return DamageEntry(path, size - size % entry.size, f"{size} bytes are no multiple of {entry.size}")
+    if size:
+        first = entry.unpack(file.read(entry.size))
+        file.seek(size - entry.size)
+        last = entry.unpack(file.read(entry.size))
+        is_ordered = last[0] >= 0 if entry is OffsetIndex.ENTRY else last[0] >= first[0] and last[1] >= 0
+        if not is_ordered:
+            return DamageEntry(path, size - entry.size, "the last entry is smaller than the first one")
+    return NoteEntry(f"{path} passed sanity check.")
+
+
+def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
+    """All entries, but only the first few damages and a count: one cut of the log spoils all that point behind it."""
+    damages, first_hidden = 0, 0
+    for entry in entries:
+        if isinstance(entry, DamageEntry):
+            damages += 1
+            if damages == FEW + 1:
+                first_hidden = entry.position
+            if damages > FEW:
+                continue
+        yield entry
+    if damages > FEW:
+        more = counted(damages - FEW, "more entry", "more entries")
+        yield DamageEntry(path, first_hidden, f"{more} from here on that cannot be found in the log")
+
+
+def _log_beside(path: Path) -> BufferedReader:
+    """The log; to an index without entries it may be missing, when nothing was written to the partition yet."""
+    log = path.with_suffix(".log")
+    with IndexReader(path) as index:
+        is_needed = len(index) > 0
+    return log.open("rb") if is_needed or log.exists() else BufferedReader(BytesIO())
+
+
+def _behind_the_entries(path: Path) -> Iterator[Entry]:
+    with IndexReader(path) as index:
+        position, _, problem = index.tail()
+    if problem:
+        yield DamageEntry(path, position, problem)
+
+
+def _offset_index_beside(path: Path) -> IndexReader | nullcontext[None]:
+    index_path = path.with_suffix(".index")
+    return IndexReader(index_path) if index_path.exists() else nullcontext()
+
+
+def _batch_ending_at_or_after(log: BufferedReader, position: int, offset: int) -> Batch | None:
+    for at, batch in walk(log, position):
+        if batch.last_offset >= offset:
+            log.seek(at)
+            return parse_batch(log.read(batch.size))
+    return None
+
+
+def _size(file: BufferedReader) -> int:
+    return os.fstat(file.fileno()).st_size

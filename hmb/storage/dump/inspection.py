@@ -1,0 +1,183 @@
+"""Looking into an index: its entries against the log, and a look-up step by step.
+
+A sparse index is a promise about the log beside it.  `inspect` walks through both at once, index and log, and says of
+each entry whether the promise holds:
+
+- an entry of the offset index names a position where a batch starts, and the last offset of that batch;
+- an entry of the time index names the last offset of a batch and its greatest timestamp, and no record before is
+  younger;
+- offsets, positions and timestamps grow.
+
+`look_up` does what a fetch does, and writes down each step: a binary search for the greatest entry at or below the
+wanted offset, then a scan of the log from there.  For a time index one more search comes before: from the timestamp to
+an offset.  Source: thesis ch. 9.5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from pathlib import Path
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import Message
+from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedEntry:
+    """An entry of an index, how far it is from the one before, and what is wrong with it (None: nothing)."""
+
+    number: int
+    key: int  # offset; of a time index the timestamp
+    value: int  # position; of a time index the offset
+    distance: int  # of `value`: bytes of log, or offsets
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How densely an index covers its log: distances as in `InspectedEntry`; what is behind the last entry."""
+
+    entries: int = 0
+    mismatches: int = 0
+    smallest: int = 0
+    average: int = 0
+    greatest: int = 0
+
+    def plus(self, entry: InspectedEntry, covered: int) -> Summary:
+        """With one entry more, up to which the index covers `covered` bytes or offsets."""
+        return replace(
+            self,
+            entries=self.entries + 1,
+            mismatches=self.mismatches + (entry.problem is not None),
+            smallest=min(self.smallest, entry.distance) if self.entries else entry.distance,
+            average=covered // (self.entries + 1),
+            greatest=max(self.greatest, entry.distance),
+        )
+
+
+def inspect(path: Path) -> Iterator[InspectedEntry]:
+    """Every entry of the index, checked against the log beside it."""
+    with IndexReader(path) as index, path.with_suffix(".log").open("rb") as log:
+        check = _TimeIndexCheck(log) if index.is_time_index else _OffsetIndexCheck(log)
+        previous: tuple[int, int] | None = None
+        for number in range(len(index)):
+            key, value = index[number]
+            problem = check.problem_of(key, value)
+            if previous is not None and (key <= previous[0] or value <= previous[1]):
+                problem = f"does not grow: {previous[0]}, {previous[1]} stands before it"
+            first = index.base_offset if index.is_time_index else 0
+            yield InspectedEntry(number, key, value, value - (previous[1] if previous else first), problem)
+            previous = key, value
+
+
+class _LogWalk:
+    """The batches of the log in order, one at a time, as far as they are needed."""
+
+    def __init__(self, log: BufferedReader) -> None:
+        self._batches = walk(log)
+        self.current: BatchAt | None = None
+        self.damage: str | None = None
+        self.max_timestamp = -1
+        self.advance()
+
+    def advance(self) -> None:
+        try:
+            self.current = next(self._batches, None)
+        except KafkaError as error:
+            self.current, self.damage = None, error.message
+        if self.current is not None:
+            self.max_timestamp = max(self.max_timestamp, self.current.batch.max_timestamp)
+
+
+class _OffsetIndexCheck(_LogWalk):
+    def problem_of(self, offset: int, position: int) -> str | None:
+        while self.current is not None and self.current.position < position:
+            self.advance()
+        if self.current is None:
+            return self.damage or f"position {position} is behind the end of the log"
+        if self.current.position > position:
+            return f"no batch starts at position {position}; the next one does at {self.current.position}"
+        last_offset = self.current.batch.last_offset
+        return None if last_offset == offset else f"the batch at position {position} ends at offset {last_offset}"
+
+
+class _TimeIndexCheck(_LogWalk):
+    def problem_of(self, timestamp: int, offset: int) -> str | None:
+        while self.current is not None and self.current.batch.last_offset < offset:
+            self.advance()
+        if self.current is None:
+            return self.damage or f"offset {offset} is behind the end of the log"
+        batch = self.current.batch
+        if batch.last_offset != offset:
+            return f"no batch ends at offset {offset}; one does at {batch.last_offset}"
+        if batch.max_timestamp != timestamp:
+            return f"the greatest timestamp of the batch is {batch.max_timestamp}"
+        if self.max_timestamp > timestamp:
+            return f"a batch before it has the timestamp {self.max_timestamp}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """One step of the binary search: entries low..high are left, the middle one is looked at."""
+
+    low: int
+    high: int
+    middle: int
+    key: int  # the middle entry's
+    goes_right: bool  # the wanted entry is the middle one or to its right
+
+
+@dataclass(frozen=True, slots=True)
+class ScanStep:
+    """One batch of the log that the scan passes by, or ends at."""
+
+    position: int
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    is_found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A binary search in one index, and the entry it ended at (None: the wanted key is before the first)."""
+
+    path: Path
+    entries: int
+    wanted: int
+    steps: list[SearchStep]
+    number: int | None
+    entry: tuple[int, int] | None
+
+
+def search(path: Path, wanted: int, *, below: bool = False) -> Search:
+    """The greatest entry at or below the wanted key (`below`: below it), as a broker finds it."""
+    steps: list[SearchStep] = []
+    with IndexReader(path) as index:
+        low, high = 0, len(index) - 1
+        while low <= high:
+            middle = (low + high) // 2
+            key = index[middle][0]
+            goes_right = key < wanted if below else key <= wanted
+            steps.append(SearchStep(low, high, middle, key, goes_right))
+            low, high = (middle + 1, high) if goes_right else (low, middle - 1)
+        found = high if high >= 0 else None
+        return Search(path, len(index), wanted, steps, found, None if found is None else index[found])
+
+
+def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
+    """The batches from position on, up to the one that holds the offset, or the first that is not older."""
+    with log.open("rb") as file:
+        for at, batch in walk(file, position):
+            if offset is not None:
+                is_found = batch.last_offset >= offset
+            else:
+                is_found = timestamp is not None and batch.max_timestamp >= timestamp
+            first = batch.offset if isinstance(batch, Message) else batch.base_offset
+            yield ScanStep(at, first, batch.last_offset, batch.max_timestamp, is_found)
+            if is_found:
+                return

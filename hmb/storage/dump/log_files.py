@@ -1,0 +1,129 @@
+"""Reading the files of a log to show them: batch by batch, entry by entry, in constant memory.
+
+`dump` yields the entries of any file of a data directory, in one of three views:
+
+- lines: those of Kafka 4.3's DumpLogSegments, in its order: first each file, then, over all files, what does not fit
+  together (`dump_segment` reads logs, `dump_index` the files beside them, `dump_state` the text files; `dump_entries`
+  says how entries are written)
+- hex: each byte with its field (`dump_hex`)
+- tree: segments, batches, records with their sizes (`dump_tree`)
+
+With `verify` all is read as for the lines, and only damage is shown, and a summary; a file that is none of a log's is
+named as such.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+
+from hmb.storage.dump.entries import (
+    BatchEntry,
+    DamageEntry,
+    DumpOptions,
+    Entry,
+    FileEntry,
+    NoteEntry,
+    RecordEntry,
+    UnknownFileEntry,
+    VerifiedEntry,
+    View,
+)
+from hmb.storage.dump.findings import FEW, MAX_FINDINGS, Findings
+from hmb.storage.dump.hexadecimal import index_fields, log_fields, snapshot_fields, state_fields, transaction_fields
+from hmb.storage.dump.indexes import read_index, read_snapshot, read_time_index, read_transaction_index
+from hmb.storage.dump.segments import read_log
+from hmb.storage.dump.state_files import STATE_FILES, read_state
+from hmb.storage.dump.tree import file_node, log_tree
+
+Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
+
+PARTITION = re.compile(r".+-\d+")  # of a topic: the name of its directory
+STATE = ""  # in place of a suffix, for the files of STATE_FILES
+READERS: dict[str, dict[View, Reader]] = {
+    ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
+    ".index": {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
+    ".timeindex": {View.LINES: read_time_index, View.HEX: index_fields, View.TREE: file_node},
+    ".txnindex": {View.LINES: read_transaction_index, View.HEX: transaction_fields, View.TREE: file_node},
+    ".snapshot": {View.LINES: read_snapshot, View.HEX: snapshot_fields, View.TREE: file_node},
+    STATE: {View.LINES: read_state, View.HEX: state_fields, View.TREE: file_node},
+}
+
+
+def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
+    """The entries of each file; of a directory those of the log files in it. FileNotFoundError if one is missing."""
+    findings = Findings(FEW if options.verify else MAX_FINDINGS)
+    files = (file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
+    if options.verify:
+        yield from _verified(files, options, findings)
+    else:
+        for file in files:
+            yield from _entries(file, options, findings)
+    yield from (entry for entry in findings.entries() if entry.is_damage or not options.verify)
+
+
+def as_json_fields(entry: Entry) -> dict[str, object]:
+    """An entry as one JSON object."""
+    return {"type": entry.kind, **entry.fields()}
+
+
+def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
+    """What can be dumped in the directory of a partition, segment by segment; of a data directory in all of them."""
+    segments, others, partitions = [], [], list[Path]()
+    for path in directory.iterdir():
+        if path.is_dir():
+            partitions += [path] if is_data_dir and PARTITION.fullmatch(path.name) else []
+        elif path.name in STATE_FILES:
+            others.append(path)
+        elif path.suffix in READERS and path.stem.isdecimal():
+            segments.append(path)
+    files = sorted(segments, key=lambda path: (path.stem, list(READERS).index(path.suffix))) + sorted(others)
+    return files + [file for partition in sorted(partitions) for file in log_files(partition, is_data_dir=False)]
+
+
+def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
+    if options.view is not View.TREE:
+        yield FileEntry(path)
+    kind = STATE if path.name in STATE_FILES else path.suffix or None
+    nameless = not path.stem.isdecimal()  # an index counts from the offset that is its name
+    if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
+        yield UnknownFileEntry(path)
+        return
+    try:
+        with path.open("rb") as file:
+            yield from READERS[kind][options.view](file, path, options, findings)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename != str(path):
+            yield DamageEntry(path, 0, f"{error.filename} is missing, beside which it makes sense")
+        elif options.verify:  # of many files; the others are checked all the same
+            yield DamageEntry(path, 0, f"cannot be read: {error.strerror}")
+        else:
+            raise
+
+
+def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:
+    """Damage, a summary of each file, and where there are several one of all."""
+    total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
+    for path in files:
+        batches = records = entries = unknown = 0
+        damages = -findings.damages
+        for entry in _entries(path, options, findings):
+            if entry.is_damage:
+                damages += 1
+                yield entry
+            elif isinstance(entry, UnknownFileEntry):
+                unknown += 1
+                yield entry
+            batches += isinstance(entry, BatchEntry)
+            records += isinstance(entry, RecordEntry)
+            entries += not entry.is_damage and not isinstance(entry, FileEntry | NoteEntry)
+        if unknown:
+            continue
+        counts = (path.stat().st_size, batches, records, entries - batches - records, damages + findings.damages)
+        verified = VerifiedEntry(path, 1, *counts)
+        yield verified
+        total = total.plus(verified)
+    if total.files > 1:
+        yield total

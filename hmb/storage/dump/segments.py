@@ -1,0 +1,159 @@
+"""Dumping a `.log` file: its batches, and in deep iteration the records inside them, as Kafka 4.3's tool shows them.
+
+Where that ends with a stack trace, a DamageEntry says at which position of the file what is wrong:
+
+- a batch whose CRC is wrong is shown, with `isvalid: false`, and its records as far as they can be read; the length in
+  its header still says where the next batch starts;
+- bytes that are no batch end the dump of that file, since nothing says where the next batch might start;
+- a torn end, which a crash during an append leaves behind, as well;
+- offsets that do not grow.
+
+Only one batch is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import DEFAULT_LIMIT, Batch, Codec, Message, RecordBatch, crc32, crc32c, parse_batch
+from hmb.records.reading import HEADER_PEEK
+from hmb.storage.dump.entries import (
+    BatchEntry,
+    DamageEntry,
+    DumpOptions,
+    Entry,
+    InnerMessage,
+    NoteEntry,
+    RecordEntry,
+)
+from hmb.storage.dump.findings import GAP, Findings
+from hmb.storage.dump.segment_files import BatchAt, header_at
+from hmb.storage.tails import is_all_zeros
+
+CHUNK = 1 << 20
+
+
+def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
+    """The batches of a log, their records, and what is wrong with them."""
+    if path.stem.isdecimal():
+        yield NoteEntry(f"Log starting offset: {int(path.stem)}")
+    offsets = _Offsets(path, findings)
+    for found in log_batches(file, path, options):
+        if not isinstance(found, BatchAt):
+            yield found
+            continue
+        yield from offsets.of_batch(*found)
+        for entry in _read_batch(file, path, found, options):
+            yield entry
+            if isinstance(entry, RecordEntry):
+                yield from offsets.of_record(found.position, entry.record.offset)
+
+
+def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Iterator[BatchAt | Entry]:
+    """The whole batches, of which only the headers are read, and at last what stands behind them and is none."""
+    position, end = 0, os.fstat(file.fileno()).st_size
+    while position < end:
+        options.progress(path, position)
+        try:
+            batch = header_at(file, position)
+            torn = f"{end - position} of the batch's {batch.size} bytes are there"
+        except KafkaError as error:
+            if end - position >= HEADER_PEEK:
+                why = "nothing but zeros follow: the log is in use and preallocated, or they were never written"
+                yield DamageEntry(path, position, why if _are_zeros(path, position) else error.message)
+                return
+            batch, torn = None, f"the file ends inside a header: {error.message}"
+        if batch is None or batch.size > end - position:
+            yield NoteEntry(f"Found {end - position} invalid bytes at the end of {path.name}")
+            yield DamageEntry(path, position, torn)
+            return
+        yield BatchAt(position, batch)
+        position += batch.size
+
+
+def _are_zeros(path: Path, position: int) -> bool:
+    with path.open("rb", buffering=0) as file:
+        return is_all_zeros(file, position)
+
+
+def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) -> DamageEntry | None:
+    """None where the CRC of the batch whose header was read is right."""
+    computed = _computed_crc(file, position, batch)
+    if computed == batch.crc:
+        return None
+    return DamageEntry(path, position, f"the CRC is {batch.crc}, that of the bytes {computed}")
+
+
+def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
+    """The batch with its bytes; None where only a damaged length says that it is so large."""
+    if not is_valid and at.batch.size > DEFAULT_LIMIT:
+        return None
+    file.seek(at.position)
+    return parse_batch(file.read(at.batch.size))
+
+
+class _Offsets:
+    """Whether offsets grow: not growing is damage, a gap is normal in a compacted log."""
+
+    def __init__(self, path: Path, findings: Findings) -> None:
+        self._path, self._findings = path, findings
+        base_offset = int(path.stem) if path.stem.isdecimal() else 0
+        self._last_of_batch = base_offset - 1
+        self._last_of_record: int | None = None
+
+    def of_batch(self, position: int, batch: Batch) -> Iterator[Entry]:
+        first = batch.base_offset if isinstance(batch, RecordBatch) else batch.offset
+        if first <= self._last_of_batch:
+            yield DamageEntry(self._path, position, f"offset {first} does not follow {self._last_of_batch}")
+        self._last_of_batch = batch.last_offset
+
+    def of_record(self, position: int, offset: int) -> Iterator[Entry]:
+        last, self._last_of_record = self._last_of_record, offset
+        if last is not None and offset != last + 1:
+            self._findings.add(GAP, self._path, last, offset)
+            if offset <= last <= self._last_of_batch:
+                yield DamageEntry(self._path, position, f"offset {offset} does not follow {last} in the batch")
+
+
+def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOptions) -> Iterator[Entry]:
+    """The batch whose header was read, and in deep iteration its records."""
+    damage = crc_damage(file, path, *at)
+    try:
+        yield BatchEntry(at.position, at.batch, at.batch.codec, damage is None)
+        if damage is not None:
+            yield damage
+        if options.deep and (batch := whole_batch(file, at, is_valid=damage is None)) is not None:
+            yield from _read_records(batch, options)
+    except KafkaError as error:
+        yield DamageEntry(path, at.position, error.message)
+
+
+def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
+    """Chunk by chunk: a damaged length may claim the rest of the file."""
+    crc, start = (crc32c, 21) if isinstance(batch, RecordBatch) else (crc32, 16)
+    file.seek(position + start)
+    left, value = batch.size - start, 0
+    while left > 0 and (chunk := file.read(min(left, CHUNK))):
+        value = crc(chunk, value)
+        left -= len(chunk)
+    return value
+
+
+def _read_records(batch: Batch, options: DumpOptions) -> Iterator[Entry]:
+    decode = None if batch.is_control else options.decode
+    if isinstance(batch, RecordBatch):
+        for record in batch.records():
+            yield RecordEntry(record, batch, options.print_data_log, decoded=decode and decode(record))
+        return
+    inner = [batch] if batch.codec is Codec.NONE else batch.inner_messages()
+    for record, message in zip(batch.records(), inner, strict=True):
+        inner_message = InnerMessage(message.crc, _is_valid(message))
+        yield RecordEntry(record, batch, options.print_data_log, inner_message, decode and decode(record))
+
+
+def _is_valid(message: Message) -> bool:
+    return crc32(message.view[16:]) == message.crc

@@ -1,0 +1,219 @@
+"""Dumping the small text files of a data directory: checkpoints, `partition.metadata`, `meta.properties`.
+
+Kafka's DumpLogSegments ignores them; here each line of such a file becomes an entry, and a line that does not read as
+it should becomes a damage with its position.  What the files mean is told in `checkpoints`; their lines are::
+
+    recovery-point-offset-checkpoint and the others      leader-epoch-checkpoint
+        0                        version                     0
+        2                        number of entries           1
+        events 0 1234            topic partition offset      0 0        epoch, its first offset
+        events 1 977
+
+    partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
+
+An empty checkpoint is one without entries, as Kafka makes it.  A damaged line does not spoil those behind it, but bytes
+that are no text at all end the dump of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from hmb.storage.checkpoints import VERSION_LINE, DamagedStateFile, decode_uuid
+from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry
+from hmb.storage.dump.findings import Findings
+
+MAX_LINE = 4096  # bytes; a topic's name has 249 at most
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyEntry(Entry):
+    """A name and its value."""
+
+    kind: ClassVar[str] = "property"
+    name: str
+    value: str
+
+    def line(self) -> str:
+        return f"{self.name}: {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetEntry(Entry):
+    """A partition's offset in a checkpoint."""
+
+    kind: ClassVar[str] = "checkpoint"
+    topic: str
+    partition: int
+    offset: int
+
+    def line(self) -> str:
+        return f"topic: {self.topic} partition: {self.partition} offset: {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEntry(Entry):
+    """Where a leader epoch begins."""
+
+    kind: ClassVar[str] = "leader_epoch"
+    epoch: int
+    start_offset: int
+
+    def line(self) -> str:
+        return f"epoch: {self.epoch} startOffset: {self.start_offset}"
+
+
+class StateLine(NamedTuple):
+    """A line of a state file: where it stands, its bytes, what it says; `data` is empty for what is not there."""
+
+    position: int
+    data: bytes
+    entry: Entry
+
+
+class _Malformed(Exception):
+    """A line does not read as what it should be."""
+
+
+Lines = Iterator[tuple[int, bytes, str]]  # position, bytes, text without the line's end
+Parser = Callable[[Lines, Path], Iterator[StateLine]]
+
+
+def read_state(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
+    """The entries of a state file, whichever of them it is."""
+    for line in state_lines(file, path):
+        yield line.entry
+
+
+def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
+    """The lines of a state file with what they say."""
+    position = 0
+
+    def lines() -> Lines:
+        nonlocal position
+        while data := file.readline(MAX_LINE):
+            text = data.decode()
+            if len(data) == MAX_LINE or not text.rstrip("\r\n").isprintable():
+                raise _Malformed(f"this is no line of a {path.name}")
+            yield position, data, text.rstrip("\r\n")
+            position += len(data)
+
+    try:
+        yield from STATE_FILES[path.name](lines(), path)
+    except (_Malformed, UnicodeDecodeError) as error:
+        yield StateLine(position, b"", DamageEntry(path, position, f"{error}"))
+
+
+def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
+    """The parser of a checkpoint whose lines `parse` reads; it is also given the entry before."""
+
+    def read(lines: Lines, path: Path) -> Iterator[StateLine]:
+        count, previous = -1, None
+        number = end = 0
+        for number, (position, data, text) in enumerate(lines, 1):
+            end = position + len(data)
+            try:
+                if number == 1:
+                    entry: Entry = PropertyEntry("version", _expected(text, VERSION_LINE))
+                elif number == 2:
+                    count = _natural(text)
+                    entry = PropertyEntry("entries", text)
+                else:
+                    entry = previous = parse(text, previous)
+            except (_Malformed, ValueError) as error:
+                entry = DamageEntry(path, position, f"{text!r}: {error}")
+            yield StateLine(position, data, entry)
+        if number == 1:
+            raise _Malformed("the number of entries is missing")
+        if number and count not in (-1, number - 2):
+            yield StateLine(end, b"", DamageEntry(path, end, f"{count} entries should be here, but {number - 2} are"))
+
+    return read
+
+
+def _offset(text: str, _previous: Entry | None) -> Entry:
+    topic, partition, offset = _columns(text, "topic partition offset")
+    return OffsetEntry(topic, _natural(partition), _natural(offset))
+
+
+def _epoch(text: str, previous: Entry | None) -> Entry:
+    epoch, start_offset = map(_natural, _columns(text, "epoch offset"))
+    if isinstance(previous, EpochEntry) and (epoch <= previous.epoch or start_offset < previous.start_offset):
+        raise _Malformed(f"epochs and offsets grow, but epoch {previous.epoch} began at {previous.start_offset}")
+    return EpochEntry(epoch, start_offset)
+
+
+def _partition_metadata(lines: Lines, path: Path) -> Iterator[StateLine]:
+    found = set()
+    for position, data, text in lines:
+        name, _, value = map(str.strip, text.partition(":"))
+        found.add(name)
+        entry: Entry = PropertyEntry(name, value)
+        try:
+            if name == "version":
+                _expected(value, "0")
+            elif name == "topic_id":
+                decode_uuid(value)
+            else:
+                raise _Malformed("neither version nor topic_id")
+        except (_Malformed, DamagedStateFile) as error:
+            entry = DamageEntry(path, position, f"{text!r}: {error}")
+        yield StateLine(position, data, entry)
+    yield from _missing({"version", "topic_id"} - found, path)
+
+
+def _properties(lines: Lines, path: Path) -> Iterator[StateLine]:
+    found: dict[str, str] = {}
+    for position, data, text in lines:
+        name, equals, value = map(str.strip, text.partition("="))
+        entry: Entry = PropertyEntry(name, value)
+        if name.startswith(("#", "!")) or not text.strip():
+            entry = NoteEntry(text)
+        elif not equals or not name:
+            entry = DamageEntry(path, position, f"{text!r} is not name=value")
+        found[name] = value
+        yield StateLine(position, data, entry)
+    is_old = found.get("version") == "0"  # before KRaft
+    needed = {"version", "broker.id"} if is_old else {"version", "node.id", "cluster.id"}
+    yield from _missing(needed - found.keys(), path)
+
+
+def _missing(names: set[str], path: Path) -> Iterator[StateLine]:
+    if names:
+        yield StateLine(0, b"", DamageEntry(path, 0, f"no {' and no '.join(sorted(names))} in it"))
+
+
+def _columns(text: str, names: str) -> list[str]:
+    columns = text.split()
+    if len(columns) != len(names.split()):
+        raise _Malformed(f"not '{names}'")
+    return columns
+
+
+def _natural(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise _Malformed(f"{text!r} is no offset, epoch or count")
+    return int(text)
+
+
+def _expected(text: str, version: str) -> str:
+    if text != version:
+        raise _Malformed(f"the version should be {version}")
+    return text
+
+
+_OFFSETS = _checkpoint(_offset)
+
+STATE_FILES: dict[str, Parser] = {
+    "recovery-point-offset-checkpoint": _OFFSETS,
+    "log-start-offset-checkpoint": _OFFSETS,
+    "cleaner-offset-checkpoint": _OFFSETS,
+    "replication-offset-checkpoint": _OFFSETS,  # Kafka's high watermarks
+    "leader-epoch-checkpoint": _checkpoint(_epoch),
+    "partition.metadata": _partition_metadata,
+    "meta.properties": _properties,
+}
