@@ -95,23 +95,23 @@ def servers(text: str) -> str:
 
 def api(text: str) -> "type[Request]":
     """The type of an option: an API, by its name or its number; the class of its request."""
-    from hmb.protocol.messages import REQUESTS, api_name
+    from hmb.protocol.messages import API_KEYS, api_name, request_class
 
-    names = {api_name(request).lower(): request for request in REQUESTS.values()}
+    names = {api_name(key).lower(): key for key in API_KEYS}
     wanted = text.replace("_", "").replace("-", "").lower()
-    found = REQUESTS.get(int(wanted)) if wanted.isdecimal() else names.get(wanted)
-    if found is None:
+    found = int(wanted) if wanted.isdecimal() else names.get(wanted)
+    if found not in API_KEYS:
         near = difflib.get_close_matches(wanted, names, 1)
         hint = f"did you mean {api_name(names[near[0]])}?" if near else "write Produce, Fetch ... or a number"
         raise click.BadParameter(f"{text!r} is no API that hmb knows; {hint}")
-    return found
+    return request_class(found)
 
 
 def complete_api(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """For `shell_complete=`: APIs whose names begin as the word does, in small letters, too."""
-    from hmb.protocol.messages import REQUESTS, api_name
+    from hmb.protocol.messages import API_KEYS, api_name
 
-    names = map(api_name, REQUESTS.values())
+    names = map(api_name, API_KEYS)
     return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
 
 

@@ -29,9 +29,9 @@ class Wanted(NamedTuple):
 
     @property
     def response(self) -> "type[Response] | None":
-        from hmb.protocol.messages import RESPONSES
+        from hmb.protocol.messages import response_class
 
-        return None if self.request is None else RESPONSES[self.request.api_key]
+        return None if self.request is None else response_class(self.request.api_key)
 
 
 @click.command()
@@ -202,12 +202,12 @@ def _recognize(data: memoryview, wanted: Wanted, asked: "dict[int, list[Frame]]"
 
 
 def _answer(question: "Frame", wire: memoryview) -> "Frame":
-    from hmb.protocol.messages import RESPONSES
+    from hmb.protocol.messages import response_class
 
     from .frames import Frame
 
     assert question.message is not None
-    return Frame("response", wire, RESPONSES[question.message.api_key], question.version)
+    return Frame("response", wire, response_class(question.message.api_key), question.version)
 
 
 def _has_request_header(frame: "Frame") -> bool:
@@ -223,13 +223,13 @@ def _has_request_header(frame: "Frame") -> bool:
 
 def _refuse_response(wire: memoryview, data: memoryview, wanted: Wanted) -> None:
     """Raises CliError where the bytes are, or are said to be, a response, but nobody says of what."""
-    from hmb.protocol.messages import RESPONSES, api_name
+    from hmb.protocol.messages import API_KEYS, api_name, response_class
 
     from .frames import Frame, fits
 
-    candidates = RESPONSES.values() if wanted.response is None else [wanted.response]
+    candidates = map(response_class, API_KEYS) if wanted.response is None else [wanted.response]
     whole = [
-        f"{api_name(response)} v{version}"
+        f"{api_name(response.api_key)} v{version}"
         for response in candidates
         for version in response.versions
         if fits(Frame("response", wire, response, version))

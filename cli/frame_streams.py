@@ -20,7 +20,7 @@ from typing import NamedTuple
 from hmb.protocol.annotate import SIZE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, ProtocolError
-from hmb.protocol.messages import RESPONSES
+from hmb.protocol.messages import API_KEYS, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 
 from .frames import Frame, request_frame
@@ -195,7 +195,7 @@ class ResponseStream(_FrameStream):
     def _must_hold(self) -> bool:
         self._question = self._asked.take(_RESPONSE_HEAD.unpack_from(self._kept)[1])
         message = self._question.frame.message if self._question else None
-        return message is not None and holds_addresses(RESPONSES[message.api_key])
+        return message is not None and holds_addresses(response_class(message.api_key))
 
     def _seen(self, wire: memoryview) -> bytes | memoryview:
         correlation_id, question = _RESPONSE_HEAD.unpack_from(wire)[1], self._question
@@ -214,7 +214,8 @@ class ResponseStream(_FrameStream):
 
 def _answer(asked: Frame, wire: memoryview) -> Frame | None:
     """The bytes as the answer to a request; None where nothing is known of its API or version."""
-    message, version = RESPONSES.get(_REQUEST_HEAD.unpack_from(asked.wire)[1]), asked.version
+    api_key, version = _REQUEST_HEAD.unpack_from(asked.wire)[1], asked.version
+    message = response_class(api_key) if api_key in API_KEYS else None
     if message is ApiVersionsResponse and wire[_RESPONSE_HEAD.size :][:2] == UNSUPPORTED_VERSION:
         version = 0  # a broker that does not know the version of the question
     return Frame("response", wire, message, version) if message and version in message.versions else None

@@ -95,7 +95,7 @@ class Frame(NamedTuple):
     def api(self) -> str:
         """The name of the API as Kafka's documentation writes it."""
         if self.message is not None:
-            return api_name(self.message)
+            return api_name(self.message.api_key)
         key = int.from_bytes(self.wire[self.start : self.start + 2], "big", signed=True)
         return API_NAMES.get(key, f"api key {key}")
 

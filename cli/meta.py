@@ -93,12 +93,12 @@ def _cell(value: object) -> object:
 def _print_versions(address: str, told: "BrokerVersions", as_json: bool) -> None:
     """Beside the broker's versions those of this client, and the one that the two would speak."""
     from hmb.protocol.api_keys import ApiKey
-    from hmb.protocol.messages import REQUESTS
+    from hmb.protocol.messages import API_KEYS, request_class
 
     names = {int(key): key.name for key in ApiKey}
     rows: list[dict[str, Any]] = []
     for key, theirs in sorted(told.apis.items()):
-        ours = REQUESTS[key].versions if key in REQUESTS else range(0)
+        ours = request_class(key).versions if key in API_KEYS else range(0)
         common = range(max(ours.start, theirs.start), min(ours.stop, theirs.stop))
         name = names.get(key)
         rows.append({"key": key, "api": name, "broker": theirs, "hmb": ours, "used": common[-1] if common else None})

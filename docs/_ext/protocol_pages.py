@@ -17,7 +17,7 @@ from docstrings import as_markdown
 from sphinx.application import Sphinx
 
 from hmb.broker.handlers import HANDLERS
-from hmb.protocol.messages import RESPONSES, api_name
+from hmb.protocol.messages import api_name, request_class, response_class
 from hmb.protocol.schema import Request, Response
 
 PARTS = re.compile(r"^(Versions|Behaviour|Version notes|Left out): ", re.MULTILINE)
@@ -28,7 +28,7 @@ def write_pages(app: Sphinx) -> None:
     """Write what has changed, remove what is no more."""
     folder = Path(app.srcdir) / "protocol" / "api"
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {f"{_stem(request)}.md": page(request) for request in HANDLERS}
+    pages = {f"{_stem(request)}.md": page(request) for request in _requests()}
     pages["table.txt"] = table()
     for path in folder.iterdir():
         if path.name not in pages:
@@ -42,22 +42,21 @@ def write_pages(app: Sphinx) -> None:
 def table() -> str:
     """One row an API, in the order of their numbers."""
     rows = ["| key | API | versions | flexible | what for |", "| --- | --- | --- | --- | --- |"]
-    for request in sorted(HANDLERS, key=lambda each: each.api_key):
-        name, title = _stem(request), _sentences(_handler_docstring(request))[0]
+    for request in _requests():
+        link = f"[{api_name(request.api_key)}](api/{_stem(request)}.md)"
+        title = _sentences(_handler_docstring(request))[0]
         versions = f"{request.versions[0]}-{request.versions[-1]}" if len(request.versions) > 1 else "0"
         flexible = f"from {request.flexible[0]}" if request.flexible else "none"
         what = _capital(title.partition(": ")[2])
-        rows.append(
-            f"| {int(request.api_key)} | [{api_name(request)}](api/{name}.md) | {versions} | {flexible} | {what} |"
-        )
+        rows.append(f"| {int(request.api_key)} | {link} | {versions} | {flexible} | {what} |")
     return "\n".join(rows) + "\n"
 
 
 def page(request: type[Request]) -> str:
     """What the handler says, and the messages."""
     title, rest = _sentences(_handler_docstring(request))
-    response = RESPONSES[request.api_key]
-    lines = [f"# {api_name(request)} ({int(request.api_key)})", "", _capital(title.partition(": ")[2]), ""]
+    response = response_class(request.api_key)
+    lines = [f"# {api_name(request.api_key)} ({int(request.api_key)})", "", _capital(title.partition(": ")[2]), ""]
     sections = PARTS.split(rest)
     lines += [sections[0], ""]
     for name, text in zip(sections[1::2], sections[2::2], strict=True):
@@ -66,13 +65,18 @@ def page(request: type[Request]) -> str:
     essay = as_markdown(inspect.getdoc(sys.modules[request.__module__]) or "")
     lines += [essay.partition("\n")[2].strip(), ""]
     lines += _source(request) + _source(response)
-    handler = inspect.getsourcefile(HANDLERS[request])
+    handler = inspect.getsourcefile(HANDLERS[request.api_key])
     lines += ["## Handler", "", *_included(Path(handler or ""), "handle")]
     return "\n".join(lines) + "\n"
 
 
+def _requests() -> list[type[Request]]:
+    """Return the request classes of all APIs that the broker serves, in the order of their keys."""
+    return [request_class(key) for key in sorted(HANDLERS)]
+
+
 def _handler_docstring(request: type[Request]) -> str:
-    return inspect.getdoc(sys.modules[HANDLERS[request].__module__]) or ""
+    return inspect.getdoc(sys.modules[HANDLERS[request.api_key].__module__]) or ""
 
 
 def _sentences(docstring: str) -> tuple[str, str]:

@@ -38,7 +38,7 @@ class Dispatcher:
         self,
         broker: BrokerContext,
         listener: Listener,
-        handlers: Mapping[type[Request], Handler] = HANDLERS,
+        handlers: Mapping[ApiKey, Handler] = HANDLERS,
         client_host: str = "",
         is_client_gone: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -66,7 +66,7 @@ class Dispatcher:
 
     def _handle(self, header: RequestHeader, request: Request) -> list[Part] | Finish | None:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone)
-        response = self._guarded(header, request, partial(self._handlers[type(request)], request, context))
+        response = self._guarded(header, request, partial(self._handlers[request.api_key], request, context))
         if isinstance(response, Later):
             return partial(self._finish, header, request, response)
         return response

@@ -15,7 +15,7 @@ from collections import deque
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import frame
 from hmb.protocol.headers import RequestHeader, ResponseHeader
-from hmb.protocol.messages import REQUESTS, RESPONSES
+from hmb.protocol.messages import request_class, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
@@ -36,7 +36,10 @@ def request_type(frame: memoryview) -> tuple[type[Request], int]:
     """Class and version of a request, which its first bytes tell; UnsupportedVersion if there are none such here."""
     start = bytes(frame[: _KEY_AND_VERSION.size])
     api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
-    known = REQUESTS.get(api_key)
+    try:
+        known = request_class(api_key)
+    except KeyError:
+        known = None
     if known is None or version not in known.versions:
         raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0])
     return known, version
@@ -86,7 +89,7 @@ class ClientConnection:
         )
         parts = _put_together(header, request.header_version(version), request, version)
         if answered:
-            self._awaited.append((header.correlation_id, RESPONSES[request.api_key], version))
+            self._awaited.append((header.correlation_id, response_class(request.api_key), version))
         return parts
 
     def receive(self, frame: memoryview) -> tuple[int, Response]:

@@ -32,7 +32,7 @@ def test_api_versions_lists_what_is_served(ask: Asker, version: int) -> None:
     ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     assert ranges[ApiKey.PRODUCE] == (0, 13)
     assert ranges[ApiKey.FETCH] == (0, 18)
-    assert set(ranges) == {request.api_key for request in HANDLERS}
+    assert set(ranges) == set(HANDLERS)
 
 
 @pytest.mark.parametrize("name", ["", "a client", "-a", "a.", "a/b", "a\n"])
@@ -212,7 +212,7 @@ def test_this_broker_coordinates_every_group_and_transaction(ask: Asker, version
 def test_an_answer_that_cannot_be_encoded_says_whose_it_was(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
     """It escaped from the thread, and no line of the log named api, version and client."""
     broken = lambda request, context: MetadataResponse(cluster_id=5)  # type: ignore[arg-type]  # noqa: E731
-    ask.dispatcher = Dispatcher(ask.broker, LISTENER, {MetadataRequest: broken})
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, {ApiKey.METADATA: broken})
     with pytest.raises(CloseConnection):
         ask(MetadataRequest(topics=[]), 9)
     assert "MetadataRequest v9 of client 'test' failed" in caplog.text

@@ -136,7 +136,7 @@ def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
     def broken() -> OffsetCommitResponse:
         raise ZeroDivisionError
 
-    dispatcher = Dispatcher(ask.broker, LISTENER, {OffsetCommitRequest: lambda request, context: Later(broken)})
+    dispatcher = Dispatcher(ask.broker, LISTENER, {OffsetCommitRequest.api_key: lambda request, context: Later(broken)})
     frame = b"".join(map(as_bytes, ask.client.request(commit(1), VERSION)))[4:]
     finish = dispatcher.begin(memoryview(frame))
     assert callable(finish)

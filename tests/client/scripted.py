@@ -9,7 +9,7 @@ from typing import Self
 from hmb.protocol.connection import ServerConnection
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
-from hmb.protocol.messages import REQUESTS
+from hmb.protocol.messages import API_KEYS, request_class
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request, Response
@@ -89,11 +89,11 @@ class ScriptedBroker:
                 raise HangUp
             keys = [
                 ApiVersionsResponse.ApiVersion(
-                    api_key=key,
+                    api_key=known.api_key,
                     min_version=self.oldest_versions.get(known, 0),
                     max_version=self._versions.get(known, known.versions[-1]),
                 )
-                for key, known in REQUESTS.items()
+                for known in map(request_class, API_KEYS)
                 if self._versions.get(known, 0) >= 0
             ]
             return ApiVersionsResponse(api_keys=keys)

@@ -22,7 +22,7 @@ from hmb.client.consuming.fetcher import RETRY_PAUSE
 from hmb.protocol.connection import ServerConnection
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
-from hmb.protocol.messages import REQUESTS
+from hmb.protocol.messages import API_KEYS
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.records import encode_batch
@@ -235,7 +235,7 @@ def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest
 def break_off(client: socket.socket) -> None:
     """Name the versions, then close the connection in the middle of the next answer."""
     protocol = ServerConnection()
-    keys = [ApiVersionsResponse.ApiVersion(api_key=key, max_version=0) for key in REQUESTS]
+    keys = [ApiVersionsResponse.ApiVersion(api_key=key, max_version=0) for key in API_KEYS]
     with client.makefile("rb") as stream:
         for response in (ApiVersionsResponse(api_keys=keys), MetadataResponse()):
             frame = read_frame(stream, 1 << 20)

@@ -22,14 +22,15 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.headers import RequestHeader, ResponseHeader
-from hmb.protocol.messages import MESSAGES
+from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 
 GROUPS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
 TRANSACTIONS: list[type[Struct]] = [cls for key in TRANSACTION_KEYS.values() for cls in (key, key.value)]
 OWNERS = {cls.__name__: owner for owner, own in (("group", GROUPS), ("transaction", TRANSACTIONS)) for cls in own}
 OTHERS = [RequestHeader, ResponseHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
-CLASSES: list[type[Struct]] = [*(cls for pair in MESSAGES for cls in pair), *OTHERS, *GROUPS, *TRANSACTIONS]
+MESSAGES = [find(key) for key in API_KEYS for find in (request_class, response_class)]
+CLASSES: list[type[Struct]] = [*MESSAGES, *OTHERS, *GROUPS, *TRANSACTIONS]
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
 ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs v0 from KIP-133
     ("OffsetCommitRequestPartition", "commit_timestamp"),

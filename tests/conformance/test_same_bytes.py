@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages import api_name
 from hmb.protocol.messages.metadata import MetadataResponse
-from tests.conformance.same_bytes.case import api_name
 from tests.conformance.same_bytes.comparing import Difference, Normalizer, differences
 from tests.conformance.same_bytes.explained import NOT_SERVED
 from tests.conformance.same_bytes.fixtures import both_brokers

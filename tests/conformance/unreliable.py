@@ -36,7 +36,7 @@ from hmb.client.metadata import parse_servers
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
-from hmb.protocol.messages import RESPONSES
+from hmb.protocol.messages import response_class
 
 MAX_FRAME = 1 << 28
 PIECES = 8  # of a throttled frame
@@ -234,7 +234,7 @@ class Unreliable:
                 time.sleep(self._chances.pause / PIECES)
 
     def _readdressed(self, asked: Asked, wire: bytes) -> bytes:
-        message = RESPONSES[asked.api_key]
+        message = response_class(asked.api_key)
         if not holds_addresses(message):
             return wire
         frame = Frame("response", memoryview(wire), message, asked.version)

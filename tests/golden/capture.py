@@ -33,7 +33,7 @@ from hmb.bench import peers
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
-from hmb.protocol.messages import REQUESTS
+from hmb.protocol.messages import api_name
 from tests.conformance.java_clients import run
 from tests.golden.files import write
 from tests.golden.group_and_admin_clients import (
@@ -339,7 +339,7 @@ def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) ->
             for api_key, version in wanted.items():
                 exchange = recorder.find(api_key, version)[-1]
                 version = int.from_bytes(exchange.request[6:8], "big")
-                api = REQUESTS[api_key].__name__.removesuffix("Request")
+                api = api_name(api_key)
                 reply = "answers" if exchange.response else "closes the connection: it has forgotten this version"
                 title = f"{api} v{version}: {client} asks, {broker.name} {reply}."
                 write(FOLDER / f"{api_key.name.lower()}_v{version}_{client}.txt", title, *exchange)

@@ -25,11 +25,11 @@ from uuid import UUID
 from hmb.protocol.annotate import Line, annotate_request, annotate_response, render
 from hmb.protocol.connection import ServerConnection
 from hmb.protocol.headers import RequestHeader, ResponseHeader
-from hmb.protocol.messages import MESSAGES, RESPONSES
+from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.schema import Struct
 
-CLASSES: list[type] = [*(cls for pair in MESSAGES for cls in pair), RequestHeader, ResponseHeader, UUID]
-NAMES = {cls.__name__: cls for cls in CLASSES}
+MESSAGES: list[type] = [*map(request_class, API_KEYS), *map(response_class, API_KEYS)]
+NAMES = {cls.__name__: cls for cls in (*MESSAGES, RequestHeader, ResponseHeader, UUID)}
 HEADING = re.compile(r"^== (\w+: \w+)\n", re.MULTILINE)
 WIDTH = 110
 
@@ -65,7 +65,7 @@ def write(path: Path, title: str, request: bytes, response: bytes) -> None:
     header, question = ServerConnection().receive(memoryview(request)[4:])
     lines = [title, "", *section("request", annotate_request(memoryview(request)), header, question)]
     if response:
-        answers, version = RESPONSES[question.api_key], header.api_version
+        answers, version = response_class(question.api_key), header.api_version
         wire = memoryview(response)
         answer_header, position = ResponseHeader.decode_prefix(wire, answers.header_version(version), 4)
         answer = answers.decode(wire, version, position)

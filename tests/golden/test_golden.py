@@ -10,7 +10,7 @@ from hmb.protocol.connection import ServerConnection
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import frame, read_frame
 from hmb.protocol.headers import ResponseHeader
-from hmb.protocol.messages import RESPONSES
+from hmb.protocol.messages import API_KEYS
 from hmb.protocol.primitives import Part
 from tests.golden.files import load
 from tests.protocol.test_framing import Trickle
@@ -79,4 +79,4 @@ def test_trailing_and_missing_bytes(name: str) -> None:
 
 
 def test_all_apis_are_here() -> None:
-    assert {sides["request"].message.api_key for sides in FILES.values()} == set(RESPONSES)
+    assert {sides["request"].message.api_key for sides in FILES.values()} == set(API_KEYS)

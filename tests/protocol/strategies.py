@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hmb.protocol.messages import MESSAGES
+from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.schema import Field, Struct, version_range
 
-CLASSES = [cls for pair in MESSAGES for cls in pair]
+CLASSES = [find(key) for key in API_KEYS for find in (request_class, response_class)]
 CLASSES_AND_VERSIONS = [(cls, version) for cls in CLASSES for version in cls.versions]
 IDS = [f"{cls.__name__}-v{version}" for cls, version in CLASSES_AND_VERSIONS]
 

@@ -10,7 +10,7 @@ from hmb.protocol.connection import ClientConnection, ServerConnection, Unsuppor
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.headers import RequestHeader
-from hmb.protocol.messages import MESSAGES
+from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
@@ -29,7 +29,7 @@ def received(parts: Iterable[Part]) -> memoryview:
 
 @pytest.mark.parametrize(
     ("request_class", "response_class", "version"),
-    [(request, response, version) for request, response in MESSAGES for version in request.versions],
+    [(request_class(key), response_class(key), v) for key in API_KEYS for v in request_class(key).versions],
 )
 def test_question_and_answer(request_class: type[Request], response_class: type[Response], version: int) -> None:
     client, server = ClientConnection("me"), ServerConnection()

@@ -54,89 +54,48 @@ from hmb.broker.handlers import (
     txn_offset_commit,
     write_txn_markers,
 )
-from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from hmb.protocol.messages.alter_configs import AlterConfigsRequest
-from hmb.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from hmb.protocol.messages.api_versions import ApiVersionsRequest
-from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
-from hmb.protocol.messages.create_topics import CreateTopicsRequest
-from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
-from hmb.protocol.messages.delete_records import DeleteRecordsRequest
-from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
-from hmb.protocol.messages.describe_cluster import DescribeClusterRequest
-from hmb.protocol.messages.describe_configs import DescribeConfigsRequest
-from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
-from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from hmb.protocol.messages.describe_producers import DescribeProducersRequest
-from hmb.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
-from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from hmb.protocol.messages.elect_leaders import ElectLeadersRequest
-from hmb.protocol.messages.end_txn import EndTxnRequest
-from hmb.protocol.messages.fetch import FetchRequest
-from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
-from hmb.protocol.messages.heartbeat import HeartbeatRequest
-from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
-from hmb.protocol.messages.join_group import JoinGroupRequest
-from hmb.protocol.messages.leave_group import LeaveGroupRequest
-from hmb.protocol.messages.list_groups import ListGroupsRequest
-from hmb.protocol.messages.list_offsets import ListOffsetsRequest
-from hmb.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from hmb.protocol.messages.list_transactions import ListTransactionsRequest
-from hmb.protocol.messages.metadata import MetadataRequest
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest
-from hmb.protocol.messages.offset_delete import OffsetDeleteRequest
-from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
-from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from hmb.protocol.messages.produce import ProduceRequest
-from hmb.protocol.messages.sync_group import SyncGroupRequest
-from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
-from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
-from hmb.protocol.schema import Request
+from hmb.protocol.api_keys import ApiKey
 
-HANDLERS: Mapping[type[Request], Callable[[Any, Any], Any]] = {
-    ProduceRequest: produce.handle,
-    FetchRequest: fetch.handle,
-    ListOffsetsRequest: list_offsets.handle,
-    MetadataRequest: metadata.handle,
-    OffsetCommitRequest: offset_commit.handle,
-    OffsetFetchRequest: offset_fetch.handle,
-    FindCoordinatorRequest: find_coordinator.handle,
-    JoinGroupRequest: join_group.handle,
-    HeartbeatRequest: heartbeat.handle,
-    LeaveGroupRequest: leave_group.handle,
-    SyncGroupRequest: sync_group.handle,
-    DescribeGroupsRequest: describe_groups.handle,
-    ListGroupsRequest: list_groups.handle,
-    ApiVersionsRequest: api_versions.handle,
-    CreateTopicsRequest: create_topics.handle,
-    DeleteTopicsRequest: delete_topics.handle,
-    DeleteRecordsRequest: delete_records.handle,
-    InitProducerIdRequest: init_producer_id.handle,
-    OffsetForLeaderEpochRequest: offset_for_leader_epoch.handle,
-    AddPartitionsToTxnRequest: add_partitions_to_txn.handle,
-    AddOffsetsToTxnRequest: add_offsets_to_txn.handle,
-    EndTxnRequest: end_txn.handle,
-    WriteTxnMarkersRequest: write_txn_markers.handle,
-    TxnOffsetCommitRequest: txn_offset_commit.handle,
-    DescribeConfigsRequest: describe_configs.handle,
-    AlterConfigsRequest: alter_configs.handle,
-    DescribeLogDirsRequest: describe_log_dirs.handle,
-    CreatePartitionsRequest: create_partitions.handle,
-    DeleteGroupsRequest: delete_groups.handle,
-    ElectLeadersRequest: elect_leaders.handle,
-    IncrementalAlterConfigsRequest: incremental_alter_configs.handle,
-    AlterPartitionReassignmentsRequest: alter_partition_reassignments.handle,
-    ListPartitionReassignmentsRequest: list_partition_reassignments.handle,
-    OffsetDeleteRequest: offset_delete.handle,
-    DescribeClusterRequest: describe_cluster.handle,
-    DescribeProducersRequest: describe_producers.handle,
-    DescribeTransactionsRequest: describe_transactions.handle,
-    ListTransactionsRequest: list_transactions.handle,
-    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat.handle,
-    ConsumerGroupDescribeRequest: consumer_group_describe.handle,
-    DescribeTopicPartitionsRequest: describe_topic_partitions.handle,
+HANDLERS: Mapping[ApiKey, Callable[[Any, Any], Any]] = {
+    ApiKey.PRODUCE: produce.handle,
+    ApiKey.FETCH: fetch.handle,
+    ApiKey.LIST_OFFSETS: list_offsets.handle,
+    ApiKey.METADATA: metadata.handle,
+    ApiKey.OFFSET_COMMIT: offset_commit.handle,
+    ApiKey.OFFSET_FETCH: offset_fetch.handle,
+    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
+    ApiKey.JOIN_GROUP: join_group.handle,
+    ApiKey.HEARTBEAT: heartbeat.handle,
+    ApiKey.LEAVE_GROUP: leave_group.handle,
+    ApiKey.SYNC_GROUP: sync_group.handle,
+    ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
+    ApiKey.LIST_GROUPS: list_groups.handle,
+    ApiKey.API_VERSIONS: api_versions.handle,
+    ApiKey.CREATE_TOPICS: create_topics.handle,
+    ApiKey.DELETE_TOPICS: delete_topics.handle,
+    ApiKey.DELETE_RECORDS: delete_records.handle,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.handle,
+    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.handle,
+    ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn.handle,
+    ApiKey.END_TXN: end_txn.handle,
+    ApiKey.WRITE_TXN_MARKERS: write_txn_markers.handle,
+    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.handle,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
+    ApiKey.ALTER_CONFIGS: alter_configs.handle,
+    ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.handle,
+    ApiKey.CREATE_PARTITIONS: create_partitions.handle,
+    ApiKey.DELETE_GROUPS: delete_groups.handle,
+    ApiKey.ELECT_LEADERS: elect_leaders.handle,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments.handle,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments.handle,
+    ApiKey.OFFSET_DELETE: offset_delete.handle,
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
+    ApiKey.DESCRIBE_PRODUCERS: describe_producers.handle,
+    ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions.handle,
+    ApiKey.LIST_TRANSACTIONS: list_transactions.handle,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.handle,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe.handle,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
 }

@@ -19,6 +19,7 @@ from hmb.broker import handlers
 from hmb.broker.context import RequestContext
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages import request_class
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 LOGGER = logging.getLogger(__name__)
@@ -54,6 +55,6 @@ def _response(error_code: ErrorCode) -> ApiVersionsResponse:
         ApiVersionsResponse.ApiVersion(
             api_key=request.api_key, min_version=request.versions[0], max_version=request.versions[-1]
         )
-        for request in handlers.HANDLERS
+        for request in map(request_class, handlers.HANDLERS)
     ]
     return ApiVersionsResponse(error_code=error_code, api_keys=api_keys)

@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from hmb.bench import peers
+from hmb.protocol.messages import api_name
 
-from .case import Row, api_name
+from .case import Row
 from .comparing import Difference, differences
 from .fixtures import both_brokers
 from .running import Result, Verdict, no_longer_needed, run

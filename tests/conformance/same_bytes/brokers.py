@@ -13,12 +13,13 @@ from uuid import UUID
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.headers import RequestHeader, ResponseHeader
+from hmb.protocol.messages import response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request, Struct
 
-from .case import NOBODYS_ID, Captured, Made, Message, Raw, Row, Step, Topic, TopicId, response_class, shared_versions
+from .case import NOBODYS_ID, Captured, Made, Message, Raw, Row, Step, Topic, TopicId, shared_versions
 
 HOST = "127.0.0.1"
 CLIENT_ID = "same-bytes"

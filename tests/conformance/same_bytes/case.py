@@ -17,8 +17,8 @@ from typing import Any
 from uuid import UUID
 
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.messages import REQUESTS, RESPONSES
-from hmb.protocol.schema import Request, Response, version_range
+from hmb.protocol.messages import api_name, request_class
+from hmb.protocol.schema import Request, version_range
 
 # Kafka 4 has dropped the versions before these (the rows of ApiVersions compare them with what it says).
 FIRST_VERSIONS: Mapping[ApiKey, int] = {
@@ -41,7 +41,7 @@ NOBODYS_ID = UUID(int=0x1234567890)  # of a topic that is not there
 
 def shared_versions(api_key: int) -> range:
     """The versions that both brokers speak."""
-    ours = REQUESTS[api_key].versions
+    ours = request_class(api_key).versions
     return range(max(FIRST_VERSIONS.get(ApiKey(api_key), 0), ours[0]), ours[-1] + 1)
 
 
@@ -173,16 +173,8 @@ class Row:
         return step.message if isinstance(step.message, Request) else step.message(version), version
 
 
-def api_name(api_key: int) -> str:
-    return REQUESTS[api_key].__name__.removesuffix("Request")
-
-
 def rows(case: Case) -> Iterator[Row]:
     wanted = [version_range(part) for part in case.versions.split(",")]
     for version in shared_versions(case.key()):
         if any(version in part for part in wanted):
             yield Row(case, version)
-
-
-def response_class(api_key: int) -> type[Response]:
-    return RESPONSES[api_key]

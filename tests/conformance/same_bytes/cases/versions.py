@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.headers import RequestHeader
-from hmb.protocol.messages import REQUESTS
+from hmb.protocol.messages import API_KEYS, request_class
 
 from ..case import FIRST_VERSIONS, Case, Raw, case, shared_versions
 
 
 def empty(api_key: int, version: int, like: int) -> Raw:
     """A request of nothing, in a version that has the layout of another."""
-    request = REQUESTS[api_key]
+    request = request_class(api_key)
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="raw")
     body = request(acks=1) if api_key == ApiKey.PRODUCE else request()  # acks=0 would get no answer
     frame = header.encode(request.header_version(like)) + body.encode(like)
@@ -39,5 +39,5 @@ def to_come(api_key: int) -> Case:
 
 CASES: list[Case] = [
     *(dropped(key, version - 1) for key, version in FIRST_VERSIONS.items()),
-    *(to_come(key) for key in REQUESTS if key != ApiKey.API_VERSIONS),
+    *(to_come(key) for key in API_KEYS if key != ApiKey.API_VERSIONS),
 ]
