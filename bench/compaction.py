@@ -31,8 +31,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from hmb.protocol.topics import TopicPartition
 from hmb.records import Codec, Record, RecordBatch, encode_batch
-from hmb.storage.checkpoints import DamagedStateFile, TopicPartition, read_offsets
+from hmb.storage.checkpoints import DamagedStateFile, read_offsets
 from hmb.storage.config import LogConfig
 from hmb.storage.dump.segment_files import walk
 from hmb.storage.segment import Segment

@@ -12,8 +12,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, TimestampType, encode_batch
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.log_manager import LogManager
 

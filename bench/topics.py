@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from hmb.client import Connection
 from hmb.client.metadata import parse_servers
+from hmb.protocol.enums import LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -16,7 +17,6 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 
 TIMEOUT_MS = 30_000
-LATEST = -1
 TOPIC_RESOURCE = 2
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 

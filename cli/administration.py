@@ -137,7 +137,8 @@ def _number(text: str) -> int:
 
 def chosen_partitions(admin: "Admin", wanted: Partitions) -> "list[TopicPartition]":
     """All of these partitions, in order; KafkaError for a topic or a partition that is not there."""
-    from hmb.client.metadata import TopicPartition, no_such_partition
+    from hmb.client.metadata import no_such_partition
+    from hmb.protocol.topics import TopicPartition
 
     chosen = []
     for name, numbers in wanted:

@@ -14,7 +14,7 @@ ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
 def topic_name(text: str) -> str:
     """A topic's name, as it is on the wire; whether there is such a topic is another question."""
     from hmb.protocol.errors import KafkaError
-    from hmb.protocol.topic_names import check_topic_name
+    from hmb.protocol.topics import check_topic_name
 
     try:
         check_topic_name(text)

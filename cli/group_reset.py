@@ -204,7 +204,7 @@ def _warn(group: str, plan: "Plan", is_active: bool) -> None:
 
 def _read_plan(path: Path) -> "dict[TopicPartition, int]":
     """Offsets from `topic,partition,offset` lines."""
-    from hmb.client.metadata import TopicPartition
+    from hmb.protocol.topics import TopicPartition
 
     wanted = {}
     with path.open(newline="", encoding="utf-8") as file:

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from hmb.client.admin import ConfigResource, ResourceType, raised
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 
 if TYPE_CHECKING:
     from hmb.client import Admin

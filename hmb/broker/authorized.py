@@ -3,20 +3,7 @@
 Without authorization everything is allowed, and each kind of thing names the operations that exist for it (KIP-430).
 """
 
-from enum import IntEnum
-
-
-class AclOperation(IntEnum):
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
+from hmb.protocol.enums import AclOperation
 
 
 def _bits(*operations: AclOperation) -> int:

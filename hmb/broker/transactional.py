@@ -16,8 +16,8 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch, iter_batches
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import AppendResult, Log
 
 FIRST_PRODUCE_OF_ABORTABLE = 11

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from hmb.client.consuming.simple_consumer import SimpleConsumer
     from hmb.client.errors import DeserializationError
     from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
-    from hmb.client.metadata import Cluster, TopicPartition
+    from hmb.client.metadata import Cluster
     from hmb.client.offsets import AtTime, FromStart
     from hmb.client.producing.delivery import Deliveries, Delivery, RecordMetadata
     from hmb.client.producing.metrics import ProducerMetrics
     from hmb.client.producing.producer import Producer
     from hmb.protocol.errors import KafkaError
+    from hmb.protocol.topics import TopicPartition
 
 __all__ = [
     "Admin",

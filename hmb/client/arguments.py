@@ -8,7 +8,7 @@ hears what to write.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 T = TypeVar("T")
 

@@ -15,12 +15,12 @@ from typing import Any
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.schema import Request
 
-GROUP, TRANSACTION = 0, 1  # key types
-_NAMES = {GROUP: "group", TRANSACTION: "transactional id"}
+_NAMES = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 FIRST_FIND_OF_SEVERAL = 4
 MARKERS_TAKE = 0.02  # seconds until the transaction before is over, about
@@ -31,7 +31,9 @@ Refusals = Callable[[Any], Iterable[tuple[object, int]]]  # answer -> (where or 
 class Coordinator:
     """A connection to wherever the coordinator of one name is; one thread at a time."""
 
-    def __init__(self, cluster: Cluster, key_type: int, key: str, patience: float, retry_backoff: float) -> None:
+    def __init__(
+        self, cluster: Cluster, key_type: CoordinatorType, key: str, patience: float, retry_backoff: float
+    ) -> None:
         self._cluster, self._key_type, self._key = cluster, key_type, key
         self._patience, self._retry_backoff = patience, retry_backoff
         self._connection: Connection | None = None
@@ -91,7 +93,7 @@ class Coordinator:
         return response
 
 
-def find_coordinator(cluster: Cluster, key_type: int, key: str) -> Node:
+def find_coordinator(cluster: Cluster, key_type: CoordinatorType, key: str) -> Node:
     """Where the coordinator of this name is. KafkaError while the cluster knows none (COORDINATOR_NOT_AVAILABLE)."""
     version = cluster.version_of(FindCoordinatorRequest)
     request = FindCoordinatorRequest()

@@ -32,11 +32,10 @@ from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
 FIRST_VERSION_WITHOUT_CREATION = 4  # before that, to ask for a topic may create it: ask for all of them instead
-NO_ID = UUID(int=0)
-OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Node(NamedTuple):
@@ -46,21 +45,13 @@ class Node(NamedTuple):
     port: int
 
 
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic's partitions, and the leader of each; None while there is no leader."""
 
     name: str
     leaders: dict[int, Node | None]
-    topic_id: UUID = NO_ID  # which brokers before 2.8 do not have
+    topic_id: UUID = NO_TOPIC_ID  # which brokers before 2.8 do not have
     is_internal: bool = False
     leader_epochs: dict[int, int] = field(default_factory=dict)  # -1 where the broker does not tell (before 2.1)
 
@@ -281,7 +272,7 @@ class Cluster:
         known = Topic(name, leaders, topic.topic_id, topic.is_internal, epochs)
         self._asked_at[name] = self._clock()
         self._topics[name] = known
-        if known.topic_id != NO_ID:
+        if known.topic_id != NO_TOPIC_ID:
             self._names[known.topic_id] = name
         self._old.discard(name)
         return known

@@ -20,18 +20,18 @@ from datetime import datetime
 from typing import Literal
 
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Cluster, Node, TopicPartition
+from hmb.client.metadata import Cluster, Node
+from hmb.protocol.enums import EARLIEST, LATEST, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.topics import TopicPartition
 from hmb.records.record import MAX_INT64
 
-LATEST = -1
-EARLIEST = -2
 NOT_FOUND = -1  # no record is that young
 FIRST_VERSION_OF_TIMES, FIRST_VERSION_OF_ISOLATION = 1, 2
 
-IsolationLevel = Literal["read_uncommitted", "read_committed"]
-ISOLATION_LEVELS: dict[str, int] = {"read_uncommitted": 0, "read_committed": 1}  # on the wire
+IsolationLevelName = Literal["read_uncommitted", "read_committed"]
+ISOLATION_LEVELS = {level.name.lower(): level for level in IsolationLevel}
 
 PartitionRequest = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 PartitionResponse = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
@@ -84,7 +84,7 @@ def check_until(until: object) -> None:
 
 
 def check_isolation_level(isolation_level: object) -> None:
-    """ValueError for what is no `IsolationLevel`."""
+    """ValueError for what is no `IsolationLevelName`."""
     if isolation_level not in ISOLATION_LEVELS:
         raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
 

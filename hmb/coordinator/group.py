@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 KeyAndValue = tuple[bytes, bytes | None]  # a record of the journal; None: the key is gone
 

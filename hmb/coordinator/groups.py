@@ -35,7 +35,7 @@ from hmb.coordinator.group_records import (
     Value,
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import OFFSETS_TOPIC, Journal, Pending
+from hmb.coordinator.journal import Journal, Pending
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
@@ -49,8 +49,8 @@ from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbea
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)

@@ -39,11 +39,11 @@ from hmb.coordinator.group_records import KEYS, Keys
 from hmb.coordinator.journal_loading import Replay, newest_records
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, encode_batch
 from hmb.storage.log import Log, now_ms
 
 LOGGER = logging.getLogger(__name__)
-OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # of dump-log
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 RECORD_OVERHEAD = 32  # bytes that a record takes at most besides its key and value

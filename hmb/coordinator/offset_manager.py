@@ -32,8 +32,8 @@ from hmb.coordinator.journal import Journal, Pending
 from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 FIRST_VERSION_OF_EXPIRY = 1  # and the only one

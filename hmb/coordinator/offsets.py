@@ -23,7 +23,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from hmb.coordinator.group_records import OffsetCommitValue
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 NO_TOPIC_ID = UUID(int=0)
 NO_EXPIRY = -1

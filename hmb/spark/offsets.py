@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.fetcher import is_final
 from hmb.client.consuming.subscription import Subscription
-from hmb.client.metadata import Cluster, Topic, TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, list_offsets
+from hmb.client.metadata import Cluster, Topic
+from hmb.client.offsets import NOT_FOUND, list_offsets
+from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 
 if TYPE_CHECKING:
     from hmb.spark.options import SourceOptions

@@ -44,11 +44,12 @@ import pyarrow as pa
 
 from hmb.client.admin import Admin
 from hmb.client.group.interface import OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.client.producing.producer import Producer
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from hmb.protocol.topics import TopicPartition
 from hmb.spark.options import OptionError
 from hmb.spark.sending import Sending
 

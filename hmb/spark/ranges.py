@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.spark.offsets import Offsets
 
 

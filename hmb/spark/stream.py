@@ -35,9 +35,11 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.metadata import NO_ID, Cluster, TopicPartition
-from hmb.client.offsets import LATEST, list_offsets
+from hmb.client.metadata import Cluster
+from hmb.client.offsets import list_offsets
+from hmb.protocol.enums import LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.spark import tasks
 from hmb.spark.batch import RangePartition, read_partition
 from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, patiently, resolve, to_json
@@ -161,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Whether the topic is still the one that was there before; brokers before 2.8 do not tell."""
         before = self._ids.setdefault(topic, topic_id)
         self._ids[topic] = topic_id
-        if before != topic_id and NO_ID not in (before, topic_id):
+        if before != topic_id and NO_TOPIC_ID not in (before, topic_id):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and made anew while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:

@@ -14,22 +14,14 @@ from __future__ import annotations
 import base64
 import uuid
 from pathlib import Path
-from typing import NamedTuple
 
+from hmb.protocol.topics import TopicPartition
 from hmb.storage.files import replace_file
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.properties import PropertiesError, read_properties
 
 VERSION_LINE = "0"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
-
-
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class DamagedStateFile(Exception):

@@ -27,9 +27,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.storage import checkpoints, swap
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager

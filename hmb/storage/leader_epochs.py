@@ -22,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-NO_EPOCH = -1
+from hmb.protocol.enums import NO_LEADER_EPOCH
 
 
 class EpochStart(NamedTuple):
@@ -67,7 +67,7 @@ class LeaderEpochs:
             return EpochEnd(epoch, log_end_offset)
         starts = self._since(log_start_offset)
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
-        if epoch == NO_EPOCH or following == len(starts):
+        if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
         found = starts[following - 1].epoch if following else epoch  # older than all that is known
         return EpochEnd(found, starts[following].start_offset)

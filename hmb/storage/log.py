@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading, preparation
@@ -45,7 +46,6 @@ from hmb.storage.transaction_index import AbortedTransaction
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
-NO_PRODUCER = -1
 
 
 class AppendResult(NamedTuple):
@@ -173,13 +173,13 @@ class Log:
 
     def _append_batch(self, batch: RecordBatch, append_time: int) -> AppendResult:
         with self._lock:
-            if batch.producer_id != NO_PRODUCER and (first := self._producers.check(batch)):
+            if batch.producer_id != NO_PRODUCER_ID and (first := self._producers.check(batch)):
                 return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
             base_offset = self._end_offset
             last_offset = base_offset + batch.last_offset_delta
             parts = batch.stamped(base_offset, self.leader_epoch)
             self._append_parts(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset))
-            if batch.producer_id != NO_PRODUCER:
+            if batch.producer_id != NO_PRODUCER_ID:
                 self._producers.note(batch, base_offset)
         return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 

@@ -29,8 +29,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 from hmb.storage import checkpoints
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, replace_file, sync_all, sync_directory
 from hmb.storage.leader_epochs import LeaderEpochs

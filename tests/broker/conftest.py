@@ -23,7 +23,7 @@ from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.journal import Journal
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
@@ -31,6 +31,7 @@ from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.schema import Request, Response
+from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.storage.files import FileRegion
 from hmb.storage.log_manager import LogManager
 

@@ -19,6 +19,7 @@ from hmb.client import Connection
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
+from hmb.protocol.enums import EARLIEST, LATEST, MAX_TIMESTAMP
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
@@ -43,7 +44,6 @@ from tests.broker.conftest import LISTENER, Asker, Wire
 from tests.broker.test_transaction_apis import Producer, committed_offset
 from tests.storage.conftest import batch
 
-EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 TOPIC = 2  # a config resource's type
 SET, DELETE, APPEND, SUBTRACT = range(4)
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hmb.broker.config.group_configs import consumer_group_settings
-from hmb.broker.handlers.incremental_alter_configs import Operation
+from hmb.protocol.enums import ConfigOperation
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
@@ -18,7 +18,7 @@ from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, Descr
 from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from tests.broker.conftest import Asker
 
-SET, DELETE, APPEND, SUBTRACT = Operation
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 Described = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Described.DescribeConfigsResourceResult

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hmb.broker.config.dynamic import ALL_BROKERS, ConfigSource, DynamicConfig
+from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.store import ConfigStore
+from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
 from tests.broker.conftest import Asker
@@ -17,10 +18,10 @@ from tests.storage.conftest import batch
 
 Make = Callable[..., DynamicConfig]
 OWN, ALL, STATIC, DEFAULT = (
-    ConfigSource.DYNAMIC_BROKER,
-    ConfigSource.DYNAMIC_DEFAULT_BROKER,
-    ConfigSource.STATIC_BROKER,
-    ConfigSource.DEFAULT,
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+    ConfigSource.STATIC_BROKER_CONFIG,
+    ConfigSource.DEFAULT_CONFIG,
 )
 
 

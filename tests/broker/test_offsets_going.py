@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hmb.broker.topics.registry import NO_ID
 from hmb.coordinator.group_records import OffsetCommitKey, decode_key
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
@@ -15,6 +14,7 @@ from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.topics import NO_TOPIC_ID
 from tests.broker.conftest import Asker
 from tests.broker.offset_calls import commit, delete, fetch, join, offsets, restarted
 from tests.storage.conftest import read_all
@@ -116,7 +116,7 @@ def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_fil
         empty(trash)
 
     monkeypatch.setattr(ask.logs, "empty_trash", takes_its_time)
-    ask.broker.topics.delete(ask.broker.topics.find("t", NO_ID), ask.broker.groups.on_topic_deleted)
+    ask.broker.topics.delete(ask.broker.topics.find("t", NO_TOPIC_ID), ask.broker.groups.on_topic_deleted)
     assert offsets(ask) == {0: 2}
 
 

@@ -10,9 +10,10 @@ import pytest
 import hmb
 from hmb.client.group.driver import join_group
 from hmb.client.group.interface import GroupSettings
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.topics import TopicPartition
 from tests.waiting import until
 
 GROUP_CONFIG = {

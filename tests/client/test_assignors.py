@@ -18,7 +18,7 @@ from hmb.client.group.assignors import (
     assign_sticky,
     check_assignors,
 )
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 
 def partitions(*names: str) -> set[TopicPartition]:

@@ -8,13 +8,13 @@ from hmb.client.group.classic_member import ClassicMember, Phase
 from hmb.client.group.interface import GroupMetadata, GroupSettings
 from hmb.client.group.member import NEVER, Call, Event, TopicFacts, TopicLookup
 from hmb.client.group.member_metadata import parse_assignment, subscriptions
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.protocol.topics import TopicPartition
 
 T = TypeVar("T")
 ME, OTHER = "me-1", "other-2"

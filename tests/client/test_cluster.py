@@ -7,11 +7,12 @@ from uuid import UUID
 import pytest
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Node, TopicPartition
+from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Node
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request, Response
+from hmb.protocol.topics import TopicPartition
 
 from .raw import raw_server
 from .scripted import Clock, HangUp, ScriptedBroker

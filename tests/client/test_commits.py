@@ -9,7 +9,7 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.group.commits import CommittedOffsets
 from hmb.client.group.coordinator import GroupCoordinator
 from hmb.client.group.interface import GroupMetadata, GroupSettings, OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -17,6 +17,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
+from hmb.protocol.topics import TopicPartition
 from tests.waiting import until
 
 from .scripted import HangUp, ScriptedBroker

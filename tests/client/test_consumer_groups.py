@@ -10,8 +10,8 @@ import hmb
 from hmb import Consumer
 from hmb.client import ConsumerRecord
 from hmb.client.group.interface import OffsetAndMetadata
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
 from tests.waiting import until
 
 from .group_members import GROUP_CONFIG, KINDS, group_servers, make_topic

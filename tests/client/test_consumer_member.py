@@ -8,12 +8,12 @@ import pytest
 from hmb.client.group.consumer_member import ConsumerMember
 from hmb.client.group.interface import GroupSettings
 from hmb.client.group.member import NEVER, Call, Event, TopicFacts, TopicLookup
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from hmb.protocol.topics import TopicPartition
 
 A, B = UUID(int=0xA), UUID(int=0xB)
 NAMES = {A: "a", B: "b"}

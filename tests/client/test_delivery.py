@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from hmb.client.metadata import TopicPartition
 from hmb.client.producing.delivery import Deliveries, Delivery, Outcome, Part, Range, Receipt, RecordMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 REFUSED = KafkaError(ErrorCode.INVALID_RECORD, "t-0: no")

@@ -10,7 +10,7 @@ import hmb
 from hmb.client.connection import Connection
 from hmb.client.group.driver import group_offsets
 from hmb.client.group.interface import GroupSettings, OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -19,6 +19,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request, Response
+from hmb.protocol.topics import TopicPartition
 from tests.waiting import until
 
 from .group_members import GROUP_CONFIG, KINDS, Member, group_servers, make_topic, share

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hmb.client.group.interface import GroupSettings, OffsetAndMetadata
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 from tests.waiting import until
 
 from .group_members import COOPERATIVE, EAGER, KINDS, Member, add_partitions, group_servers, make_topic, share

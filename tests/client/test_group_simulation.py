@@ -17,7 +17,6 @@ from hmb.client.group.classic_member import ClassicMember
 from hmb.client.group.consumer_member import ConsumerMember
 from hmb.client.group.interface import GroupSettings
 from hmb.client.group.member import Call, Event, GroupMember, TopicFacts, TopicLookup
-from hmb.client.metadata import TopicPartition
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call as WaitingCall
 from hmb.coordinator.classic.rebalance import GroupSettings as ClassicSettings
@@ -29,6 +28,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
 from tests.coordinator.consumer_driver import Topics
 
 MEMBERS = 4

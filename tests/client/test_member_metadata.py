@@ -5,9 +5,9 @@ import pytest
 from hmb.client.group import member_metadata
 from hmb.client.group.assignors import MemberToAssign
 from hmb.client.group.member_metadata import JoinedMember, member_to_assign, parse_assignment, subscriptions
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
+from hmb.protocol.topics import TopicPartition
 
 OWNED = frozenset({TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 3)})
 NONE: frozenset[TopicPartition] = frozenset()

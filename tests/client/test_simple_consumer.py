@@ -5,7 +5,7 @@ import pytest
 import hmb
 from hmb.client.admin import NewTopic
 from hmb.client.consuming.simple_consumer import FetchedRecords, PartitionFetch
-from hmb.client.offsets import EARLIEST, LATEST
+from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.schema import Request, Response

@@ -27,8 +27,8 @@ from confluent_kafka.admin import (
 )
 
 from hmb.bench import peers
+from hmb.protocol.topics import TopicPartition
 from hmb.storage import checkpoints
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS
 from tests.conformance.clients import ALL_CODECS, ERRORS_ONLY
 from tests.conformance.shell_tools import ShellTools

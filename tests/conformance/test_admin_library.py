@@ -14,7 +14,8 @@ from hmb.bench import peers
 from hmb.cli.main import main
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin, ConfigResource, ConfigSource, NewTopic, ResourceType, ShiftBy, raised
-from hmb.client.offsets import EARLIEST, LATEST, AtTime
+from hmb.client.offsets import AtTime
+from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = [pytest.mark.external, pytest.mark.slow]

@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from tests.conformance import java_clients
 from tests.conformance.shell_tools import ShellTools
 from tests.waiting import until

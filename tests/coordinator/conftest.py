@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.journal import OFFSETS_TOPIC, Journal
+from hmb.coordinator.journal import Journal
+from hmb.protocol.topics import OFFSETS_TOPIC
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 

@@ -14,7 +14,7 @@ from hmb.coordinator.modern.member import MemberState
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from tests.coordinator.consumer_driver import Client, ConsumerDriver, Topics
 
 

@@ -16,7 +16,7 @@ from hmb.coordinator import shared_group
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import OFFSETS_TOPIC, Journal, Pending
+from hmb.coordinator.journal import Journal, Pending
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -24,6 +24,7 @@ from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
+from hmb.protocol.topics import OFFSETS_TOPIC
 from tests.coordinator.conftest import Topic
 from tests.coordinator.consumer_driver import Topics
 from tests.waiting import until

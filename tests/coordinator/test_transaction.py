@@ -11,9 +11,10 @@ from hmb.coordinator.group_records import decode_key, decode_value
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
-from hmb.coordinator.transactions.transactional_id import MAX_EPOCH, NO_EPOCH, Transaction
+from hmb.coordinator.transactions.transactional_id import MAX_EPOCH, Transaction
+from hmb.protocol.enums import NO_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NEW = Transaction("tx", 7)
@@ -171,7 +172,7 @@ def test_when_the_epochs_are_used_up_there_is_a_new_id(knows: bool) -> None:
     known = last.producer if knows else None
     rotated = last.init(1000, known, 10, new_id)
     assert (rotated.producer, rotated.previous_producer_id) == ((99, 0), 7)
-    assert rotated.last_epoch == (MAX_EPOCH - 1 if knows else NO_EPOCH)
+    assert rotated.last_epoch == (MAX_EPOCH - 1 if knows else NO_PRODUCER_EPOCH)
     if known is not None:
         assert rotated.init(1000, known, 20, no_id).producer == (99, 0), "it has not heard the answer"
 
@@ -207,7 +208,7 @@ def test_what_is_written_down_is_what_is_read(transaction: Transaction) -> None:
     decoded = decode_key(key, KEYS)
     assert isinstance(decoded, TransactionLogKey)
     assert value is not None
-    assert transaction_of(decoded, decode_value(decoded, value)) == replace(transaction, last_epoch=NO_EPOCH)
+    assert transaction_of(decoded, decode_value(decoded, value)) == replace(transaction, last_epoch=NO_PRODUCER_EPOCH)
 
 
 def test_a_dead_one_is_a_tombstone() -> None:

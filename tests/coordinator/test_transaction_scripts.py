@@ -26,14 +26,14 @@ import pytest
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.group import Commit
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.journal import Journal
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import Log, now_ms
 from tests.coordinator.conftest import Topic
 from tests.coordinator.test_groups import Topics

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.journal import Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import Log
 from tests.coordinator.conftest import Topic
 

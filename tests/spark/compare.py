@@ -25,7 +25,7 @@ import hmb
 from hmb.bench.peers import Hmb, Kafka43, Peer, PeerUnavailable
 from hmb.bench.spark import spark_with
 from hmb.client.admin import NewTopic
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 T0 = 1_700_000_000_000
 KEEP = {"retention.ms": "-1"}  # the records are old

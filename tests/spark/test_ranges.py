@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.spark.ranges import OffsetRange, cut, limited, ranges_between
 
 starts = st.integers(0, 100)

@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.spark import tasks
 from hmb.spark.batch import BatchReader
 from hmb.spark.options import SourceOptions, source_options

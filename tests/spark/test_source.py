@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hmb
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from tests.spark.queries import batch, fill, read_back, run
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(300)]

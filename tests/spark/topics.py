@@ -6,7 +6,7 @@ from typing import Any
 
 import hmb
 from hmb.client.admin import NewTopic, raised
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.spark.batch import RangePartition
 
 

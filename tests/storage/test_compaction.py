@@ -290,7 +290,8 @@ def test_the_stop_ends_a_round_at_once(log: Log) -> None:
 def test_the_cleaner_works_off_all_logs_and_remembers_where_it_was(tmp_path: Path) -> None:
     from uuid import uuid4
 
-    from hmb.storage.checkpoints import TopicPartition, read_offsets
+    from hmb.protocol.topics import TopicPartition
+    from hmb.storage.checkpoints import read_offsets
 
     logs = LogManager(tmp_path)
     logs.load({}, CONFIG)
@@ -319,7 +320,7 @@ def test_the_empty_checkpoint_of_a_kafka_that_has_compacted_nothing_is_no_damage
 def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
     from uuid import uuid4
 
-    from hmb.storage.checkpoints import TopicPartition
+    from hmb.protocol.topics import TopicPartition
 
     logs, name = LogManager(tmp_path), TopicPartition("t", 0)
     logs.load({}, CONFIG)

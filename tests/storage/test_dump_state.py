@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.storage.checkpoints import TopicPartition, write_leader_epochs, write_offsets, write_topic_id
+from hmb.protocol.topics import TopicPartition
+from hmb.storage.checkpoints import write_leader_epochs, write_offsets, write_topic_id
 from hmb.storage.dump.entries import DumpOptions, View
 from hmb.storage.dump.log_files import as_json_fields, dump
 from hmb.storage.dump.state_files import STATE_FILES

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, encode_batch
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.protocol.topics import TopicPartition
 from hmb.storage import checkpoints
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS, DataDirectoryError, LogManager

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Any
 
 from hmb.broker.config import no_effect as config_no_effect
-from hmb.broker.config.keys import ConfigError, ConfigKey, ConfigType, nearest
+from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
+from hmb.protocol.enums import ConfigType
 from hmb.storage.config import INT_MAX, MIB, NEVER, LogConfig
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"

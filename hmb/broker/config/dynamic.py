@@ -21,31 +21,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from enum import IntEnum
 from itertools import dropwhile
 from typing import NamedTuple
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS, TIMES, BrokerConfig
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.config.store import ConfigStore
+from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-ALL_BROKERS = ""
 IDS = ("broker.id", "node.id")
-
-
-class ConfigSource(IntEnum):
-    """As DescribeConfigs says it."""
-
-    DYNAMIC_TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
-    DYNAMIC_BROKER_LOGGER = 6
-    DYNAMIC_GROUP = 8
 
 
 class Synonym(NamedTuple):
@@ -122,10 +109,13 @@ class DynamicConfig:
         """The places where the value of a broker's setting could come from; the first is where it does come from."""
         names = _names_for(name)
         layers = [
-            (ConfigSource.DYNAMIC_BROKER, self.altered(self.name)),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.altered(ALL_BROKERS)),
-            (ConfigSource.STATIC_BROKER, self._static),
-            (ConfigSource.DEFAULT, {each: key.default_text for each in names if (key := BROKER_CONFIGS.get(each))}),
+            (ConfigSource.DYNAMIC_BROKER_CONFIG, self.altered(self.name)),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.altered(ALL_BROKERS)),
+            (ConfigSource.STATIC_BROKER_CONFIG, self._static),
+            (
+                ConfigSource.DEFAULT_CONFIG,
+                {each: key.default_text for each in names if (key := BROKER_CONFIGS.get(each))},
+            ),
         ]
         found = [
             Synonym(each, value, source)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS, LOG_DEFAULTS, TOPIC_KEYS
-from hmb.broker.config.dynamic import ALL_BROKERS, ConfigSource, DynamicConfig, Synonym
-from hmb.broker.config.keys import ConfigKey, ConfigType
+from hmb.broker.config.dynamic import DynamicConfig, Synonym
+from hmb.broker.config.keys import ConfigKey
 from hmb.broker.config.no_effect import RATES
+from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ConfigType
 
 BROKER_NAMES = {topic_name: name for name, topic_name in LOG_DEFAULTS.items()}
 TOLD_IF_SET = {key.name for key in RATES}
@@ -32,8 +33,8 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
         broker_name = BROKER_NAMES.get(name)
         synonyms = broker.synonyms(broker_name) if broker_name else []
         if name in configs:
-            synonyms.insert(0, Synonym(name, configs[name], ConfigSource.DYNAMIC_TOPIC))
-        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+            synonyms.insert(0, Synonym(name, configs[name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
         yield ConfigEntry(key, configs.get(name, _default(key, broker_name, broker)), source, synonyms)
 
 
@@ -49,7 +50,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
     altered = {**broker.altered(ALL_BROKERS), **broker.altered(broker.name)}
     for name in sorted({*BROKER_CONFIGS, *altered} - (TOLD_IF_SET - altered.keys())):
         synonyms = broker.synonyms(name)
-        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
         if (key := BROKER_CONFIGS.get(name)) is None:
             yield _unknown(name, synonyms)
         else:
@@ -59,7 +60,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
     """What was set for all brokers."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
-        synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER)]
+        synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:
             yield _unknown(name, synonyms)
         else:

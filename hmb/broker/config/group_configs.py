@@ -10,10 +10,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS
-from hmb.broker.config.dynamic import ConfigSource, DynamicConfig, Synonym
+from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigEntry
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.coordinator.modern.group import ConsumerGroupSettings
+from hmb.protocol.enums import ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 KIND = "consumer."
@@ -51,7 +52,7 @@ class GroupResource:
         for name, key in sorted(GROUP_KEYS.items()):
             synonyms = self._broker.synonyms(f"group.{name}")
             if (own := self.altered.get(name)) is not None:
-                synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP))
+                synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP_CONFIG))
             yield ConfigEntry(key, synonyms[0].value, synonyms[0].source, synonyms)
 
     def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:

@@ -16,23 +16,10 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
+from hmb.protocol.enums import ConfigType
 from hmb.storage.config import INT_MAX
-
-
-class ConfigType(IntEnum):
-    """As DescribeConfigs says it."""
-
-    UNKNOWN = 0
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
 
 
 class ConfigError(Exception):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 
-from hmb.broker.config.dynamic import ConfigSource
 from hmb.broker.config.entries import ConfigEntry
-from hmb.broker.config.keys import ConfigKey, ConfigType
+from hmb.broker.config.keys import ConfigKey
+from hmb.protocol.enums import ConfigSource, ConfigType
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 ROOT = "root"
@@ -37,7 +37,7 @@ class Loggers:
         for name, logger in sorted(_loggers().items()):
             level = _level_name(logger.getEffectiveLevel())
             key = ConfigKey(name, ConfigType.UNKNOWN, None, "the logger's level")
-            yield ConfigEntry(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER)
+            yield ConfigEntry(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
 
     def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
         """Give these loggers their levels, and all others that of their parents."""

@@ -6,7 +6,8 @@ Clients create topics with these settings, and tools set them on brokers; to ref
 
 from __future__ import annotations
 
-from hmb.broker.config.keys import ConfigKey, ConfigType
+from hmb.broker.config.keys import ConfigKey
+from hmb.protocol.enums import ConfigType
 from hmb.storage.config import INT_MAX, NEVER
 
 ONE_BROKER = "no effect: there is one broker"

@@ -10,25 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
 from typing import Protocol, TypeVar
 
-from hmb.broker.config.dynamic import ALL_BROKERS, DynamicConfig
+from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.entries import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from hmb.broker.config.group_configs import GroupResource
 from hmb.broker.config.loggers import Loggers
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import Answer, answering
-from hmb.broker.topics.registry import NO_ID, Topics
+from hmb.broker.topics.registry import Topics
+from hmb.protocol.enums import ALL_BROKERS, ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topic_names import check_topic_name
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    GROUP = 32
+from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
 
 
 class Resource(Protocol):
@@ -58,9 +51,8 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
             return Loggers()
         case ResourceType.GROUP:
             return GroupResource(name, broker.configs)
-    raise KafkaError(
-        ErrorCode.INVALID_REQUEST, f"resource type {type}: only {', '.join(t.name for t in ResourceType)} have settings"
-    )
+    names = ", ".join(kind.name for kind in ResourceType if kind is not ResourceType.CLIENT_METRICS)
+    raise KafkaError(ErrorCode.INVALID_REQUEST, f"resource type {type}: only {names} have settings")
 
 
 class Named(Protocol):
@@ -109,7 +101,7 @@ def _check_broker(name: str, known: tuple[str, ...]) -> None:
 
 class _TopicResource:
     def __init__(self, name: str, topics: Topics, broker: DynamicConfig) -> None:
-        self._topic = topics.find(name, NO_ID)
+        self._topic = topics.find(name, NO_TOPIC_ID)
         self._topics = topics
         self._broker = broker
 

@@ -20,7 +20,7 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 Topic = Transaction.AddPartitionsToTxnTopic

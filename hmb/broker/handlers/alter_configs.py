@@ -13,8 +13,9 @@ from __future__ import annotations
 from functools import partial
 
 from hmb.broker.config import resources as config_resources
-from hmb.broker.config.resources import Resource, ResourceType
+from hmb.broker.config.resources import Resource
 from hmb.broker.context import RequestContext
+from hmb.protocol.enums import ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import NO_ID
 from hmb.broker.topics.replicas import check_replicas
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
+from hmb.protocol.topics import NO_TOPIC_ID
 
 Wanted = AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition
 TopicResponse = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
@@ -37,7 +37,7 @@ def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext)
 def _answer(topic: str, wanted: Wanted, context: RequestContext) -> PartitionResponse:
     answer = PartitionResponse(partition_index=wanted.partition_index, error_message=None)
     with answering(answer):
-        context.broker.topics.log(topic, NO_ID, wanted.partition_index)
+        context.broker.topics.log(topic, NO_TOPIC_ID, wanted.partition_index)
         if wanted.replicas is None:
             raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "this partition is not being moved")
         check_replicas(wanted.replicas, context.broker.config.broker_id)

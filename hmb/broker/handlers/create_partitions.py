@@ -14,10 +14,10 @@ from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import NO_ID
 from hmb.broker.topics.replicas import check_replicas
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from hmb.protocol.topics import NO_TOPIC_ID
 
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
 Answer = CreatePartitionsResponse.CreatePartitionsTopicResult
@@ -38,7 +38,7 @@ def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreateP
 
 def _add(wanted: Wanted, validate_only: bool, context: RequestContext) -> None:
     topics = context.broker.topics
-    topic = topics.find(wanted.name, NO_ID)
+    topic = topics.find(wanted.name, NO_TOPIC_ID)
     topics.add_partitions(topic, wanted.count, validate_only=True)
     if wanted.assignments is not None:
         added = wanted.count - len(topic.partitions)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from hmb.protocol.topics import NO_TOPIC_ID
 
 TopicResult = DeleteRecordsResponse.DeleteRecordsTopicResult
 PartitionResult = TopicResult.DeleteRecordsPartitionResult
@@ -47,7 +47,7 @@ def _by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
 
 
 def _delete(name: str, partition: int, offset: int, context: RequestContext) -> int:
-    topic = context.broker.topics.find(name, NO_ID)
+    topic = context.broker.topics.find(name, NO_TOPIC_ID)
     log = topic.log(partition)
     if topic.is_internal:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)

@@ -12,10 +12,10 @@ Left out: client metrics (INVALID_REQUEST).
 from __future__ import annotations
 
 from hmb.broker.config import resources as config_resources
-from hmb.broker.config.dynamic import ConfigSource
 from hmb.broker.config.entries import ConfigEntry
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.protocol.enums import ConfigSource
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 Result = DescribeConfigsResponse.DescribeConfigsResult
@@ -42,7 +42,7 @@ def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> Entry:
         name=entry.key.name,
         value=entry.value,
         read_only=entry.read_only,
-        is_default=entry.source == ConfigSource.DEFAULT,
+        is_default=entry.source == ConfigSource.DEFAULT_CONFIG,
         config_source=entry.source,
         is_sensitive=entry.is_sensitive,
         synonyms=[Synonym(name=s.name, value=s.value, source=s.source) for s in entry.synonyms]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
 TopicAnswer = Directory.DescribeLogDirsTopic

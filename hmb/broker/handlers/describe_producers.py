@@ -12,7 +12,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 TopicResponse = DescribeProducersResponse.TopicResponse
 PartitionResponse = TopicResponse.PartitionResponse

@@ -16,13 +16,13 @@ from bisect import bisect_left
 from hmb.broker.authorized import TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import NO_ID, Topic
+from hmb.broker.topics.registry import Topic
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
-from hmb.protocol.topic_names import check_topic_name
+from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
 
 TopicAnswer = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 PartitionAnswer = TopicAnswer.DescribeTopicPartitionsResponsePartition
@@ -44,7 +44,7 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
         response.topics.append(answer)
         with answering(answer):
             check_topic_name(name)
-            left = _describe(context.broker.topics.find(name, NO_ID), answer, first, room, context)
+            left = _describe(context.broker.topics.find(name, NO_TOPIC_ID), answer, first, room, context)
             room -= len(answer.partitions)
             if left is not None:
                 response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=left)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from hmb.protocol.topics import NO_TOPIC_ID
 
 TopicResult = ElectLeadersResponse.ReplicaElectionResult
 PartitionResult = TopicResult.PartitionResult
@@ -40,6 +40,6 @@ def _result(topic: str, number: int, election_type: int, context: RequestContext
     with answering(result):
         if election_type not in (PREFERRED, UNCLEAN):
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no election of type {election_type}")
-        context.broker.topics.log(topic, NO_ID, number)
+        context.broker.topics.log(topic, NO_TOPIC_ID, number)
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "the only broker leads it")
     return result

@@ -24,12 +24,13 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.fetch_sessions import FetchedPartition
 from hmb.broker.old_clients import converted
-from hmb.broker.topics.registry import NO_ID, Topics
+from hmb.broker.topics.registry import Topics
+from hmb.protocol.enums import NO_LEADER_EPOCH, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
+from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.records.batch import MAGIC
-from hmb.storage.leader_epochs import NO_EPOCH
 from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher
 
@@ -39,7 +40,6 @@ FIRST_VERSION_OF_BATCHES = 4
 FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_IDS = 13
 LOOK_AGAIN = 1.0  # seconds
-READ_COMMITTED = 1
 # Shared by all answers: to make these anew for each partition would cost more than to look at its log.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
@@ -85,7 +85,7 @@ class _Fetch:
         self._partitions = partitions
         self._context = context
         self._find = _log_by_id if context.version >= FIRST_VERSION_OF_IDS else _log_by_name
-        self._is_committed = request.isolation_level == READ_COMMITTED
+        self._is_committed = request.isolation_level == IsolationLevel.READ_COMMITTED
         is_new = context.version >= FIRST_VERSION_OF_BATCHES
         self._magic = MAGIC if is_new else int(context.version >= FIRST_VERSION_OF_MAGIC_1)
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
@@ -141,7 +141,7 @@ class _Fetch:
 
 
 def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:
-    return topics.log(partition.topic, NO_ID, partition.partition)
+    return topics.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
 
 def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
@@ -151,7 +151,7 @@ def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
     except KafkaError:
         if partition.topic is None:
             raise
-        topics.log(partition.topic, NO_ID, partition.partition)
+        topics.log(partition.topic, NO_TOPIC_ID, partition.partition)
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID) from None
     partition.topic = topic.name
     return topic.log(partition.partition)
@@ -193,6 +193,6 @@ def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> P
 
 def check_epoch(known: int, log: Log) -> None:
     """KIP-320: a client that knows another leader epoch than ours must look for its leader first."""
-    if known != NO_EPOCH and known != log.leader_epoch:
+    if known != NO_LEADER_EPOCH and known != log.leader_epoch:
         older = known < log.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 Coordinator = FindCoordinatorResponse.Coordinator
-GROUP, TRANSACTION = 0, 1
 FIRST_VERSION_OF_LISTS = 4
 NO_NODE = -1
 
@@ -34,9 +34,9 @@ def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoor
 def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
     answer = Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE)
     with answering(answer):
-        if key_type == GROUP:
+        if key_type == CoordinatorType.GROUP:
             context.broker.groups.make_topic()
-        elif key_type == TRANSACTION:
+        elif key_type == CoordinatorType.TRANSACTION:
             context.broker.transactions.make_topic()
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no coordinator of key type {key_type}")

@@ -12,13 +12,13 @@ Left out: client metrics (INVALID_REQUEST).
 
 from __future__ import annotations
 
-from enum import IntEnum
 from functools import partial
 
 from hmb.broker.config import resources as config_resources
-from hmb.broker.config.keys import ConfigType, split_list
-from hmb.broker.config.resources import Resource, ResourceType
+from hmb.broker.config.keys import split_list
+from hmb.broker.config.resources import Resource
 from hmb.broker.context import RequestContext
+from hmb.protocol.enums import ConfigOperation, ConfigType, ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -28,13 +28,6 @@ from hmb.protocol.messages.incremental_alter_configs import (
 Wanted = IncrementalAlterConfigsRequest.AlterConfigsResource
 Change = Wanted.AlterableConfig
 Answer = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
-
-
-class Operation(IntEnum):
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> IncrementalAlterConfigsResponse:
@@ -52,14 +45,14 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice")
     for change in wanted.configs:
         try:
-            operation = Operation(change.config_operation)
+            operation = ConfigOperation(change.config_operation)
         except ValueError:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no operation {change.config_operation}") from None
-        if operation is Operation.DELETE:
+        if operation is ConfigOperation.DELETE:
             configs.pop(change.name, None)
         elif change.value is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name}: null is no value")
-        elif operation is Operation.SET:
+        elif operation is ConfigOperation.SET:
             configs[change.name] = change.value
         elif wanted.resource_type == ResourceType.BROKER_LOGGER:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"a logger's level is no list: {operation.name} is for lists")
@@ -68,10 +61,10 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
     return configs
 
 
-def _edited(resource: Resource, name: str, operation: Operation, value: str) -> str:
+def _edited(resource: Resource, name: str, operation: ConfigOperation, value: str) -> str:
     """The list that is in force, with these items or without them."""
     entry = next((entry for entry in resource.entries() if entry.key.name == name), None)
     if entry is None or entry.key.type is not ConfigType.LIST:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is no list: {operation.name} is for lists")
     before, items = split_list(entry.value or ""), [item.strip() for item in value.split(",")]
-    return ",".join([*before, *items] if operation is Operation.APPEND else [i for i in before if i not in items])
+    return ",".join([*before, *items] if operation is ConfigOperation.APPEND else [i for i in before if i not in items])

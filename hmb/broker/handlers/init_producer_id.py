@@ -16,17 +16,17 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import told
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-NO_PRODUCER, NO_EPOCH = -1, -1
 FIRST_VERSION_OF_FENCED = 4
 
 
 def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
     response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
     try:
-        if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_EPOCH):
+        if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch go together")
         response.producer_id, response.producer_epoch = _allocate(request, context)
     except KafkaError as error:
@@ -38,7 +38,7 @@ def _allocate(request: InitProducerIdRequest, context: RequestContext) -> Produc
     if request.transactional_id is None:
         return ProducerIdAndEpoch(context.broker.producer_ids.allocate(), 0)
     known = None
-    if request.producer_id != NO_PRODUCER:
+    if request.producer_id != NO_PRODUCER_ID:
         known = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     transactions = context.broker.transactions
     return transactions.init_producer(request.transactional_id, request.transaction_timeout_ms, known)

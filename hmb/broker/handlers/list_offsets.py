@@ -17,10 +17,19 @@ from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.handlers.fetch import READ_COMMITTED, check_epoch
-from hmb.broker.topics.registry import NO_ID
+from hmb.broker.handlers.fetch import check_epoch
+from hmb.protocol.enums import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    IsolationLevel,
+)
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.records import NO_TIMESTAMP
 from hmb.storage.log import Log
 from hmb.storage.time_index import TimestampOffset
@@ -28,9 +37,15 @@ from hmb.storage.time_index import TimestampOffset
 Wanted = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 TopicResponse = ListOffsetsResponse.ListOffsetsTopicResponse
 PartitionResponse = TopicResponse.ListOffsetsPartitionResponse
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
-TIERED = (-5, -6)
-FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+FIRST_VERSION = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
@@ -50,7 +65,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
                 if count > 1:
                     raise KafkaError(ErrorCode.INVALID_REQUEST)
                 _check_timestamp(wanted.timestamp, context.version)
-                log = context.broker.topics.log(topic.name, NO_ID, wanted.partition_index)
+                log = context.broker.topics.log(topic.name, NO_TOPIC_ID, wanted.partition_index)
                 if context.version == 0:
                     answer.old_style_offsets = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
                 else:
@@ -68,7 +83,7 @@ def _check_timestamp(timestamp: int, version: int) -> None:
 
 def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, isolation_level: int) -> None:
     check_epoch(wanted.current_leader_epoch, log)
-    end_offset = log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
+    end_offset = log.last_stable_offset if isolation_level == IsolationLevel.READ_COMMITTED else log.high_watermark
     found = _find(log, wanted.timestamp, end_offset)
     if found is not None:
         answer.timestamp, answer.offset = found

@@ -16,10 +16,9 @@ from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.topics.registry import Topic
-from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from hmb.protocol.topic_names import check_topic_name
+from hmb.protocol.topics import OFFSETS_TOPIC, check_topic_name
 
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 PartitionAnswer = TopicAnswer.MetadataResponsePartition

@@ -22,7 +22,7 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.storage.log import now_ms
 
 Wanted = OffsetCommitRequest.OffsetCommitRequestTopic

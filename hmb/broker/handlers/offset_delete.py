@@ -14,7 +14,7 @@ from hmb.broker.errors import answering
 from hmb.broker.handlers.shared_answers import merged
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 Answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
 PartitionAnswer = Answer.OffsetDeleteResponsePartition

@@ -20,7 +20,7 @@ from hmb.broker.context import RequestContext
 from hmb.coordinator.offsets import NO_TOPIC_ID, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 Group = OffsetFetchRequest.OffsetFetchRequestGroup
 Wanted = Group.OffsetFetchRequestTopics

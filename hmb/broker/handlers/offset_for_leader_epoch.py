@@ -13,8 +13,8 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.handlers.fetch import check_epoch
-from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from hmb.protocol.topics import NO_TOPIC_ID
 
 TopicResult = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 EpochEndOffset = TopicResult.EpochEndOffset
@@ -29,7 +29,7 @@ def handle(request: OffsetForLeaderEpochRequest, context: RequestContext) -> Off
             answer = EpochEndOffset(partition=asked.partition)
             result.partitions.append(answer)
             with answering(answer):
-                log = context.broker.topics.log(topic.topic, NO_ID, asked.partition)
+                log = context.broker.topics.log(topic.topic, NO_TOPIC_ID, asked.partition)
                 check_epoch(asked.current_leader_epoch, log)
                 end = log.epochs.end_of(asked.leader_epoch, log.log_start_offset, log.log_end_offset)
                 if end is not None:

@@ -27,11 +27,12 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import CloseConnection, answering
 from hmb.broker.later import Later
 from hmb.broker.transactional import TransactionalProduce
+from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch, iter_batches, parse_batch
 from hmb.records.compression import Codec
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import AppendResult, Log
 from hmb.storage.validation import InvalidRecords
 
@@ -40,7 +41,6 @@ PartitionResponse = TopicResponse.PartitionProduceResponse
 FIRST_VERSION_OF_BATCHES = 3
 FIRST_VERSION_OF_ZSTD = 7
 FIRST_VERSION_OF_IDS = 13
-ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 ADMIN_CLIENT = "__admin_client"  # by whom Kafka lets its own topics be mended
 # Errors with which an answer does not name the log's start.
 TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -72,10 +72,10 @@ def handle(request: ProduceRequest, context: RequestContext) -> Later | None:
                 answer.log_append_time_ms = result.log_append_time
                 answer.log_start_offset = result.log_start_offset
                 appended.append((log, answer))
-    if request.acks == ACKS_NONE:
+    if request.acks == Acks.NONE:
         _close_on_error(response)
         return None
-    needs_sync = request.acks == ACKS_ALL and context.broker.config.flush_acks_all
+    needs_sync = request.acks == Acks.ALL and context.broker.config.flush_acks_all
     return Later(partial(_synced, response, appended if needs_sync else ()))
 
 
@@ -102,7 +102,7 @@ def _append(log: Log, records: memoryview, answer: PartitionResponse) -> AppendR
 
 def _checked(records: memoryview | None, request: ProduceRequest, version: int) -> memoryview:
     """The records of one partition, if this version may carry them.  Raises KafkaError."""
-    if request.acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
+    if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
     if not records:
         raise KafkaError(ErrorCode.INVALID_RECORD, "no records")

@@ -23,7 +23,7 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.storage.log import now_ms
 
 Answer = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic

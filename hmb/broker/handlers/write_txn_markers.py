@@ -15,8 +15,8 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 
 Wanted = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hmb.broker.config.broker_config import BrokerConfig
-from hmb.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-
-INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state")
+from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
 class OwnTopic(NamedTuple):

@@ -16,17 +16,16 @@ from pathlib import Path
 
 from hmb.broker.config.broker_config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config.keys import ConfigError
-from hmb.broker.topics.internal import INTERNAL_TOPICS, own_topics
+from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topic_names import check_topic_name
-from hmb.storage.checkpoints import TopicPartition, encode_uuid
+from hmb.protocol.topics import INTERNAL_TOPICS, NO_TOPIC_ID, TopicPartition, check_topic_name
+from hmb.storage.checkpoints import encode_uuid
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, LogManager
 
 LOGGER = logging.getLogger(__name__)
-NO_ID = uuid.UUID(int=0)
 MAX_PARTITIONS = 10_000  # of one topic: each is a directory, and one request could ask for 2^31
 
 
@@ -134,7 +133,7 @@ class Topics:
 
     def log_of(self, partition: TopicPartition) -> Log:
         """The same by name.  Raises UNKNOWN_TOPIC_OR_PARTITION."""
-        return self.log(partition.topic, NO_ID, partition.partition)
+        return self.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
     def keep_log_starts(self) -> None:
         """Return when the log start offsets, where records were deleted, are on disk.  Raises KAFKA_STORAGE_ERROR."""

@@ -23,19 +23,12 @@ from hmb.client.admin.cluster import (
     LogDirDescription,
     ReplicaDescription,
 )
-from hmb.client.admin.configs import (
-    ALL_BROKERS,
-    ConfigEntry,
-    ConfigResource,
-    ConfigsAdmin,
-    ConfigSource,
-    ResourceType,
-    Synonym,
-)
+from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigsAdmin, Synonym
 from hmb.client.admin.groups import GroupDescription, GroupListing, GroupsAdmin, MemberDescription
 from hmb.client.admin.lag import LagAdmin, PartitionLag, PlannedOffset, ResetTo, ShiftBy
 from hmb.client.admin.records import HIGH_WATERMARK, ActiveProducer, ListedOffset, OffsetSpec
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicsAdmin
+from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [
     "ALL_BROKERS",

@@ -14,11 +14,13 @@ from functools import partial
 from typing import Any, Self, TypeGuard, TypeVar
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.coordinators import GROUP, find_coordinator
-from hmb.client.metadata import Cluster, Node, TopicPartition
+from hmb.client.coordinators import find_coordinator
+from hmb.client.metadata import Cluster, Node
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
 
 T = TypeVar("T")
 
@@ -113,7 +115,7 @@ class AdminBase:
     def _coordinator(self, group: str) -> Connection:
         """The connection to a group's coordinator."""
         if group not in self._coordinators:
-            self._coordinators[group] = find_coordinator(self.cluster, GROUP, group)
+            self._coordinators[group] = find_coordinator(self.cluster, CoordinatorType.GROUP, group)
         return self._connection(self._coordinators[group])
 
     def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:

@@ -7,11 +7,12 @@ import hmb
 from hmb.client.admin.base import AdminBase, by_topic
 from hmb.client.arguments import list_of, list_of_partitions
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Node, TopicPartition
+from hmb.client.metadata import Node
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)  # empty: refused

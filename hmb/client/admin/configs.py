@@ -13,7 +13,6 @@ in the log says so.
 import difflib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
 from typing import NamedTuple
 
 from hmb.client.admin.base import AdminBase, raised
@@ -21,6 +20,7 @@ from hmb.client.arguments import list_of, list_of_names, mapped
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import topic_error
+from hmb.protocol.enums import ALL_BROKERS, ConfigOperation, ConfigSource, ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
@@ -33,35 +33,8 @@ log = logging.getLogger(__name__)
 
 Described = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = Described.DescribeConfigsResourceResult
-ALL_BROKERS = ""  # as a broker's name: what is set for all of them
 FIRST_VERSION_OF_SYNONYMS = 1
 FIRST_VERSION_OF_DOCUMENTATION = 3
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-
-class ConfigSource(IntEnum):
-    """Where a value comes from; of several, the one that holds comes first in Kafka's order."""
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    DYNAMIC_CLIENT_METRICS_CONFIG = 7
-    DYNAMIC_GROUP_CONFIG = 8
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ConfigSource":
-        return cls.UNKNOWN  # of a broker newer than this client
 
 
 OWN_SOURCES = {
@@ -114,11 +87,6 @@ class ConfigEntry(NamedTuple):
     documentation: str | None
 
 
-class ConfigOperation(IntEnum):
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 class ConfigChange(NamedTuple):

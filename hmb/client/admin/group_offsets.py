@@ -20,11 +20,11 @@ from hmb.client.group.offset_messages import (
     fetch_request,
     fetched,
 )
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+from hmb.protocol.topics import TopicPartition
 
 
 class GroupOffsetsAdmin(AdminBase):

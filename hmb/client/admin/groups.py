@@ -16,7 +16,7 @@ from hmb.client.admin.group_offsets import check_group
 from hmb.client.arguments import list_of_names
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Node, TopicPartition
+from hmb.client.metadata import Node
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolAssignment
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
@@ -24,6 +24,7 @@ from hmb.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroup
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from hmb.protocol.topics import TopicPartition
 
 ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup

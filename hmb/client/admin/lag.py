@@ -19,9 +19,10 @@ from hmb.client.admin.records import ListedOffset, OffsetSpec, RecordsAdmin
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.client.group.interface import OffsetAndMetadata
-from hmb.client.metadata import Node, TopicPartition
+from hmb.client.metadata import Node
 from hmb.client.offsets import AtTime
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 
 AT_ONCE = 100  # partitions
 ENOUGH_FOR_A_BATCH = 64 * 1024  # bytes: as batches mostly are; the first batch of an answer may be larger

@@ -11,22 +11,21 @@ from hmb.client.admin.base import AdminBase, Answers, by_topic
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.metadata import TopicPartition
 from hmb.client.offsets import (
-    EARLIEST,
     FIRST_VERSION_OF_ISOLATION,
     FIRST_VERSION_OF_TIMES,
     ISOLATION_LEVELS,
-    LATEST,
     NOT_FOUND,
-    IsolationLevel,
+    IsolationLevelName,
     check_isolation_level,
     offsets_request,
 )
+from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.topics import TopicPartition
 
 OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
 SPECS: dict[str, tuple[int, int]] = {  # timestamp on the wire, first version of ListOffsets that has it
@@ -68,7 +67,7 @@ class RecordsAdmin(AdminBase):
         self,
         specs: Mapping[TopicPartition, OffsetSpec],
         *,
-        isolation_level: IsolationLevel = "read_uncommitted",
+        isolation_level: IsolationLevelName = "read_uncommitted",
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
         """Where each partition has what is asked for: its ends, or the first record at or after a time (ms).
 

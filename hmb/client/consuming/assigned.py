@@ -6,8 +6,9 @@ from typing import Never
 from hmb.client.arguments import check_partition, list_of_partitions
 from hmb.client.consuming.guard import Guard
 from hmb.client.consuming.reader import Reader
-from hmb.client.metadata import TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, NOT_FOUND, AtTime, Offset, check_offset, check_time
+from hmb.client.offsets import NOT_FOUND, AtTime, Offset, check_offset, check_time
+from hmb.protocol.enums import EARLIEST, LATEST
+from hmb.protocol.topics import TopicPartition
 
 
 class AssignedPartitions:

@@ -40,10 +40,10 @@ from hmb.client.consuming.guard import Guard
 from hmb.client.consuming.reader import ConsumerMetrics, Reader
 from hmb.client.consuming.subscription import Discovery, Pattern, Subscription
 from hmb.client.group.interface import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.client.offsets import (
     ISOLATION_LEVELS,
-    IsolationLevel,
+    IsolationLevelName,
     Offset,
     Until,
     check_isolation_level,
@@ -51,6 +51,7 @@ from hmb.client.offsets import (
     check_until,
 )
 from hmb.client.settings import RETRY_FOR
+from hmb.protocol.topics import TopicPartition
 from hmb.records.consumer_record import ConsumerRecord
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Consumer(AssignedPartitions):
         request_timeout: float = 30.0,
         retry_for: float = RETRY_FOR,
         metadata_max_age: float = 300.0,
-        isolation_level: IsolationLevel = "read_uncommitted",
+        isolation_level: IsolationLevelName = "read_uncommitted",
         check_crcs: bool = True,
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,

@@ -31,17 +31,18 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.consuming.buffer import AbortedTransactions, Fetched
 from hmb.client.consuming.positions import Position
 from hmb.client.errors import answered_error
-from hmb.client.metadata import NO_ID, Cluster, Node, Topic, TopicPartition
-from hmb.client.offsets import EARLIEST, LATEST, Offset, list_offsets
+from hmb.client.metadata import Cluster, Node, Topic
+from hmb.client.offsets import Offset, list_offsets
+from hmb.protocol.enums import EARLIEST, LATEST, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
 NEWEST_FETCH, NEWEST_BY_NAME = 13, 12  # 13 names topics by their ids; what came later is for followers
 LARGEST_FETCH = 256 * 1024 * 1024
 RETRY_PAUSE = 0.1  # seconds
 GONE_AFTER = 5.0  # seconds
-READ_COMMITTED = 1
 
 log = logging.getLogger(__name__)
 
@@ -124,9 +125,9 @@ class Fetcher:
         topic = topics[name]
         if not isinstance(topic, Topic):
             raise topic
-        if position.topic_id in (None, NO_ID):
+        if position.topic_id in (None, NO_TOPIC_ID):
             position.topic_id = topic.topic_id
-        elif topic.topic_id not in (position.topic_id, NO_ID):
+        elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
             self._made_again(position)
         return topic.leaders.get(number) or self._cluster.leader(position.partition)  # which says what is wrong
 
@@ -164,8 +165,8 @@ class Fetcher:
         if connection is None:
             connection = self._connections[leader] = self._cluster.connect(leader)
         try:
-            ids = {it.partition.topic: it.topic_id or NO_ID for it in positions}
-            newest = NEWEST_BY_NAME if NO_ID in ids.values() else NEWEST_FETCH
+            ids = {it.partition.topic: it.topic_id or NO_TOPIC_ID for it in positions}
+            newest = NEWEST_BY_NAME if NO_TOPIC_ID in ids.values() else NEWEST_FETCH
             connection.post(self._request(positions, ids), connection.version_of(FetchRequest, newest))
         except (ConnectionFailed, KafkaError) as error:
             for position in positions:
@@ -281,7 +282,7 @@ class Fetcher:
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
     def _aborted(self, data: PartitionData) -> AbortedTransactions | None:
-        if self._settings.isolation_level != READ_COMMITTED:
+        if self._settings.isolation_level != IsolationLevel.READ_COMMITTED:
             return None
         return AbortedTransactions((it.producer_id, it.first_offset) for it in data.aborted_transactions or ())
 

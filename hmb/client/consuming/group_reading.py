@@ -17,9 +17,10 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.reader import Reader
 from hmb.client.group.driver import group_offsets, join_group
 from hmb.client.group.interface import CommitCallback, GroupOffsets, GroupSettings, Membership, OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset
 from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ is settled before the next fetch.
 from dataclasses import dataclass
 from uuid import UUID
 
-from hmb.client.metadata import TopicPartition
 from hmb.client.offsets import Offset
+from hmb.protocol.topics import TopicPartition
 
 UNKNOWN = -1
 

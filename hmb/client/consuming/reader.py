@@ -13,11 +13,13 @@ from typing import TypeVar
 from hmb.client.arguments import check_partition
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.buffer import Decoding, InHand
-from hmb.client.consuming.fetcher import READ_COMMITTED, RETRY_PAUSE, Fetcher, FetchSettings, is_final
+from hmb.client.consuming.fetcher import RETRY_PAUSE, Fetcher, FetchSettings, is_final
 from hmb.client.consuming.positions import Position
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset, Until, list_offsets, resolve
+from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +125,7 @@ class Reader:
         return position
 
     def lag(self, partition: TopicPartition) -> int | None:
-        return self.position(partition).lag(self._settings.isolation_level == READ_COMMITTED)
+        return self.position(partition).lag(self._settings.isolation_level == IsolationLevel.READ_COMMITTED)
 
     def list_offsets(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
         level, topics = self._settings.isolation_level, {partition.topic for partition in partitions}

@@ -26,11 +26,12 @@ from typing import NamedTuple, Self
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.metadata import TopicPartition, parse_servers
-from hmb.client.offsets import EARLIEST, LATEST
+from hmb.client.metadata import parse_servers
+from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord, consumer_records
 

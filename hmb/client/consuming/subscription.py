@@ -16,14 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.metadata import Cluster, Topic, TopicPartition, no_such_partition
+from hmb.client.metadata import Cluster, Topic, no_such_partition
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.topic_names import check_topic_name
+from hmb.protocol.topics import INTERNAL_TOPICS, TopicPartition, check_topic_name
 
 log = logging.getLogger(__name__)
 
 Pattern = str | re.Pattern[str]
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")  # brokers before 0.10 do not say which are internal
 RETRY_AFTER = 1.0  # seconds
 
 

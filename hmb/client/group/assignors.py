@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
 from typing import NamedTuple
 
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 Assignment = dict[str, set[TopicPartition]]  # by member id; everybody is in it
 

@@ -21,11 +21,12 @@ from hmb.client.group.errors import group_error
 from hmb.client.group.interface import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.group.member import Backoff
 from hmb.client.group.offset_messages import NEWEST_BY_NAME, commit_codes, commit_request, fetch_request, fetched
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Committed = dict[TopicPartition, OffsetAndMetadata | None]

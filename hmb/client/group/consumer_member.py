@@ -35,10 +35,10 @@ from hmb.client.group.member import (
     TopicLookup,
     warn_of_silence,
 )
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
 
 JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})

@@ -8,9 +8,10 @@ dies; then the old one answers NOT_COORDINATOR, or nothing at all, and is to be 
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.coordinators import GROUP, MOVED, find_coordinator
+from hmb.client.coordinators import MOVED, find_coordinator
 from hmb.client.group.interface import GroupSettings
 from hmb.client.metadata import Cluster
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.schema import Request
 
@@ -28,7 +29,8 @@ class GroupCoordinator:
     def connection(self) -> Connection:
         """To the coordinator. ConnectionFailed; KafkaError where the cluster knows none (COORDINATOR_NOT_AVAILABLE)."""
         if self._connection is None:
-            self._connection = self._cluster.connect(find_coordinator(self._cluster, GROUP, self._settings.group_id))
+            node = find_coordinator(self._cluster, CoordinatorType.GROUP, self._settings.group_id)
+            self._connection = self._cluster.connect(node)
         return self._connection
 
     def send(self, request: Request, timeout: float | None = None) -> Any:

@@ -28,11 +28,12 @@ from hmb.client.group.interface import (
     RebalanceListener,
 )
 from hmb.client.group.member import Call, GroupMember, TopicFacts, TopicLookup
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
 
 LONGEST_WAIT = 60.0  # seconds; then one looks again, though nothing is to be expected
 GOODBYE = 5.0  # seconds at most for the last words to a coordinator

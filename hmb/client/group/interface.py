@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hmb.client.group.assignors import check_assignors
-from hmb.client.metadata import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 
 class OffsetAndMetadata(NamedTuple):

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from hmb.client.group.interface import GroupMetadata, GroupSettings
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 Owned = frozenset[TopicPartition]

@@ -16,7 +16,6 @@ from typing import Protocol, TypeVar
 
 from hmb.client.group.assignors import ASSIGNORS, MemberToAssign
 from hmb.client.group.member import Owned
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -25,6 +24,7 @@ from hmb.protocol.consumer_protocol import (
 )
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from hmb.protocol.topics import TopicPartition
 
 SUBSCRIPTION_VERSION = ConsumerProtocolSubscription.versions[-1]
 ASSIGNMENT_VERSION = ConsumerProtocolAssignment.versions[-1]

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.topics import TopicPartition
 
 NEWEST_BY_NAME = 9
 FIRST_FETCH_OF_ALL_TOPICS, FIRST_FETCH_OF_STABLE, FIRST_FETCH_OF_SEVERAL_GROUPS = 2, 7, 8

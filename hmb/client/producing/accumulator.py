@@ -21,12 +21,12 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from hmb.client.metadata import TopicPartition
 from hmb.client.producing.batch import Batch, Lane, PartitionQueue
 from hmb.client.producing.columns import Row
 from hmb.client.producing.delivery import Delivery, Part, Receipt
 from hmb.client.producing.metrics import Counters
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
+from hmb.protocol.topics import TopicPartition
 from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 

@@ -20,8 +20,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hmb.client.metadata import TopicPartition
 from hmb.client.producing.delivery import Outcome, Receipt
+from hmb.protocol.topics import TopicPartition
 from hmb.records.builder import RecordsBuilder
 
 

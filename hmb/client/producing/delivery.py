@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from hmb.client.metadata import TopicPartition
 from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -38,10 +38,10 @@ from itertools import takewhile
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.metadata import TopicPartition
 from hmb.client.producing.batch import Batch, Identity, Number, PartitionQueue, Sequence
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from hmb.protocol.topics import TopicPartition
 
 MOST_IN_FLIGHT = 5
 LAST_EPOCH = 2**15 - 1

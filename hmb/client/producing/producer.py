@@ -35,7 +35,7 @@ from hmb.client.producing.record_checks import RECORD_OVERHEAD, check_timestamp,
 from hmb.client.producing.sender import Router
 from hmb.client.producing.transactions import Offsets, Transactions
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topic_names import check_topic_name
+from hmb.protocol.topics import check_topic_name
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header
 
 MAX_REQUEST_SIZE = 1024 * 1024  # bytes of records, as long as one batch alone is not larger

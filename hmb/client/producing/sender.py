@@ -19,13 +19,14 @@ from contextlib import suppress
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Node, TopicPartition
+from hmb.client.metadata import Node
 from hmb.client.producing.batch import Batch, Identity, Lane, PartitionQueue
 from hmb.client.producing.completion import Completion, Refusal
 from hmb.client.producing.encoding import NEWEST_PRODUCE, produce_request, renumbered, requests
 from hmb.client.producing.idempotence import number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.topics import TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -25,17 +25,19 @@ from enum import Enum
 from functools import partial
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.coordinators import GROUP, TRANSACTION, Coordinator
+from hmb.client.coordinators import Coordinator
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
-from hmb.client.metadata import Cluster, TopicPartition
+from hmb.client.metadata import Cluster
 from hmb.client.producing.batch import Identity, PartitionQueue
 from hmb.client.producing.idempotence import LOST_TRACK, Identities
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from hmb.protocol.topics import TopicPartition
 
 # The newest versions in which the old kind of transaction is meant.
 NEWEST_ADD_PARTITIONS, NEWEST_ADD_OFFSETS, NEWEST_END, NEWEST_COMMIT, NEWEST_INIT = 3, 4, 4, 4, 5
@@ -88,7 +90,7 @@ class Transactions(Identities):
         self.transactional_id: str = transactional_id
         self._cluster, self._timeout, self._patience = cluster, timeout, patience
         self._retry_backoff = retry_backoff
-        self._coordinator = Coordinator(cluster, TRANSACTION, transactional_id, patience, retry_backoff)
+        self._coordinator = Coordinator(cluster, CoordinatorType.TRANSACTION, transactional_id, patience, retry_backoff)
         self._asking = threading.Lock()  # one request to the coordinator at a time; taken before the other lock
         self._lock = threading.Lock()  # guards all below; nothing is waited for under it
         self._state = State.UNINITIALIZED
@@ -196,7 +198,9 @@ class Transactions(Identities):
         self._expect("send_offsets_to_transaction", State.IN_TRANSACTION)
         group = GroupMetadata(group) if isinstance(group, str) else group
         who = self._known_identity()
-        coordinator = Coordinator(self._cluster, GROUP, group.group_id, self._patience, self._retry_backoff)
+        coordinator = Coordinator(
+            self._cluster, CoordinatorType.GROUP, group.group_id, self._patience, self._retry_backoff
+        )
         try:
             with self._asking_coordinator():
                 self._is_begun = True

@@ -27,15 +27,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.coordinator.group_records import Key
-from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
+from hmb.coordinator.journal import Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)

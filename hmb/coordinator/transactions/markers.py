@@ -15,12 +15,11 @@ import logging
 from collections.abc import Callable, Iterable
 
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import OFFSETS_TOPIC
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)

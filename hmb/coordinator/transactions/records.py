@@ -23,7 +23,7 @@ from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol import schema as t
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.schema import Struct
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 
 
 class TransactionLogValue(Value, versions="0-1", flexible="1+", written=1):

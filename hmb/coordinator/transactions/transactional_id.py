@@ -26,11 +26,12 @@ from typing import Any
 
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.states import AT_REST, DECIDED, TransactionState, move
+from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType
-from hmb.storage.checkpoints import TopicPartition
 
-NO_PRODUCER = NO_EPOCH = NO_TIME = -1
+NO_TIME = -1
 MAX_EPOCH = 2**15 - 1  # used for nothing but to shut out the one before
 VERSION_2 = 2  # from which on each transaction has its own epoch
 PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
@@ -44,15 +45,16 @@ class Transaction:
 
     transactional_id: str
     producer_id: int
-    epoch: int = NO_EPOCH
+    epoch: int = NO_PRODUCER_EPOCH
     timeout: int = 0  # ms
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    last_epoch: int = NO_EPOCH  # the producer's before this one, if it asked itself for a new one; not written down
-    previous_producer_id: int = NO_PRODUCER
-    next_producer_id: int = NO_PRODUCER
+    # The epoch before this one, if the producer itself asked for a new one; the journal does not keep it.
+    last_epoch: int = NO_PRODUCER_EPOCH
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
     version: int = 0  # of transactions, as the producer spoke it last
 
     @property
@@ -95,17 +97,17 @@ class Transaction:
         if self.state is TransactionState.ONGOING:
             return self.fence(now)
         start = {"timeout": timeout, "partitions": frozenset(), "started": NO_TIME}
-        if known is not None and self.epoch not in (NO_EPOCH, known.epoch):
+        if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
             return self._to(TransactionState.EMPTY, now, **start)  # it has not heard our answer
-        last = NO_EPOCH if known is None else self.epoch
+        last = NO_PRODUCER_EPOCH if known is None else self.epoch
         if self._is_exhausted:
             return self._to(TransactionState.EMPTY, now, producer_id=allocate(), epoch=0, last_epoch=last, **start)
         return self._to(TransactionState.EMPTY, now, epoch=self.epoch + 1, last_epoch=last, **start)
 
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
-        if self.epoch == NO_EPOCH:  # its id was forgotten meanwhile
+        if self.epoch == NO_PRODUCER_EPOCH:  # its id was forgotten meanwhile
             return True
         has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_EPOCH - 1
         return known.producer_id == self.producer_id or has_rotated
@@ -177,7 +179,7 @@ class Transaction:
             what = "committed" if committed else "aborted"
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"{self.state.label} cannot be {what}")
         rotates = version >= VERSION_2 and self._is_exhausted
-        return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER)
+        return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
     def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
         """Whether it comes with the epoch before, as only an EndTxn can that was decided already."""
@@ -197,8 +199,8 @@ class Transaction:
 
     def complete(self, now: int) -> Transaction:
         """All markers are written."""
-        changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER}
-        if self.next_producer_id != NO_PRODUCER:
+        changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
+        if self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}
         return self._to(COMPLETE[self.outcome is ControlType.COMMIT], now, **changes)
 

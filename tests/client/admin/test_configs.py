@@ -15,7 +15,8 @@ from hmb.client.admin import (
     Synonym,
     raised,
 )
-from hmb.client.admin.configs import ConfigChange, ConfigOperation
+from hmb.client.admin.configs import ConfigChange
+from hmb.protocol.enums import ConfigOperation
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse

@@ -3,7 +3,7 @@
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topic_names import check_topic_name
+from hmb.protocol.topics import check_topic_name
 
 
 @pytest.mark.parametrize("name", ["a", "A-z_0.9", "...", "-", "x" * 249])

@@ -1,0 +1,116 @@
+"""The numbers that requests and responses carry in place of words, each declared once for broker and client.
+
+Error codes and API keys have modules of their own (`errors`, `api_keys`).  Records carry their own numbers, too, for
+example the codec of a batch; those are declared in `hmb.records`.
+
+Source: Kafka 4.3, `ConfigResource.Type`, `DescribeConfigsResponse`, `AlterConfigOp.OpType`, `IsolationLevel`,
+`FindCoordinatorRequest.CoordinatorType`, `AclOperation`, `ListOffsetsRequest`.
+"""
+
+from enum import IntEnum
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_LEADER_EPOCH = -1
+
+ALL_BROKERS = ""
+"""The resource name that stands for the settings of all brokers."""
+
+# Values of the timestamp in a ListOffsets request that ask for a special offset instead of a time.
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)
+EARLIEST_LOCAL = -4  # the first record that is not only in tiered storage (KIP-405)
+LATEST_TIERED = -5  # the last record that is in tiered storage (KIP-1005)
+EARLIEST_PENDING_UPLOAD = -6  # the first record that is not yet in tiered storage (KIP-1023)
+
+
+class Acks(IntEnum):
+    """How many replicas must have a record before a Produce is answered."""
+
+    NONE = 0
+    LEADER = 1
+    ALL = -1
+
+
+class IsolationLevel(IntEnum):
+    """Whether a reader gets the records of open and aborted transactions (KIP-98)."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+class CoordinatorType(IntEnum):
+    """What the key of a FindCoordinator request names."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class ResourceType(IntEnum):
+    """The kinds of resources that have settings."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigSource(IntEnum):
+    """Where the value of a setting comes from."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+    @classmethod
+    def _missing_(cls, value: object) -> "ConfigSource":
+        """A broker that is newer than this client may use a source that the client does not know."""
+        return cls.UNKNOWN
+
+
+class ConfigType(IntEnum):
+    """The type of a setting's value."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigOperation(IntEnum):
+    """What IncrementalAlterConfigs does to a setting.  APPEND and SUBTRACT change the items of a list (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class AclOperation(IntEnum):
+    """What a client may be allowed to do with a resource; responses carry one bit for each operation (KIP-430)."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
