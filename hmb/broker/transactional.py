@@ -20,9 +20,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch, iter_batches
 from hmb.storage.log import AppendResult, Log
 
-FIRST_PRODUCE_OF_ABORTABLE = 11
-FIRST_PRODUCE_OF_ADDING = 12
-FIRST_PRODUCE_OF_IDS = 13
+FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 # What a producer does not expect of a partition, and would give up on: NOT_ENOUGH_REPLICAS makes it try again.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -56,7 +54,7 @@ class TransactionalProduce:
         self._transactions = context.broker.transactions
         self._version = context.version
         self._failure: KafkaError | None = None
-        if self._version >= FIRST_PRODUCE_OF_ADDING:
+        if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING:
             self._add(_partitions(request, context))
 
     def _add(self, partitions: dict[TopicPartition, ProducerIdAndEpoch]) -> None:
@@ -89,16 +87,16 @@ class TransactionalProduce:
     def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
         """A producer of version 2 has a new epoch, and begins at 0, also where the log knows nothing of it any more."""
         is_first = not log.active_producers(batch.producer_id)
-        if self._version >= FIRST_PRODUCE_OF_ADDING and is_first and batch.base_sequence != 0:
+        if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING and is_first and batch.base_sequence != 0:
             why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
 
     def _told(self, error: KafkaError) -> KafkaError:
-        adds = self._version >= FIRST_PRODUCE_OF_ADDING
+        adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
         if error.code in COORDINATORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
             why = f"cannot see whether the partition is part of the transaction: {error.message}"
             return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
-        return told_to_writer(error, knows_abortable=self._version >= FIRST_PRODUCE_OF_ABORTABLE)
+        return told_to_writer(error, knows_abortable=self._version >= ProduceRequest.FIRST_VERSION_OF_ABORTABLE)
 
 
 def _partitions(request: ProduceRequest, context: RequestContext) -> dict[TopicPartition, ProducerIdAndEpoch]:
@@ -107,7 +105,7 @@ def _partitions(request: ProduceRequest, context: RequestContext) -> dict[TopicP
     for each in request.topic_data:
         try:
             topic = context.broker.topics.find(
-                each.name if context.version < FIRST_PRODUCE_OF_IDS else None, each.topic_id
+                each.name if context.version < FIRST_VERSION_OF_IDS else None, each.topic_id
             )
         except KafkaError:  # which the partition's own answer will tell
             continue

@@ -22,7 +22,7 @@ from hmb.protocol.schema import Request
 
 _NAMES = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
-FIRST_FIND_OF_SEVERAL = 4
+FIRST_FIND_OF_SEVERAL = FindCoordinatorRequest.first_version("coordinator_keys")
 MARKERS_TAKE = 0.02  # seconds until the transaction before is over, about
 
 Refusals = Callable[[Any], Iterable[tuple[object, int]]]  # answer -> (where or None, error code)

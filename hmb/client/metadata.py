@@ -35,7 +35,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-FIRST_VERSION_WITHOUT_CREATION = 4  # before that, to ask for a topic may create it: ask for all of them instead
+# Before this version, asking for a topic may create it; a client that must not create topics asks for all of them.
+FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
 class Node(NamedTuple):

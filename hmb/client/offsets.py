@@ -28,7 +28,8 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records.record import MAX_INT64
 
 NOT_FOUND = -1  # no record is that young
-FIRST_VERSION_OF_TIMES, FIRST_VERSION_OF_ISOLATION = 1, 2
+FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
+FIRST_VERSION_OF_ISOLATION = ListOffsetsRequest.first_version("isolation_level")
 
 IsolationLevelName = Literal["read_uncommitted", "read_committed"]
 ISOLATION_LEVELS = {level.name.lower(): level for level in IsolationLevel}

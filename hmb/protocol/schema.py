@@ -252,6 +252,16 @@ class Struct:
         return cls._plans[key]
 
     @classmethod
+    def first_version(cls, path: str) -> int:
+        """Return the first version that has a field.  `path` leads through structs: "topics.topic_id"."""
+        name, _, rest = path.partition(".")
+        field = cls.fields[name]
+        item = field if field.item is None else field.item
+        if rest and item.struct is not None:
+            return item.struct.first_version(rest)
+        return max(version_range(field.versions)[0], cls.versions[0])
+
+    @classmethod
     def decode_prefix(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
         """Read the struct that begins at `position`; says where it ends."""
         return cls.compile(version).decode(memoryview(buffer), position)

@@ -28,7 +28,7 @@ Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 TopicResult = Result.AddPartitionsToTxnTopicResult
 PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 Outcome = Callable[[TopicPartition], ErrorCode]
-FIRST_VERSION_OF_BROKERS = 4
+FIRST_VERSION_OF_BROKERS = AddPartitionsToTxnRequest.first_version("transactions")
 FIRST_VERSION_OF_FENCED = 2
 
 

@@ -25,7 +25,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRe
 LOGGER = logging.getLogger(__name__)
 Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsResponse.FinalizedFeatureKey
 TRANSACTIONS = "transaction.version"
-FIRST_VERSION_OF_NAMES = 3
+FIRST_VERSION_OF_NAMES = ApiVersionsRequest.first_version("client_software_name")
 FIRST_VERSION_OF_LEAST_0 = 4
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511
 

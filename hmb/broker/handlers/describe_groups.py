@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
-FIRST_VERSION_OF_UNKNOWN_GROUPS = 6
+FIRST_VERSION_OF_UNKNOWN_GROUPS = DescribeGroupsResponse.first_version("groups.error_message")
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:

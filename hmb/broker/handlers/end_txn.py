@@ -19,7 +19,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 FIRST_VERSION_OF_FENCED = 2
-FIRST_VERSION_OF_EPOCHS = 5
+FIRST_VERSION_OF_EPOCHS = EndTxnResponse.first_version("producer_id")
 
 
 def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:

@@ -36,9 +36,9 @@ from hmb.storage.watchers import Watcher
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-FIRST_VERSION_OF_BATCHES = 4
 FIRST_VERSION_OF_MAGIC_1 = 2
-FIRST_VERSION_OF_IDS = 13
+FIRST_VERSION_OF_BATCHES = FetchRequest.first_version("isolation_level")
+FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
 LOOK_AGAIN = 1.0  # seconds
 # Shared by all answers: to make these anew for each partition would cost more than to look at its log.
 NO_RECORDS = memoryview(b"")

@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 Coordinator = FindCoordinatorResponse.Coordinator
-FIRST_VERSION_OF_LISTS = 4
+FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")
 NO_NODE = -1
 
 

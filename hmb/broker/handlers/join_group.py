@@ -17,7 +17,7 @@ from hmb.broker.errors import answering
 from hmb.coordinator.shared_group import WaitingCall
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
-FIRST_VERSION_OF_NO_PROTOCOL = 7
+FIRST_VERSION_OF_NO_PROTOCOL = JoinGroupResponse.first_version("protocol_type")
 
 
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:

@@ -12,7 +12,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
-FIRST_VERSION_OF_MEMBERS = 3
+FIRST_VERSION_OF_MEMBERS = LeaveGroupRequest.first_version("members")
 
 
 def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:

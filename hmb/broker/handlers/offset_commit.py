@@ -30,7 +30,7 @@ Answer = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionAnswer = Answer.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
-FIRST_VERSION_OF_IDS = 10
+FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
 NOW = BROKERS_RETENTION = -1  # in place of a time
 
 

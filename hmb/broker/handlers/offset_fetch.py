@@ -31,9 +31,9 @@ OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, OffsetAndMetadata]
 Held = Set[TopicPartition]  # by transactions
-FIRST_VERSION_OF_GROUP_ERRORS = 2
-FIRST_VERSION_OF_GROUPS = 8
-FIRST_VERSION_OF_IDS = 10
+FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
+FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")
+FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
 NO_OFFSET = -1
 
 

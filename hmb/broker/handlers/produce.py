@@ -38,9 +38,8 @@ from hmb.storage.validation import InvalidRecords
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
-FIRST_VERSION_OF_BATCHES = 3
-FIRST_VERSION_OF_ZSTD = 7
-FIRST_VERSION_OF_IDS = 13
+FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
+FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 ADMIN_CLIENT = "__admin_client"  # by whom Kafka lets its own topics be mended
 # Errors with which an answer does not name the log's start.
 TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -113,7 +112,7 @@ def _checked(records: memoryview | None, request: ProduceRequest, version: int) 
     if takes_batches != isinstance(batch, RecordBatch):
         wanted = "record batches v2" if takes_batches else "messages v0 and v1"
         raise KafkaError(ErrorCode.INVALID_RECORD, f"Produce v{version} takes {wanted}, not magic {batch.magic}")
-    if batch.codec is Codec.ZSTD and version < FIRST_VERSION_OF_ZSTD:
+    if batch.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional and request.transactional_id is None:
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without its id")

@@ -15,7 +15,7 @@ from hmb.coordinator.shared_group import WaitingCall
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-FIRST_VERSION_OF_PROTOCOLS = 5
+FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
 
 
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:

@@ -16,7 +16,7 @@ from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)  # empty: refused
-FIRST_VERSION_OF_UNCLEAN_ELECTIONS = 1
+FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election_type")
 
 
 class BrokerDescription(NamedTuple):

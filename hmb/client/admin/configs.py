@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 
 Described = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = Described.DescribeConfigsResourceResult
-FIRST_VERSION_OF_SYNONYMS = 1
-FIRST_VERSION_OF_DOCUMENTATION = 3
+FIRST_VERSION_OF_SYNONYMS = DescribeConfigsRequest.first_version("include_synonyms")
+FIRST_VERSION_OF_DOCUMENTATION = DescribeConfigsRequest.first_version("include_documentation")
 
 
 OWN_SOURCES = {

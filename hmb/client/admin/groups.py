@@ -29,8 +29,9 @@ from hmb.protocol.topics import TopicPartition
 ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 CLASSIC = "classic"
-FIRST_VERSION_OF_STATES, FIRST_VERSION_OF_TYPES = 4, 5
-FIRST_VERSION_OF_SEVERAL_MEMBERS = 3
+FIRST_VERSION_OF_STATES = ListGroupsRequest.first_version("states_filter")
+FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
+FIRST_VERSION_OF_SEVERAL_MEMBERS = LeaveGroupRequest.first_version("members")
 
 
 class GroupListing(NamedTuple):

@@ -20,7 +20,7 @@ from hmb.protocol.messages.metadata import MetadataResponse
 
 Creatable = CreateTopicsRequest.CreatableTopic
 FIRST_VERSION_OF_DEFAULTS = 4
-FIRST_VERSION_OF_IDS = 6
+FIRST_VERSION_OF_IDS = DeleteTopicsRequest.first_version("topics")
 NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 
 

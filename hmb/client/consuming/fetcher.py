@@ -39,7 +39,8 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
-NEWEST_FETCH, NEWEST_BY_NAME = 13, 12  # 13 names topics by their ids; what came later is for followers
+NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # later versions are for followers
+NEWEST_BY_NAME = NEWEST_FETCH - 1
 LARGEST_FETCH = 256 * 1024 * 1024
 RETRY_PAUSE = 0.1  # seconds
 GONE_AFTER = 5.0  # seconds

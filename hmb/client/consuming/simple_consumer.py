@@ -35,7 +35,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord, consumer_records
 
-NEWEST_FETCH = 12  # 13 names topics by their ids
+NEWEST_FETCH = FetchRequest.first_version("topics.topic_id") - 1  # the last version that names topics
 MAX_BYTES = 1024 * 1024
 SEGMENTS = 0  # the version of ListOffsets that knows them
 

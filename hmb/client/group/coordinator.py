@@ -15,7 +15,7 @@ from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.schema import Request
 
-FIRST_LEAVE_OF_SEVERAL = 3
+FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
 
 
 class GroupCoordinator:

@@ -14,8 +14,10 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommi
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.topics import TopicPartition
 
-NEWEST_BY_NAME = 9
-FIRST_FETCH_OF_ALL_TOPICS, FIRST_FETCH_OF_STABLE, FIRST_FETCH_OF_SEVERAL_GROUPS = 2, 7, 8
+NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1  # of OffsetFetch, too
+FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")
+FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
+FIRST_FETCH_OF_SEVERAL_GROUPS = OffsetFetchRequest.first_version("groups")
 NOTHING = -1  # committed
 
 

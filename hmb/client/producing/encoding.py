@@ -15,9 +15,8 @@ from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_r
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
-NEWEST_PRODUCE = 11  # 12 begins another way of transactions (KIP-890), 13 names topics by their ids
+NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1  # HMB's client still adds partitions itself (KIP-890)
 MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # later versions: 2
-FIRST_PRODUCE_WITH_ZSTD = 7
 
 TopicProduceData = ProduceRequest.TopicProduceData
 
@@ -40,7 +39,7 @@ class Encoding:
 
     def encode(self, batch: Batch, version: int, identity: Identity | None, address: str) -> bytes:
         """What is sent of a batch in this version of Produce; KafkaError for what the broker cannot take."""
-        if self.codec is Codec.ZSTD and version < FIRST_PRODUCE_WITH_ZSTD:
+        if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{address} is older than zstd (Kafka 2.1)")
         magic = MAGIC_OF_PRODUCE.get(version, 2)
         if magic < 2:

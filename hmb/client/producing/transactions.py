@@ -40,9 +40,11 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.topics import TopicPartition
 
 # The newest versions in which the old kind of transaction is meant.
-NEWEST_ADD_PARTITIONS, NEWEST_ADD_OFFSETS, NEWEST_END, NEWEST_COMMIT, NEWEST_INIT = 3, 4, 4, 4, 5
-FIRST_INIT_WITH_EPOCH = 3
-FIRST_COMMIT_WITH_MEMBER = 3
+NEWEST_ADD_PARTITIONS = AddPartitionsToTxnRequest.first_version("transactions") - 1
+NEWEST_ADD_OFFSETS, NEWEST_COMMIT, NEWEST_INIT = 4, 4, 5
+NEWEST_END = EndTxnResponse.first_version("producer_id") - 1
+FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")
+FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")
 
 FATAL = {
     ErrorCode.PRODUCER_FENCED,

@@ -43,7 +43,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 FIRST_VERSION_OF_REQUIRED_IDS = 4
-FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = 9
+FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
 
 Protocols = Sequence[tuple[str, bytes]]
 MemberIdentity = LeaveGroupRequest.MemberIdentity

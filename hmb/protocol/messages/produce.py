@@ -4,6 +4,7 @@ What `records` holds depends on the version: message sets of format 0 (v0, v1), 
 format 2 per partition (from v3 on).  With acks=0 there is no response at all.
 """
 
+from typing import ClassVar
 from uuid import UUID
 
 from hmb.protocol import schema as t
@@ -18,6 +19,10 @@ class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible=
     v11: a client may abort and go on after TRANSACTION_ABORTABLE (KIP-890).  v12: a partition joins the transaction by
     being produced to.  v13: topic ids in place of names (KIP-516).  v1, v4-v6, v8, v10 change the response only.
     """
+
+    FIRST_VERSION_OF_ZSTD: ClassVar[int] = 7
+    FIRST_VERSION_OF_ABORTABLE: ClassVar[int] = 11
+    FIRST_VERSION_OF_ADDING: ClassVar[int] = 12
 
     class TopicProduceData(Struct):
         class PartitionProduceData(Struct):
