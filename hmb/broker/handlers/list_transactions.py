@@ -1,6 +1,6 @@
 """ListTransactions: the transactional ids that the coordinator knows.
 
-Versions: 0-2, flexible in all.
+Versions: 0-2, flexible.
 Behaviour: those that fit all filters; of a state that there is not, the answer tells so.
 Version notes: 1 adds a least duration, counted from the start of the last transaction; 2 a regular expression that an
     id must match as a whole (INVALID_REGULAR_EXPRESSION).

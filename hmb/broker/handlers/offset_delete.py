@@ -1,6 +1,6 @@
 """OffsetDelete: forget offsets of topics that a group no longer reads (KIP-496).
 
-Versions: 0.
+Versions: 0, never flexible.
 Behaviour: tombstones for the offsets that are there, on disk when this is answered.  The group must be Empty, or one of
     consumers: then the topics that it reads are GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.

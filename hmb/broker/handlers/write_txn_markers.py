@@ -1,6 +1,6 @@
 """WriteTxnMarkers: end transactions in these partitions.
 
-Versions: 1-2, flexible in both.
+Versions: 1-2, flexible.
 Behaviour: each partition has its own error code and is answered when its marker is on disk (`log.flush.acks.all`).
     Nobody asks the coordinator: it is meant for transactions that none knows any more, `kafka-transactions.sh abort`.
     A coordinator of one broker writes its markers itself.

@@ -1,0 +1,28 @@
+"""Every handler's docstring has the same four parts, and the versions in it are those of the message class."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from hmb.broker.handlers import HANDLERS
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.messages import api_name, request_class
+
+PARTS = ("Versions:", "Behaviour:", "Version notes:", "Left out:")
+
+
+@pytest.mark.parametrize("api_key", HANDLERS, ids=api_name)
+def test_the_docstring_has_four_parts_and_the_versions_of_the_class(api_key: ApiKey) -> None:
+    lines = (sys.modules[HANDLERS[api_key].__module__].__doc__ or "").splitlines()
+    starts = [line for line in lines if line.startswith(PARTS)]
+    assert [line.partition(":")[0] + ":" for line in starts] == list(PARTS)
+    request = request_class(api_key)
+    first, last = request.versions[0], request.versions[-1]
+    versions = f"{first}-{last}" if last > first else str(first)
+    flexible = f"flexible from {request.flexible[0]}" if request.flexible else "never flexible"
+    if request.flexible and request.flexible[0] <= first:
+        flexible = "flexible"
+    assert starts[0].startswith(f"Versions: {versions}, {flexible}"), starts[0]
+    assert lines[0].startswith(f"{api_name(api_key)}: ")
