@@ -1,6 +1,7 @@
-"""AddOffsetsToTxn (25): offsets of a group will be committed within the transaction.  KIP-98.
+"""AddOffsetsToTxn (25): include the offsets of a consumer group in a transaction (KIP-98).
 
-To the coordinator that is one more partition: the group's in `__consumer_offsets`, which gets a marker as the others.
+The transaction coordinator adds the group's partition of `__consumer_offsets` to the transaction. That partition gets a
+marker at the end of the transaction, as every other partition does.
 """
 
 from hmb.protocol import schema as t
@@ -9,9 +10,10 @@ from hmb.protocol.schema import Request, Response
 
 
 class AddOffsetsToTxnRequest(Request, api_key=ApiKey.ADD_OFFSETS_TO_TXN, versions="0-4", flexible="3+"):
-    """Add a group.
+    """A request to include a group's offsets in the producer's transaction.
 
-    v2: PRODUCER_FENCED is possible.  v3: flexible.  v4: TRANSACTION_ABORTABLE is possible.  v1 is like v0.
+    Version 2 allows the error PRODUCER_FENCED. Version 3 is flexible. Version 4 allows the error TRANSACTION_ABORTABLE.
+    Version 1 equals version 0.
     """
 
     transactional_id: str = t.string()
@@ -21,7 +23,7 @@ class AddOffsetsToTxnRequest(Request, api_key=ApiKey.ADD_OFFSETS_TO_TXN, version
 
 
 class AddOffsetsToTxnResponse(Response, api_key=ApiKey.ADD_OFFSETS_TO_TXN, versions="0-4", flexible="3+"):
-    """Success or error.  v3: flexible."""
+    """Success, or an error code. Version 3 is flexible."""
 
     throttle_time_ms: int = t.int32()
     error_code:       int = t.int16()

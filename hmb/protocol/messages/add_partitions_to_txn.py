@@ -1,7 +1,8 @@
-"""AddPartitionsToTxn (24): these partitions are part of the transaction from now on.  KIP-98.
+"""AddPartitionsToTxn (24): make partitions part of a transaction (KIP-98).
 
-A transaction's coordinator must know every partition that got records of it, because each of them gets a marker at the
-end.  So a producer tells before it writes; since KIP-890 (transaction version 2) the partition's broker tells for it.
+The transaction coordinator must know every partition with records of a transaction, because each of them gets a marker
+at the end. A producer therefore sends this request before it writes to a partition. Since KIP-890 (transaction version
+2) the partition's leader sends it in place of the producer.
 """
 
 from hmb.protocol import schema as t
@@ -10,10 +11,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
-    """Add partitions: one transaction in clients' versions, 0 to 3; several at once in brokers', 4 and later.
+    """A request to add partitions to one transaction, or to several.
 
-    v2: PRODUCER_FENCED is possible.  v3: flexible.  v4: `verify_only` asks whether they are part of it already.
-    v5: TRANSACTION_ABORTABLE is possible.  v1 is like v0.
+    Clients send versions 0 to 3, with one transaction. Brokers send version 4 and later, with several transactions.
+    Version 2 allows the error PRODUCER_FENCED. Version 3 is flexible. Version 4 adds `verify_only`, which only asks
+    whether the partitions are part of the transaction. Version 5 allows the error TRANSACTION_ABORTABLE. Version 1
+    equals version 0.
     """
 
     class AddPartitionsToTxnTransaction(Struct):
@@ -37,7 +40,7 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
 
 
 class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
-    """Each partition's success or error.  v3: flexible.  v4: by transaction."""
+    """An error code for each partition. Version 3 is flexible. Version 4 groups the partitions by transaction."""
 
     class AddPartitionsToTxnResult(Struct):
         class AddPartitionsToTxnTopicResult(Struct):

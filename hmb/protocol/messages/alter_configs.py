@@ -1,4 +1,6 @@
-"""AlterConfigs (33): replace all settings of resources; what is not named goes back to its default."""
+"""AlterConfigs (33): replace all settings of a resource. A setting that the request does not name returns to its
+default.
+"""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
-    """The new settings.  v2: flexible."""
+    """The new settings of each resource. Version 2 is flexible."""
 
     class AlterConfigsResource(Struct):
         class AlterableConfig(Struct):
@@ -22,7 +24,7 @@ class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2",
 
 
 class AlterConfigsResponse(Response, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
-    """Each resource's success or error.  v2: flexible."""
+    """An error code for each resource. Version 2 is flexible."""
 
     class AlterConfigsResourceResponse(Struct):
         error_code:    int        = t.int16()

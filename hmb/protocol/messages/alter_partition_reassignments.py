@@ -8,7 +8,10 @@ from hmb.protocol.schema import Request, Response, Struct
 class AlterPartitionReassignmentsRequest(
     Request, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """Where to; null replicas cancel a move.  v1: whether the replication factor may change."""
+    """The new replicas of each partition. Null replicas cancel a move.
+
+    Version 1 says whether a move may change the replication factor.
+    """
 
     class ReassignableTopic(Struct):
         class ReassignablePartition(Struct):
@@ -26,7 +29,7 @@ class AlterPartitionReassignmentsRequest(
 class AlterPartitionReassignmentsResponse(
     Response, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """Each partition's success or error.  v1: as it was asked for."""
+    """An error code for each partition. Version 1 repeats whether a move may change the replication factor."""
 
     class ReassignableTopicResponse(Struct):
         class ReassignablePartitionResponse(Struct):

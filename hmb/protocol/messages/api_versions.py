@@ -1,8 +1,8 @@
-"""ApiVersions (18): which APIs a broker serves, in which versions.  KIP-35, KIP-511 (client's name), KIP-584.
+"""ApiVersions (18): which APIs a broker serves, and in which versions (KIP-35, KIP-511, KIP-584).
 
-The first request on a connection, sent before client and broker know anything of each other.  Hence two quirks: the
-response's header is version 0 in every version, and a broker that does not know the request's version answers error 35
-in a *version 0* body, from which the client learns what to ask next.
+A client sends this request first on a connection, before either side knows the versions of the other. Two exceptions
+follow from that. The header of the response has version 0 in every version of the API. A broker that does not know the
+version of the request answers with error 35 in a body of *version 0*, from which the client learns what to ask next.
 """
 
 from hmb.protocol import schema as t
@@ -11,9 +11,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ApiVersionsRequest(Request, api_key=ApiKey.API_VERSIONS, versions="0-4", flexible="3+"):
-    """Ask what the broker can do.
+    """A request for the versions that the broker supports.
 
-    v0-v2: no fields at all.  v3: flexible; the client tells its name and version.  v4: as v3, for the response's sake.
+    Versions 0 to 2 have no fields. Version 3 is flexible and carries the client's name and version. Version 4 changes
+    only the response.
     """
 
     client_software_name:    str = t.string("3+", ignorable=True)
@@ -21,9 +22,10 @@ class ApiVersionsRequest(Request, api_key=ApiKey.API_VERSIONS, versions="0-4", f
 
 
 class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4", flexible="3+", header="none"):
-    """The APIs with their version ranges.
+    """The range of versions of each API.
 
-    v1: throttle time.  v3: flexible; features, in tagged fields.  v4: also features with minimum version 0.
+    Version 1 adds the throttle time. Version 3 is flexible and adds features, in tagged fields. Version 4 includes
+    features whose minimum version is 0.
     """
 
     class ApiVersion(Struct):

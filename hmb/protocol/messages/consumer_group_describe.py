@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (69): state and members of KIP-848's groups."""
+"""ConsumerGroupDescribe (69): the state and the members of groups of the consumer protocol (KIP-848)."""
 
 from uuid import UUID
 
@@ -8,14 +8,17 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ConsumerGroupDescribeRequest(Request, api_key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+"):
-    """Describe these groups."""
+    """A request to describe groups."""
 
     group_ids:                     list[str] = t.array(t.string)
     include_authorized_operations: bool      = t.boolean()
 
 
 class ConsumerGroupDescribeResponse(Response, api_key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+"):
-    """Each group, with what its members own and what they are to own.  v1: each member's type (KIP-1099)."""
+    """Each group, with the assignment that every member has and the one that it should reach.
+
+    Version 1 adds the type of each member (KIP-1099).
+    """
 
     class DescribedGroup(Struct):
         class Member(Struct):

@@ -1,7 +1,8 @@
-"""ConsumerGroupHeartbeat (68): the one request of KIP-848's members: join, live, rebalance, leave.
+"""ConsumerGroupHeartbeat (68): the single request by which members of the consumer protocol join, stay alive, rebalance
+and leave (KIP-848).
 
-There is no barrier: the broker assigns the partitions, and each member gives up and takes over its own, step by step.
-Fields that have not changed since the last heartbeat may be left null.
+No barrier stops all members at once. The broker assigns the partitions. Each member gives up partitions and takes over
+others, step by step. A field that has not changed since the last heartbeat may be null.
 """
 
 from uuid import UUID
@@ -12,9 +13,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """What the member is, wants and owns.  Epoch 0 joins, -1 leaves, -2 leaves for a while as a static member does.
+    """What a member subscribes to, and which partitions it owns.
 
-    v1: subscription by a regular expression; the member chooses its id itself (KIP-1082).
+    Member epoch 0 joins the group, -1 leaves it, and -2 leaves it for a short time, as a static member does. Version 1
+    adds subscriptions by regular expression, and the member chooses its own id (KIP-1082).
     """
 
     class TopicPartitions(Struct):
@@ -34,7 +36,7 @@ class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEART
 
 
 class ConsumerGroupHeartbeatResponse(Response, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """The member's epoch, and its assignment where that has changed.  v1: no change."""
+    """The member's epoch, and its assignment if that has changed. Version 1 equals version 0."""
 
     class Assignment(Struct):
         class TopicPartitions(Struct):

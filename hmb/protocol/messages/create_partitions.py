@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
-    """The new numbers of partitions.  v2: flexible.  v1, v3: no change."""
+    """The new number of partitions of each topic. Version 2 is flexible. Versions 1 and 3 equal the version before."""
 
     class CreatePartitionsTopic(Struct):
         class CreatePartitionsAssignment(Struct):
@@ -22,7 +22,10 @@ class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, version
 
 
 class CreatePartitionsResponse(Response, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
-    """Each topic's success or error.  v2: flexible.  v3: THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)."""
+    """An error code for each topic.
+
+    Version 2 is flexible. Version 3 allows the error THROTTLING_QUOTA_EXCEEDED (KIP-599).
+    """
 
     class CreatePartitionsTopicResult(Struct):
         name:          str        = t.string()

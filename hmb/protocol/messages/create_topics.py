@@ -1,4 +1,4 @@
-"""CreateTopics (19): make topics, with so many partitions or with an assignment given by hand.  KIP-4."""
+"""CreateTopics (19): create topics, with a number of partitions or with an explicit assignment (KIP-4)."""
 
 from uuid import UUID
 
@@ -8,10 +8,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):
-    """Create these topics.
+    """The topics to create.
 
-    v1: `validate_only`, a rehearsal.  v4: -1 partitions or replicas mean the broker's default (KIP-464).  v5: flexible.
-    v2, v3, v6 and v7 change the response only.
+    Version 1 adds `validate_only`, which checks the request without creating anything. From version 4 on, -1 partitions
+    or replicas stand for the broker's default (KIP-464). Version 5 is flexible. Versions 2, 3, 6 and 7 change only the
+    response.
     """
 
     class CreatableTopic(Struct):
@@ -24,7 +25,7 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
             value: str | None = t.string(nullable="0+")
 
         name:               str                              = t.string()
-        num_partitions:     int                              = t.int32()  # -1 with assignments, or for the default
+        num_partitions:     int                              = t.int32()  # -1: see assignments, or the default
         replication_factor: int                              = t.int16()
         assignments:        list[CreatableReplicaAssignment] = t.array(CreatableReplicaAssignment)
         configs:            list[CreatableTopicConfig]       = t.array(CreatableTopicConfig)
@@ -35,10 +36,11 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
 
 
 class CreateTopicsResponse(Response, api_key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):
-    """Each topic's success or error.
+    """An error code for each topic.
 
-    v1: error messages.  v2: throttle time.  v5: flexible; the new topic's partitions, replicas and configs (KIP-525).
-    v6: THROTTLING_QUOTA_EXCEEDED is possible (KIP-599).  v7: topic ids.  v3 and v4 are like v2.
+    Version 1 adds error messages. Version 2 adds the throttle time. Version 5 is flexible and adds the partitions,
+    replicas and settings of the new topic (KIP-525). Version 6 allows the error THROTTLING_QUOTA_EXCEEDED (KIP-599).
+    Version 7 adds topic ids. Versions 3 and 4 equal version 2.
     """
 
     class CreatableTopicResult(Struct):

@@ -1,4 +1,4 @@
-"""DeleteGroups (42): delete groups that have no members, with their offsets (KIP-229)."""
+"""DeleteGroups (42): delete groups without members, together with their offsets (KIP-229)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,13 +6,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteGroupsRequest(Request, api_key=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+"):
-    """Delete these groups.  v2: flexible."""
+    """The groups to delete. Version 2 is flexible."""
 
     groups_names: list[str] = t.array(t.string)
 
 
 class DeleteGroupsResponse(Response, api_key=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+"):
-    """Each group's success or error.  v2: flexible."""
+    """An error code for each group. Version 2 is flexible."""
 
     class DeletableGroupResult(Struct):
         group_id:   str = t.string()

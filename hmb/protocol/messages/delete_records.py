@@ -1,4 +1,4 @@
-"""DeleteRecords (21): forget a partition's records before an offset (KIP-107)."""
+"""DeleteRecords (21): delete the records of partitions below an offset (KIP-107)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,9 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteRecordsRequest(Request, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
-    """Delete what lies before these offsets; -1 means everything.  v2: flexible."""
+    """The offset below which each partition's records are deleted. -1 stands for the high watermark. Version 2 is
+    flexible.
+    """
 
     class DeleteRecordsTopic(Struct):
         class DeleteRecordsPartition(Struct):
@@ -21,7 +23,7 @@ class DeleteRecordsRequest(Request, api_key=ApiKey.DELETE_RECORDS, versions="0-2
 
 
 class DeleteRecordsResponse(Response, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
-    """Each partition's new log start offset (`low_watermark`), or an error.  v2: flexible."""
+    """The new log start offset (`low_watermark`) of each partition, or an error code. Version 2 is flexible."""
 
     class DeleteRecordsTopicResult(Struct):
         class DeleteRecordsPartitionResult(Struct):

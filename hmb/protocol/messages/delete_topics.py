@@ -1,4 +1,4 @@
-"""DeleteTopics (20): remove topics with all their records.  KIP-4."""
+"""DeleteTopics (20): delete topics with all their records (KIP-4)."""
 
 from uuid import UUID
 
@@ -8,10 +8,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteTopicsRequest(Request, api_key=ApiKey.DELETE_TOPICS, versions="0-6", flexible="4+"):
-    """Delete these topics.
+    """The topics to delete.
 
-    v0-v5: by name, in `topic_names`.  v4: flexible.  v6: by name or by id, in `topics`.  v1-v3 and v5 change the
-    response only.
+    Versions 0 to 5 name topics in `topic_names`. Version 4 is flexible. Version 6 gives each topic by name or by id, in
+    `topics`. Versions 1 to 3 and version 5 change only the response.
     """
 
     class DeleteTopicState(Struct):
@@ -24,10 +24,10 @@ class DeleteTopicsRequest(Request, api_key=ApiKey.DELETE_TOPICS, versions="0-6",
 
 
 class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6", flexible="4+"):
-    """Each topic's success or error.
+    """An error code for each topic.
 
-    v1: throttle time.  v3: TOPIC_DELETION_DISABLED is possible.  v4: flexible.  v5: error messages.  v6: topic ids, and
-    the name is null for an id that nobody knows.  v2 is like v1.
+    Version 1 adds the throttle time. Version 3 allows the error TOPIC_DELETION_DISABLED. Version 4 is flexible. Version
+    5 adds error messages. Version 6 adds topic ids, and the name is null for an unknown id. Version 2 equals version 1.
     """
 
     class DeletableTopicResult(Struct):

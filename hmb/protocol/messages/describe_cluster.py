@@ -1,4 +1,4 @@
-"""DescribeCluster (60): the brokers and the controller (KIP-700)."""
+"""DescribeCluster (60): the brokers of a cluster, and its controller (KIP-700)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
-    """Describe the cluster.  v1: brokers or controllers (KIP-919).  v2: fenced brokers too (KIP-1073)."""
+    """A request to describe the cluster.
+
+    Version 1 asks for brokers or for controllers (KIP-919). Version 2 can include fenced brokers (KIP-1073).
+    """
 
     include_cluster_authorized_operations: bool = t.boolean()
     endpoint_type:                         int  = t.int8("1+", default=1)
@@ -14,7 +17,7 @@ class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions=
 
 
 class DescribeClusterResponse(Response, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
-    """The brokers.  v1: of which kind.  v2: whether each is fenced."""
+    """The brokers. Version 1 says whether they are brokers or controllers. Version 2 says whether each is fenced."""
 
     class DescribeClusterBroker(Struct):
         broker_id: int        = t.int32()

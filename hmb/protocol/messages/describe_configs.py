@@ -1,4 +1,4 @@
-"""DescribeConfigs (32): settings of topics, brokers and groups, and where each value comes from."""
+"""DescribeConfigs (32): the settings of topics, brokers and groups, and where each value comes from."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,9 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
-    """Describe these resources; null keys mean all settings.
+    """The resources to describe. Null keys stand for all settings of a resource.
 
-    v1: synonyms (KIP-226).  v3: documentation (KIP-569).  v4: flexible.  v2: no change.
+    Version 1 can ask for synonyms (KIP-226). Version 3 can ask for documentation (KIP-569). Version 4 is flexible.
+    Version 2 equals version 1.
     """
 
     class DescribeConfigsResource(Struct):
@@ -24,8 +25,9 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The settings of each resource.
 
-    v0 only says whether a value is the default.  v1: its source, and its synonyms: all places where it could come
-    from, the one that holds first.  v3: type and documentation.  v4: flexible.
+    Version 0 only says whether a value is the default. Version 1 adds the source of the value and its synonyms.
+    Synonyms are all places that could provide the value, in order of precedence. Version 3 adds the type and the
+    documentation. Version 4 is flexible.
     """
 
     class DescribeConfigsResult(Struct):

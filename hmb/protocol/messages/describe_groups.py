@@ -1,4 +1,4 @@
-"""DescribeGroups (15): state and members of groups of the classic protocol."""
+"""DescribeGroups (15): the state and the members of groups of the classic protocol."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,15 +6,22 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeGroupsRequest(Request, api_key=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+"):
-    """Describe these groups.  v3: what one may do with them (KIP-430).  v5: flexible.  v1, v2, v4 and v6: no change."""
+    """The groups to describe.
+
+    Version 3 can ask for the operations that the client is authorized for (KIP-430). Version 5 is flexible. Versions 1,
+    2, 4 and 6 equal the version before.
+    """
 
     groups:                        list[str] = t.array(t.string)
     include_authorized_operations: bool      = t.boolean("3+")
 
 
 class DescribeGroupsResponse(Response, api_key=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+"):
-    """Each group.  v1: throttle time.  v3: authorized operations.  v4: static members.  v5: flexible.  v6: an unknown
-    group is GROUP_ID_NOT_FOUND with a message (KIP-1043); before that it is in state Dead.
+    """The state and the members of each group.
+
+    Version 1 adds the throttle time. Version 3 adds authorized operations. Version 4 adds static members. Version 5 is
+    flexible. From version 6 on, an unknown group gets the error GROUP_ID_NOT_FOUND with a message (KIP-1043). Earlier
+    versions report it as a group in state Dead.
     """
 
     class DescribedGroup(Struct):

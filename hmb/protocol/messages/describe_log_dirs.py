@@ -6,7 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
-    """Ask for these topics' partitions; null means all.  v2: flexible.  v1, v3, v4, v5: no change."""
+    """The partitions to describe. Null stands for all partitions.
+
+    Version 2 is flexible. Versions 1 and 3 to 5 equal the version before.
+    """
 
     class DescribableLogDirTopic(Struct):
         topic:      str       = t.string()
@@ -16,8 +19,10 @@ class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions
 
 
 class DescribeLogDirsResponse(Response, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
-    """Each data directory.  v2: flexible.  v3: an error for all.  v4: size of the disk, and what is free of it
-    (KIP-827).  v5: whether new partitions may come into it (KIP-1066).
+    """The partitions in each data directory, with their sizes.
+
+    Version 2 is flexible. Version 3 adds an error code for the whole response. Version 4 adds the size of the disk and
+    its free space (KIP-827). Version 5 says whether the directory is closed to new partitions (KIP-1066).
     """
 
     class DescribeLogDirsResult(Struct):

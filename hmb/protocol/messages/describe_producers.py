@@ -1,4 +1,4 @@
-"""DescribeProducers (61): the producers that partitions know, and their open transactions.  KIP-664."""
+"""DescribeProducers (61): the producers that have state in a partition, and their open transactions (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeProducersRequest(Request, api_key=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+"):
-    """Of these partitions."""
+    """The partitions to describe."""
 
     class TopicRequest(Struct):
         name:              str       = t.string()
@@ -16,7 +16,7 @@ class DescribeProducersRequest(Request, api_key=ApiKey.DESCRIBE_PRODUCERS, versi
 
 
 class DescribeProducersResponse(Response, api_key=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+"):
-    """Each partition's producers."""
+    """The producers of each partition."""
 
     class TopicResponse(Struct):
         class PartitionResponse(Struct):

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (75): topics and partitions page by page (KIP-966)."""
+"""DescribeTopicPartitions (75): topics and their partitions, in pages (KIP-966)."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeTopicPartitionsRequest(Request, api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+"):
-    """Describe these topics; none means all.  A cursor goes on where the last answer ended."""
+    """The topics to describe. An empty list stands for all topics. A cursor continues after the last page."""
 
     class TopicRequest(Struct):
         name: str = t.string()
@@ -23,7 +23,7 @@ class DescribeTopicPartitionsRequest(Request, api_key=ApiKey.DESCRIBE_TOPIC_PART
 
 
 class DescribeTopicPartitionsResponse(Response, api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+"):
-    """The topics, and a cursor where there is more."""
+    """One page of topics, and a cursor if more pages follow."""
 
     class DescribeTopicPartitionsResponseTopic(Struct):
         class DescribeTopicPartitionsResponsePartition(Struct):

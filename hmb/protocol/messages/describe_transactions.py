@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): what the coordinator knows of transactional ids.  KIP-664."""
+"""DescribeTransactions (65): what the coordinator knows of transactional ids (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,13 +6,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeTransactionsRequest(Request, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
-    """Of these transactional ids."""
+    """The transactional ids to describe."""
 
     transactional_ids: list[str] = t.array(t.string)
 
 
 class DescribeTransactionsResponse(Response, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
-    """Each id's state; while a transaction ends, the partitions that have no marker yet."""
+    """The state of each transactional id. While a transaction ends, its partitions are those without a marker yet."""
 
     class TransactionState(Struct):
         class TopicData(Struct):

@@ -1,4 +1,4 @@
-"""ElectLeaders (43): give partitions back to their preferred leaders, or to any that is left (KIP-460)."""
+"""ElectLeaders (43): elect the preferred leaders of partitions, or any live replica (KIP-460)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ElectLeadersRequest(Request, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
-    """Elect leaders of these partitions; null means all.  v1: which kind of election.  v2: flexible."""
+    """The partitions that need a leader. Null stands for all partitions.
+
+    Version 1 adds the kind of election. Version 2 is flexible.
+    """
 
     class TopicPartitions(Struct):
         topic:      str       = t.string()
@@ -18,7 +21,7 @@ class ElectLeadersRequest(Request, api_key=ApiKey.ELECT_LEADERS, versions="0-2",
 
 
 class ElectLeadersResponse(Response, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
-    """Each partition's success or error.  v1: an error for all.  v2: flexible."""
+    """An error code for each partition. Version 1 adds an error code for the whole response. Version 2 is flexible."""
 
     class ReplicaElectionResult(Struct):
         class PartitionResult(Struct):

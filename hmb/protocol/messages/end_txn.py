@@ -1,4 +1,4 @@
-"""EndTxn (26): commit the transaction, or abort it.  KIP-98."""
+"""EndTxn (26): commit a transaction, or abort it (KIP-98)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,10 +6,11 @@ from hmb.protocol.schema import Request, Response
 
 
 class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
-    """End the transaction.
+    """A request to commit or abort the producer's transaction.
 
-    v2: PRODUCER_FENCED is possible.  v3: flexible.  v4: TRANSACTION_ABORTABLE is possible.  v5: of producers that get
-    a new epoch with every transaction (KIP-890, transaction version 2).  v1 is like v0.
+    Version 2 allows the error PRODUCER_FENCED. Version 3 is flexible. Version 4 allows the error TRANSACTION_ABORTABLE.
+    Producers of transaction version 2 send version 5 and get a new epoch with every transaction (KIP-890). Version 1
+    equals version 0.
     """
 
     transactional_id: str  = t.string()
@@ -19,9 +20,9 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
 
 
 class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
-    """The outcome is decided; it may take a moment until readers see it.
+    """Success, or an error code. After a success the outcome is decided, and readers see it a moment later.
 
-    v3: flexible.  v5: the producer id and epoch for the next transaction.
+    Version 3 is flexible. Version 5 adds the producer id and epoch for the next transaction.
     """
 
     throttle_time_ms: int = t.int32()

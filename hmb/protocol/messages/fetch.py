@@ -1,8 +1,9 @@
-"""Fetch (1): read records from an offset on; wait for them if there are none (a long poll).
+"""Fetch (1): read records from an offset on, and wait for them if none have arrived yet (a long poll).
 
-The broker answers when it has `min_bytes` or `max_wait_ms` is over.  `records` is cut from the log as it lies there:
-it may begin before the offset asked for (a batch is never split) and may end in the middle of a batch.
-From v7 on a *fetch session* (KIP-227) spares client and broker the partitions in which nothing has changed.
+The broker answers when it has `min_bytes`, or when `max_wait_ms` are over. `records` is a piece of the log without any
+change. It may begin before the requested offset, because a batch is never split. It may end in the middle of a batch.
+
+A *fetch session* (KIP-227, from version 7 on) leaves out partitions in which nothing has changed.
 """
 
 from uuid import UUID
@@ -14,13 +15,15 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+"):
-    """Read from these partitions.
+    """The partitions to read, with an offset for each.
 
-    v0, v1: the client understands message format 0.  v2: format 1.  v3: a limit for the answer as a whole, and the
-    order of partitions counts (KIP-74).  v4: format 2, isolation level.  v5: a follower tells its log start offset.
-    v7: sessions.  v9: leader epochs (KIP-320).  v10: zstd.  v11: rack, to read from a near replica (KIP-392).
-    v12: flexible; a follower learns where its log diverges.  v13: topic ids in place of names.  v15: `replica_state` in
-    place of `replica_id` (KIP-903).  v17, v18: what a KRaft follower tells.  v6, v8, v14, v16: no change.
+    Versions 0 and 1 are for clients that read message format 0, version 2 for format 1. Version 3 adds a limit for the
+    whole response, and the order of partitions matters (KIP-74). Version 4 adds record batches and the isolation level.
+    Version 5 carries a follower's log start offset. Version 7 adds sessions. Version 9 adds leader epochs (KIP-320).
+    Version 10 allows zstd. Version 11 adds the rack, so that a client can read from a near replica (KIP-392). Version
+    12 is flexible and tells a client where its log diverges. Version 13 has topic ids in place of names. Version 15 has
+    `replica_state` in place of `replica_id` (KIP-903). Versions 17 and 18 add fields for followers. Versions 6, 8, 14
+    and 16 equal the version before.
     """
 
     class ReplicaState(Struct):
@@ -53,20 +56,21 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     max_wait_ms:           int                  = t.int32()
     min_bytes:             int                  = t.int32()
     max_bytes:             int                  = t.int32("3+", default=2**31 - 1, ignorable=True)
-    isolation_level:       int                  = t.int8("4+", ignorable=True)  # 0 read_uncommitted, 1 read_committed
+    isolation_level:       int                  = t.int8("4+", ignorable=True)  # 0: read_uncommitted, 1: read_committed
     session_id:            int                  = t.int32("7+", ignorable=True)
     session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: no session
     topics:                list[FetchTopic]     = t.array(FetchTopic)
-    forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic, "7+")  # leave the session
+    forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic, "7+")  # they leave the session
     rack_id:               str                  = t.string("11+", ignorable=True)
 
 
 class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="12+"):
-    """The records, and how far the log goes.
+    """The records of each partition, and the offsets at which its log starts and ends.
 
-    v1: throttle time.  v4: last stable offset and aborted transactions.  v5: log start offset.  v7: sessions, and an
-    error for the answer as a whole.  v11: a nearer replica to read from.  v12: flexible; divergence, current leader.
-    v13: topic ids in place of names.  v16: the leader's address (KIP-951).  The others are like the one before.
+    Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
+    the log start offset. Version 7 adds sessions, and an error code for the whole response. Version 11 names a near
+    replica. Version 12 is flexible and adds the point of divergence and the current leader. Version 13 has topic ids in
+    place of names. Version 16 adds the leader's address (KIP-951). Every other version equals the one before.
     """
 
     class FetchableTopicResponse(Struct):

@@ -1,4 +1,4 @@
-"""FindCoordinator (10): which broker looks after a consumer group or a transactional id."""
+"""FindCoordinator (10): which broker coordinates a consumer group or a transactional id."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,21 +6,22 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """Look for coordinators.
+    """The keys whose coordinators the client looks for.
 
-    v0: of one group.  v1: `key_type` says of what kind the key is.  v3: flexible.  v4: several keys at once (KIP-699).
-    v6: share groups (KIP-932).  v2 and v5 are like the last.
+    Version 0 takes one group. Version 1 adds `key_type`, the kind of the key. Version 3 is flexible. Version 4 takes
+    several keys (KIP-699). Version 6 adds share groups (KIP-932). Versions 2 and 5 equal the version before.
     """
 
     key:              str       = t.string("0-3")
-    key_type:         int       = t.int8("1+")  # 0 group, 1 transactional id, 2 share group
+    key_type:         int       = t.int8("1+")  # 0: group, 1: transactional id, 2: share group
     coordinator_keys: list[str] = t.array(t.string, "4+")
 
 
 class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """The coordinators found.
+    """The coordinator of each key.
 
-    v1: throttle time and error message.  v3: flexible.  v4: one entry a key.  The others are like the one before.
+    Version 1 adds the throttle time and an error message. Version 3 is flexible. Version 4 has one entry for each key.
+    Every other version equals the one before.
     """
 
     class Coordinator(Struct):

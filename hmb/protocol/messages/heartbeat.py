@@ -1,4 +1,4 @@
-"""Heartbeat (12): a member says that it lives, and hears whether the group rebalances."""
+"""Heartbeat (12): a member of a group reports that it is alive, and learns whether the group rebalances."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,9 @@ from hmb.protocol.schema import Request, Response
 
 
 class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
-    """This member of this generation lives.  v3: static members.  v4: flexible.  v1, v2: no change."""
+    """A sign of life from one member. Version 3 adds static members. Version 4 is flexible. Versions 1 and 2 equal
+    version 0.
+    """
 
     group_id:          str        = t.string()
     generation_id:     int        = t.int32()
@@ -15,7 +17,10 @@ class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexib
 
 
 class HeartbeatResponse(Response, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
-    """REBALANCE_IN_PROGRESS tells the member to join anew.  v1: throttle time.  v4: flexible."""
+    """Success, or an error code. REBALANCE_IN_PROGRESS asks the member to join again.
+
+    Version 1 adds the throttle time. Version 4 is flexible.
+    """
 
     throttle_time_ms: int = t.int32("1+", ignorable=True)
     error_code:       int = t.int16()

@@ -1,7 +1,8 @@
-"""InitProducerId (22): an identity for an idempotent or transactional producer.  KIP-98.
+"""InitProducerId (22): an identity for an idempotent or transactional producer (KIP-98).
 
-The broker gives out a producer id that was never used before.  With a transactional id it gives back the one of last
-time and raises its epoch, which shuts out ("fences") every older producer of that name.
+The broker returns a producer id that was never used before. For a known transactional id it returns the same producer
+id as last time, with a greater epoch. The greater epoch *fences* every older producer with that transactional id: the
+broker refuses its requests from then on.
 """
 
 from hmb.protocol import schema as t
@@ -10,10 +11,11 @@ from hmb.protocol.schema import Request, Response
 
 
 class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+"):
-    """Ask for a producer id and epoch.
+    """A request for a producer id and an epoch.
 
-    v2: flexible.  v3: a producer that goes on after an error says what it has (KIP-360).  v4: PRODUCER_FENCED is
-    possible.  v5: TRANSACTION_ABORTABLE is possible.  v1 is like v0.  (v6 is not yet stable in Kafka 4.3.)
+    Version 2 is flexible. Version 3 carries the present id and epoch of a producer that continues after an error
+    (KIP-360). Version 4 allows the error PRODUCER_FENCED, version 5 TRANSACTION_ABORTABLE. Version 1 equals version 0.
+    Version 6 is not yet stable in Kafka 4.3, so it is missing here.
     """
 
     transactional_id:       str | None = t.string(nullable="0+")
@@ -23,7 +25,7 @@ class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="
 
 
 class InitProducerIdResponse(Response, api_key=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+"):
-    """The producer id and its epoch.  v2: flexible."""
+    """The producer id and its epoch. Version 2 is flexible."""
 
     throttle_time_ms: int = t.int32(ignorable=True)
     error_code:       int = t.int16()

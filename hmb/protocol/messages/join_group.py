@@ -1,7 +1,8 @@
-"""JoinGroup (11): become a member of a group, or stay one while it rebalances.
+"""JoinGroup (11): become a member of a group, or stay a member during a rebalance.
 
-The answer comes when all members have joined: that is the barrier of a rebalance.  One of them is told to be the
-leader and gets everybody's metadata, so that it can assign the partitions; the others learn theirs by SyncGroup.
+The broker answers when all members have joined. That is the barrier of a rebalance. The broker makes one member the
+leader and sends it the metadata of all members, so that the leader can assign the partitions. The others receive their
+assignment through SyncGroup.
 """
 
 from hmb.protocol import schema as t
@@ -10,11 +11,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+"):
-    """Join, with the protocols (assignment strategies) that this member knows, the preferred one first.
+    """A request to join, with the protocols (assignment strategies) of this member, the preferred one first.
 
-    v1: a time limit for the rebalance apart from that of the session (KIP-62).  v4: a member without an id gets one
-    first and joins with it (KIP-394).  v5: static members (KIP-345).  v6: flexible.  v8: a reason, for the broker's
-    log (KIP-800).  v2, v3, v7, v9: no change.
+    Version 1 separates the time limit of a rebalance from the session timeout (KIP-62). From version 4 on, a new member
+    first gets an id and then joins with it (KIP-394). Version 5 adds static members (KIP-345). Version 6 is flexible.
+    Version 8 adds a reason for the broker's log (KIP-800). Versions 2, 3, 7 and 9 equal the version before.
     """
 
     class JoinGroupRequestProtocol(Struct):
@@ -32,10 +33,11 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 
 
 class JoinGroupResponse(Response, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+"):
-    """The new generation, and for the leader its members.
+    """The new generation and, for the leader, its members.
 
-    v2: throttle time.  v5: static members.  v6: flexible.  v7: the protocol type; no protocol is null.  v9: a leader
-    that came back need not assign anew.  The others are like the one before.
+    Version 2 adds the throttle time. Version 5 adds static members. Version 6 is flexible. Version 7 adds the protocol
+    type, and the protocol name may be null. Version 9 tells a leader that has returned to skip the
+    assignment. Every other version equals the one before.
     """
 
     class JoinGroupResponseMember(Struct):

@@ -1,4 +1,4 @@
-"""LeaveGroup (13): members go, and the group rebalances at once in place of waiting for their sessions to end."""
+"""LeaveGroup (13): members leave, and the group rebalances at once instead of waiting for the end of their sessions."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,10 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class LeaveGroupRequest(Request, api_key=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+"):
-    """These members leave.
+    """The members that leave.
 
-    v0 to v2: one, by its id.  v3: several, by member id or group instance id (KIP-345).  v4: flexible.  v5: a reason
-    (KIP-800).
+    Versions 0 to 2 take one member id. Version 3 takes several members, by member id or group instance id (KIP-345).
+    Version 4 is flexible. Version 5 adds a reason (KIP-800).
     """
 
     class MemberIdentity(Struct):
@@ -23,7 +23,9 @@ class LeaveGroupRequest(Request, api_key=ApiKey.LEAVE_GROUP, versions="0-5", fle
 
 
 class LeaveGroupResponse(Response, api_key=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+"):
-    """Success or error; from v3 on of each member.  v1: throttle time.  v4: flexible."""
+    """Success, or an error code; from version 3 on for each member. Version 1 adds the throttle time. Version 4 is
+    flexible.
+    """
 
     class MemberResponse(Struct):
         member_id:         str        = t.string("3+")

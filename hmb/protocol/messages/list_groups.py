@@ -1,4 +1,4 @@
-"""ListGroups (16): the groups that this broker coordinates."""
+"""ListGroups (16): the groups that a broker coordinates."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,14 +6,19 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListGroupsRequest(Request, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
-    """List them.  v3: flexible.  v4: only those in these states (KIP-518).  v5: only those of these types (KIP-848)."""
+    """A request for the list of groups.
+
+    Version 3 is flexible. Version 4 filters by state (KIP-518). Version 5 filters by type (KIP-848).
+    """
 
     states_filter: list[str] = t.array(t.string, "4+")
     types_filter:  list[str] = t.array(t.string, "5+")
 
 
 class ListGroupsResponse(Response, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
-    """Their ids.  v1: throttle time.  v3: flexible.  v4: each one's state.  v5: its type."""
+    """The ids of the groups. Version 1 adds the throttle time. Version 3 is flexible. Version 4 adds the state, version
+    5 the type.
+    """
 
     class ListedGroup(Struct):
         group_id:      str = t.string()

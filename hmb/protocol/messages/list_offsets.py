@@ -1,7 +1,8 @@
-"""ListOffsets (2): which offset a point in time has.  Older texts call it "Offset API".
+"""ListOffsets (2): the offset of the first record at or after a point in time. Older texts call this API "Offset".
 
-Besides real timestamps there are special ones: -1 the log end offset, -2 the log start offset, -3 the record with the
-largest timestamp (v7), -4 and -5 bounds of tiered storage (v8, v9).
+Negative timestamps have special meanings. The value -1 asks for the log end offset, and -2 for the log start offset.
+The value -3 asks for the record with the greatest timestamp (from version 7 on). Values from -4 down concern tiered
+storage.
 """
 
 from hmb.protocol import schema as t
@@ -10,12 +11,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
-    """Look up offsets by time.
+    """A timestamp for each partition.
 
-    v0: asks for up to `max_num_offsets` offsets, the newest first, at which *segments* begin before the timestamp.
-    v1: asks for the one record (KIP-79).  v2: isolation level: with read_committed the end is the last stable offset.
-    v4: leader epochs.  v6: flexible.  v7, v8, v9, v11: further special timestamps.  v10: a time limit, for tiered
-    storage.  v3 and v5 are like the last.
+    Version 0 asks for up to `max_num_offsets` base offsets of *segments* that begin before the timestamp, the newest
+    first. Version 1 asks for one record (KIP-79). Version 2 adds the isolation level: with read_committed the end is
+    the last stable offset. Version 4 adds leader epochs. Version 6 is flexible. Versions 7, 8, 9 and 11 add special
+    timestamps. Version 10 adds a time limit for tiered storage. Versions 3 and 5 equal the version before.
     """
 
     class ListOffsetsTopic(Struct):
@@ -35,10 +36,11 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
 
 
 class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
-    """The offsets found.
+    """The offset that belongs to each timestamp.
 
-    v0: a list, newest first.  v1: one offset with its timestamp, both -1 where no record is that young.  v2: throttle
-    time.  v4: leader epoch.  v6: flexible.  The others are like the one before.
+    Version 0 returns a list of offsets, the newest first. Version 1 returns one offset with its timestamp; both are -1
+    if every record is older. Version 2 adds the throttle time. Version 4 adds the leader epoch. Version 6 is flexible.
+    Every other version equals the one before.
     """
 
     class ListOffsetsTopicResponse(Struct):

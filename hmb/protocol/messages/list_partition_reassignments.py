@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46): the moves of partitions that are under way (KIP-455)."""
+"""ListPartitionReassignments (46): the moves of partitions that are in progress (KIP-455)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListPartitionReassignmentsRequest(
     Request, api_key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+"
 ):
-    """Ask for these partitions; null means all."""
+    """The partitions to look at. Null stands for all partitions."""
 
     class ListPartitionReassignmentsTopics(Struct):
         name:              str       = t.string()
@@ -23,7 +23,7 @@ class ListPartitionReassignmentsRequest(
 class ListPartitionReassignmentsResponse(
     Response, api_key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+"
 ):
-    """The moves under way."""
+    """The moves that are in progress."""
 
     class OngoingTopicReassignment(Struct):
         class OngoingPartitionReassignment(Struct):

@@ -1,4 +1,4 @@
-"""ListTransactions (66): the transactional ids that a coordinator knows.  KIP-664."""
+"""ListTransactions (66): the transactional ids that a coordinator knows (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,9 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """Those that fit all of these, where something is asked for.
+    """Filters for transactional ids. A listed id passes all of them; an empty filter passes every id.
 
-    v1: transactions that last longer than so many ms (KIP-994).  v2: ids that match a regular expression (KIP-1152).
+    Version 1 filters by the age of the transaction in ms (KIP-994). Version 2 filters by a regular expression on the id
+    (KIP-1152).
     """
 
     state_filters:            list[str]  = t.array(t.string)
@@ -18,7 +19,7 @@ class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, version
 
 
 class ListTransactionsResponse(Response, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """The ids, and which of the states asked for there are none of.  v1 and v2 are like v0."""
+    """The transactional ids, and the states in the filter that do not exist. Versions 1 and 2 equal version 0."""
 
     class TransactionState(Struct):
         transactional_id:  str = t.string()

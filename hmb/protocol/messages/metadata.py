@@ -1,7 +1,7 @@
-"""Metadata (3): where the brokers are, and which of them leads each partition.
+"""Metadata (3): the addresses of the brokers, and the leader of each partition.
 
-A client asks any broker, connects to the addresses of the answer, and sends every produce and fetch to the leader of
-its partition.  A request can also bring a topic into being (`allow_auto_topic_creation`).
+A client asks any broker. It then connects to the addresses in the response, and sends every Produce and Fetch to the
+leader of the partition. The request can also create a topic (`allow_auto_topic_creation`).
 """
 
 from uuid import UUID
@@ -12,11 +12,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
-    """Describe these topics, and the brokers.
+    """The topics to describe.
 
-    v0: no topics means all topics.  v1: null means all topics, none means none.  v4: auto creation can be turned off.
-    v8: ask for authorized operations (the cluster's only until v10).  v9: flexible.  v10: topic ids, but a topic is
-    asked for by name all the same; v12: by id (name null).  v2, v3, v5-v7, v11, v13 change the response only.
+    In version 0 an empty list stands for all topics. From version 1 on null stands for all topics, and an empty list
+    for none. Version 4 can switch off the creation of topics. Version 8 can ask for authorized operations (since
+    version 11 no longer for those of the cluster). Version 9 is flexible. Version 10 has topic ids, but topics are
+    still named; version 12 can ask by id, with a null name. Versions 2, 3, 5 to 7, 11 and 13 change only the response.
     """
 
     class MetadataRequestTopic(Struct):
@@ -32,10 +33,12 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
 class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
     """The brokers and the topics.
 
-    v1: racks, controller, internal topics.  v2: cluster id.  v3: throttle time.  v5: offline replicas.  v7: leader
-    epochs.  v8: authorized operations (a bit set; the lowest int32 means "not asked").  v9: flexible.  v10: topic ids.
-    v12: the name is null for an id that nobody knows.  v13: an error for the answer as a whole (REBOOTSTRAP_REQUIRED).
-    v6 is v5, but a throttled client gets its answer at once and waits by itself (KIP-219).
+    Version 1 adds racks, the controller, and which topics are internal. Version 2 adds the cluster id. Version 3 adds
+    the throttle time. Version 5 adds offline replicas. Version 6 equals version 5, but a throttled client gets its
+    response at once and waits itself (KIP-219). Version 7 adds leader epochs. Version 8 adds authorized operations as a
+    set of bits; the smallest int32 means that the client did not ask for them. Version 9 is flexible. Version 10 adds
+    topic ids. In version 12 the name is null for an unknown id. Version 13 adds an error code for the whole response
+    (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

@@ -1,4 +1,7 @@
-"""OffsetCommit (8): how far a group has read, so that whoever takes over a partition goes on from there."""
+"""OffsetCommit (8): store how far a group has read each partition.
+
+The next owner of a partition continues at the committed offset.
+"""
 
 from uuid import UUID
 
@@ -8,11 +11,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
-    """Write down these offsets: the next ones to be read.
+    """The offset of the next record to read, for each partition.
 
-    v0: of the days when offsets lay in ZooKeeper.  v1: who commits, and a time for each partition.  v2: a retention
-    time for all in place of it.  v5: none, the broker's setting holds (KIP-211).  v6: leader epoch.  v7: static
-    members.  v8: flexible.  v9: members of KIP-848's groups too, by their epoch.  v10: topic ids.  v3, v4: no change.
+    Version 0 comes from the time when ZooKeeper held the offsets. Version 1 adds the member, and a time for each
+    partition. Version 2 replaces these times by one retention time. Version 5 removes it, and the broker's setting
+    applies (KIP-211). Version 6 adds the leader epoch. Version 7 adds static members. Version 8 is flexible. Version 9
+    also serves members of the consumer protocol, by their epoch (KIP-848). Version 10 has topic ids. Versions 3 and 4
+    equal the version before.
     """
 
     class OffsetCommitRequestTopic(Struct):
@@ -36,9 +41,10 @@ class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10"
 
 
 class OffsetCommitResponse(Response, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
-    """Each partition's success or error.
+    """An error code for each partition.
 
-    v3: throttle time.  v8: flexible.  v10: topic ids.  The others are like the one before.
+    Version 3 adds the throttle time. Version 8 is flexible. Version 10 has topic ids. Every other version equals the
+    one before.
     """
 
     class OffsetCommitResponseTopic(Struct):

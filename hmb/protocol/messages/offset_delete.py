@@ -1,4 +1,4 @@
-"""OffsetDelete (47): forget offsets of topics that a group no longer reads (KIP-496)."""
+"""OffsetDelete (47): delete offsets of topics that a group no longer reads (KIP-496)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetDeleteRequest(Request, api_key=ApiKey.OFFSET_DELETE, versions="0"):
-    """Delete these offsets."""
+    """The partitions whose committed offsets are deleted."""
 
     class OffsetDeleteRequestTopic(Struct):
         class OffsetDeleteRequestPartition(Struct):
@@ -20,7 +20,7 @@ class OffsetDeleteRequest(Request, api_key=ApiKey.OFFSET_DELETE, versions="0"):
 
 
 class OffsetDeleteResponse(Response, api_key=ApiKey.OFFSET_DELETE, versions="0"):
-    """Each partition's success or error."""
+    """An error code for each partition."""
 
     class OffsetDeleteResponseTopic(Struct):
         class OffsetDeleteResponsePartition(Struct):

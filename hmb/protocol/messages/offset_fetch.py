@@ -8,11 +8,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
-    """Ask for a group's offsets.
+    """The group, and the partitions whose offsets the client asks for.
 
-    v0: from ZooKeeper, in its day.  v2: null topics mean all.  v6: flexible.  v7: `require_stable` waits out
-    transactions (KIP-447).  v8: several groups at once (KIP-709).  v9: the member that asks (KIP-848).  v10: topic
-    ids.  v1, v3, v4, v5: no change.
+    Version 0 read the offsets from ZooKeeper. In version 2 null topics stand for all topics. Version 6 is flexible.
+    Version 7 adds `require_stable`, which asks the client to wait for open transactions (KIP-447). Version 8 takes
+    several groups (KIP-709). Version 9 adds the member (KIP-848). Version 10 has topic ids. Versions 1 and 3 to 5 equal
+    the version before.
     """
 
     class OffsetFetchRequestTopic(Struct):
@@ -39,10 +40,11 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
 
 
 class OffsetFetchResponse(Response, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
-    """The offsets; -1 where none was committed, which is no error.
+    """The committed offset of each partition. -1 means that the group has committed none, which is not an error.
 
-    v2: an error for the group as a whole.  v3: throttle time.  v5: leader epoch.  v6: flexible.  v8: one entry a
-    group.  v10: topic ids.  The others are like the one before.
+    Version 2 adds an error code for the whole group. Version 3 adds the throttle time. Version 5 adds the leader epoch.
+    Version 6 is flexible. Version 8 has one entry for each group. Version 10 has topic ids. Every other version equals
+    the one before.
     """
 
     class OffsetFetchResponseTopic(Struct):

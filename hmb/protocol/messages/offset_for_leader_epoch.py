@@ -1,7 +1,7 @@
-"""OffsetForLeaderEpoch (23): where a leader epoch ended in the log (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch (23): the offset at which a leader epoch ended (KIP-101, KIP-320).
 
-A consumer whose leader has changed asks where its last epoch ended: an end before its position means that records
-which it has read were lost.
+A consumer sends this request when the leader of a partition has changed, with the epoch of its last record. If that
+epoch ended before the consumer's position, records that the consumer has read were lost.
 """
 
 from hmb.protocol import schema as t
@@ -10,7 +10,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
-    """Ask for these epochs' ends.  v2: the epoch that the client knows to be current.  v3: who asks.  v4: flexible."""
+    """The leader epoch to look up in each partition.
+
+    Version 2 adds the epoch that the client believes to be the current one. Version 3 adds the id of the replica.
+    Version 4 is flexible.
+    """
 
     class OffsetForLeaderTopic(Struct):
         class OffsetForLeaderPartition(Struct):
@@ -26,9 +30,9 @@ class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOC
 
 
 class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
-    """The greatest epoch not above the one asked for, and the offset after its last record.
+    """The end offset of the greatest epoch that is not above the requested one.
 
-    v1: the epoch itself.  v2: throttle time.  v4: flexible.
+    Version 1 adds that epoch. Version 2 adds the throttle time. Version 4 is flexible.
     """
 
     class OffsetForLeaderTopicResult(Struct):

@@ -1,7 +1,8 @@
 """Produce (0): append records to partitions.
 
-What `records` holds depends on the version: message sets of format 0 (v0, v1), of format 1 (v2), one record batch of
-format 2 per partition (from v3 on).  With acks=0 there is no response at all.
+The format of `records` depends on the version. Versions 0 and 1 carry message sets of format 0, version 2 those of
+format 1. Version 3 and later carry one record batch (format 2) for each partition. With acks=0 the broker sends no
+response.
 """
 
 from typing import ClassVar
@@ -13,11 +14,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):
-    """Append record batches to partitions.
+    """The records for each partition.
 
-    v2: messages carry timestamps (KIP-32).  v3: record batches and transactions (KIP-98).  v7: zstd.  v9: flexible.
-    v11: a client may abort and go on after TRANSACTION_ABORTABLE (KIP-890).  v12: a partition joins the transaction by
-    being produced to.  v13: topic ids in place of names (KIP-516).  v1, v4-v6, v8, v10 change the response only.
+    Version 2 carries messages with timestamps (KIP-32). Version 3 carries record batches and adds transactions
+    (KIP-98). Version 7 allows zstd. Version 9 is flexible. From version 11 on a producer can abort and continue after
+    the error TRANSACTION_ABORTABLE (KIP-890). From version 12 on the first batch for a partition adds it to the
+    transaction. Version 13 has topic ids in place of names (KIP-516). Versions 1, 4 to 6, 8 and 10 change only the
+    response.
     """
 
     FIRST_VERSION_OF_ZSTD: ClassVar[int] = 7
@@ -34,23 +37,24 @@ class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible=
         partition_data: list[PartitionProduceData] = t.array(PartitionProduceData)
 
     transactional_id: str | None             = t.string("3+", nullable="3+", default=None)
-    acks:             int                    = t.int16()  # -1 all, 1 leader, 0 no reply
+    acks:             int                    = t.int16()  # -1: all replicas, 1: the leader, 0: no response
     timeout_ms:       int                    = t.int32()
     topic_data:       list[TopicProduceData] = t.array(TopicProduceData)
 
 
 class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):
-    """Where the records went, or why not.
+    """The offset of the first record in each partition, or an error code.
 
-    v1: throttle time, at the *end*.  v2: log append time (-1 where records keep the time of their creation).  v5: log
-    start offset.  v8: which records of a refused batch were bad (KIP-467).  v9: flexible.  v10: the new leader and its
-    address along with NOT_LEADER_OR_FOLLOWER (KIP-951).  v13: topic ids in place of names.
+    Version 1 adds the throttle time, at the *end*. Version 2 adds the log append time, which is -1 for records that
+    keep their own timestamps. Version 5 adds the log start offset. Version 8 says which records of a rejected batch are
+    invalid (KIP-467). Version 9 is flexible. Version 10 names the new leader along with the error
+    NOT_LEADER_OR_FOLLOWER (KIP-951). Version 13 has topic ids in place of names.
     """
 
     class TopicProduceResponse(Struct):
         class PartitionProduceResponse(Struct):
             class BatchIndexAndErrorMessage(Struct):
-                batch_index:               int        = t.int32()  # of the record in its batch
+                batch_index:               int        = t.int32()  # the record's index in its batch
                 batch_index_error_message: str | None = t.string(nullable="0+", default=None)
 
             class LeaderIdAndEpoch(Struct):

@@ -1,4 +1,4 @@
-"""SyncGroup (14): the leader hands in the assignment, every member gets its part of it."""
+"""SyncGroup (14): the leader of a group sends the assignment, and every member receives its own part."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,9 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+"):
-    """Ask for this member's assignment; the leader sends everybody's.
+    """A request for the member's assignment. The leader's request carries the assignments of all members.
 
-    v3: static members.  v4: flexible.  v5: protocol type and name, for the broker to check (KIP-559).
+    Version 3 adds static members. Version 4 is flexible. Version 5 adds the protocol type and name, which the broker
+    checks (KIP-559).
     """
 
     class SyncGroupRequestAssignment(Struct):
@@ -25,9 +26,9 @@ class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexi
 
 
 class SyncGroupResponse(Response, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+"):
-    """What this member has to do, in the bytes that the leader wrote.
+    """The member's assignment, as the bytes that the leader wrote.
 
-    v1: throttle time.  v4: flexible.  v5: protocol type and name.
+    Version 1 adds the throttle time. Version 4 is flexible. Version 5 adds the protocol type and name.
     """
 
     throttle_time_ms: int        = t.int32("1+", ignorable=True)

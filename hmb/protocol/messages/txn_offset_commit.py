@@ -1,4 +1,7 @@
-"""TxnOffsetCommit (28): commit offsets of a group if and when the transaction commits.  KIP-98, KIP-447."""
+"""TxnOffsetCommit (28): commit offsets of a group together with a transaction (KIP-98, KIP-447).
+
+The offsets become visible when the transaction commits. They are discarded when it aborts.
+"""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,11 +9,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
-    """Offsets, within a transaction.
+    """The offsets to commit within the producer's transaction.
 
-    v2: leader epochs.  v3: flexible; the member that has read, and its generation (KIP-447).  v4:
-    TRANSACTION_ABORTABLE is possible.  v5: of producers of transaction version 2 (KIP-890), which do not announce the
-    group with AddOffsetsToTxn.  v1 is like v0.
+    Version 2 adds leader epochs. Version 3 is flexible and adds the group's member and generation (KIP-447). Version 4
+    allows the error TRANSACTION_ABORTABLE. Producers of transaction version 2 send version 5 without an AddOffsetsToTxn
+    before it (KIP-890). Version 1 equals version 0.
     """
 
     class TxnOffsetCommitRequestTopic(Struct):
@@ -34,7 +37,7 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
 
 
 class TxnOffsetCommitResponse(Response, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
-    """Each partition's success or error.  v3: flexible; errors of the group's members are possible."""
+    """An error code for each partition. Version 3 is flexible and allows the errors of group members."""
 
     class TxnOffsetCommitResponseTopic(Struct):
         class TxnOffsetCommitResponsePartition(Struct):

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers (27): end transactions in these partitions.  KIP-98.
+"""WriteTxnMarkers (27): write the markers that end transactions in partitions (KIP-98).
 
-A transaction's coordinator sends it to the leaders of the partitions; so does an administrator who ends a transaction
-that no coordinator knows any more (KIP-664).
+The transaction coordinator sends this request to the leaders of the partitions. An administrator can send it to end a
+transaction that no coordinator knows any more (KIP-664).
 """
 
 from hmb.protocol import schema as t
@@ -10,7 +10,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class WriteTxnMarkersRequest(Request, api_key=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+"):
-    """Write markers.  v2: by the rules of which transaction version (KIP-1228).  v0 was spoken between brokers only."""
+    """The markers to write.
+
+    Version 2 adds the transaction version whose rules apply (KIP-1228). Only brokers used version 0.
+    """
 
     class WritableTxnMarker(Struct):
         class WritableTxnMarkerTopic(Struct):
@@ -28,7 +31,7 @@ class WriteTxnMarkersRequest(Request, api_key=ApiKey.WRITE_TXN_MARKERS, versions
 
 
 class WriteTxnMarkersResponse(Response, api_key=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+"):
-    """Each partition's success or error, by producer."""
+    """An error code for each partition of each producer."""
 
     class WritableTxnMarkerResult(Struct):
         class WritableTxnMarkerTopicResult(Struct):
