@@ -12,7 +12,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hmb.client.settings import CONSUMER, PRODUCER, Setting, SettingError, keywords
+from hmb.client.consuming.settings import CONSUMER
+from hmb.client.producing.settings import PRODUCER
+from hmb.client.settings import Setting, SettingError, keywords
 
 from .common import USAGE, CliError, NewPath, name_value
 from .option_groups import OTHER, under

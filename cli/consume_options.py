@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hmb.client.settings import CONSUMER
+from hmb.client.consuming.settings import CONSUMER
 
 from .arguments import delimiter, topic_name
 from .client_config import client_keywords, config_option, settings_option

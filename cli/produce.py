@@ -137,7 +137,7 @@ def _reach(servers: str) -> None:
 
 
 def _awaited(servers: str, tally: Tally, producer: "Producer", patience: float) -> str:
-    trouble = f" ({producer.trouble})" if producer.trouble else ""
+    trouble = f" ({producer.last_error})" if producer.last_error else ""
     oldest = (tally.oldest or "").removeprefix("standard input, ")
     return f"{servers} to take {oldest}{trouble}, {patience:g} s at most"
 
@@ -276,5 +276,5 @@ def _settle_many(tally: Tally, portion: Portion, deliveries: "Deliveries") -> No
         tally.settle(portion)
         return
     lost = [row for failure in failures for row in failure.rows]
-    first = min(failures, key=lambda failure: failure.is_collateral)
-    tally.settle(portion, lost, first.guilty, first.error, first.is_collateral)
+    first = min(failures, key=lambda failure: failure.caused_elsewhere)
+    tally.settle(portion, lost, first.failed_row, first.error, first.caused_elsewhere)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import click
 from click.shell_completion import CompletionItem
 
-from hmb.client.settings import PRODUCER
+from hmb.client.producing.settings import PRODUCER
 
 from .arguments import delimiter, topic_name
 from .client_config import client_keywords, config_option, settings_option

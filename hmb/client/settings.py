@@ -1,15 +1,28 @@
-"""The settings of the clients under Kafka's names, as a client.properties has them: `linger.ms`, `fetch.min.bytes`.
+"""How a client declares its settings: one line for each setting, with its type, default, Kafka name and purpose.
 
-Each name leads to the keyword of `Producer` or `Consumer`, which has Kafka's name without `.ms` where it is in seconds.
-What these clients do otherwise than Kafka's, and may do so, has no keyword and is ignored (serializers of Java);
-what would be dangerous to ignore, encryption and authentication, is refused.
+`Producer` and `Consumer` take their settings as keyword arguments. A typed dictionary declares them, so that a type
+checker knows every name and type::
+
+    class ProducerSettings(TypedDict, total=False):
+        linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
+
+Everything else is derived from that line: the default, the error for a misspelt name, the documentation, and the way
+from Kafka's name in a `client.properties` file to the keyword.
+
+A keyword has Kafka's name with underscores, without `.ms` if the keyword counts seconds. Some of Kafka's settings have
+no keyword. A setting that only concerns a Java client (a serializer class) is accepted and has no effect. A setting
+that HMB's client cannot honour and that protects data (TLS, SASL) is an error.
 """
 
+from __future__ import annotations
+
+import difflib
+import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
 
 MAX_INT32 = 2**31 - 1
-RETRY_FOR = 30.0  # seconds, where default.api.timeout.ms is not set
 
 
 class SettingError(ValueError):
@@ -20,14 +33,28 @@ class SettingError(ValueError):
         self.name = name
 
 
+class Declared(NamedTuple):
+    """The declaration of one setting.
+
+    `kafka_names` holds Kafka's names for it, separated by spaces; "" means that Kafka has no such setting. `read` turns
+    the text of a properties file into a value and raises ValueError with what the text must be.
+    """
+
+    default: Any
+    kafka_names: str
+    read: Callable[[str], Any]
+    purpose: str
+
+
 class Setting(NamedTuple):
-    """Which keyword a setting is, and how its text is read; ValueError says what it must be."""
+    """A setting by one of Kafka's names. An empty keyword means that the client accepts and ignores the setting."""
 
     keyword: str
     read: Callable[[str], Any]
 
 
-def _milliseconds(text: str) -> float:
+def milliseconds(text: str) -> float:
+    """Read a number of milliseconds, as Kafka writes times."""
     try:
         number = float(text)
     except ValueError:
@@ -37,48 +64,40 @@ def _milliseconds(text: str) -> float:
     return number
 
 
-def _seconds(text: str) -> float:
-    return _milliseconds(text) / 1000
+def seconds(text: str) -> float:
+    """Read a number of milliseconds as seconds."""
+    return milliseconds(text) / 1000
 
 
-def _time_limit(text: str) -> float:
-    """Seconds for something that takes some time."""
-    seconds = _seconds(text)
-    if not seconds:
+def time_limit(text: str) -> float:
+    """Read a number of milliseconds above 0 as seconds."""
+    limit = seconds(text)
+    if not limit:
         raise ValueError("must be above 0")
-    return seconds
+    return limit
 
 
-def _integer(text: str) -> int:
+def integer(text: str) -> int:
+    """Read a whole number."""
     try:
         return int(text)
     except ValueError:
         raise ValueError("must be a whole number") from None
 
 
-def _amount(text: str) -> int:
-    number = _integer(text)
+def amount(text: str) -> int:
+    """Read a whole number from 0 on."""
+    number = integer(text)
     if number < 0:
         raise ValueError("must be a whole number from 0 on")
     return number
 
 
-def _boolean(text: str) -> bool:
+def boolean(text: str) -> bool:
+    """Read `true` or `false`."""
     if text.lower() not in ("true", "false"):
         raise ValueError("must be true or false")
     return text.lower() == "true"
-
-
-def _acks(text: str) -> int | str:
-    return text if text == "all" else _integer(text)
-
-
-def _assignors(text: str) -> tuple[str, ...]:
-    """Names, or Kafka's classes: org.apache.kafka.clients.consumer.CooperativeStickyAssignor."""
-    names = (name.strip().rpartition(".")[2].removesuffix("Assignor") for name in text.split(","))
-    return tuple(
-        {"CooperativeSticky": "cooperative-sticky", "RoundRobin": "roundrobin"}.get(n, n.lower()) for n in names
-    )
 
 
 def _plaintext(text: str) -> None:
@@ -89,75 +108,83 @@ def _plaintext(text: str) -> None:
 COMMON = {
     "bootstrap.servers": Setting("bootstrap_servers", str),
     "client.id": Setting("client_id", str),
-    "request.timeout.ms": Setting("request_timeout", _time_limit),
+    "request.timeout.ms": Setting("request_timeout", time_limit),
     "security.protocol": Setting("", _plaintext),
 }
-PRODUCER = COMMON | {
-    "acks": Setting("acks", _acks),
-    "batch.size": Setting("batch_size", _amount),
-    "buffer.memory": Setting("buffer_memory", _amount),
-    "compression.type": Setting("compression", str),
-    "compression.gzip.level": Setting("compression_level", _integer),
-    "compression.lz4.level": Setting("compression_level", _integer),
-    "compression.zstd.level": Setting("compression_level", _integer),
-    "delivery.timeout.ms": Setting("delivery_timeout", _time_limit),
-    "enable.idempotence": Setting("idempotence", _boolean),
-    "key.serializer": Setting("", str),
-    "linger.ms": Setting("linger_ms", _milliseconds),
-    "max.block.ms": Setting("max_block", _seconds),
-    "max.in.flight.requests.per.connection": Setting("max_in_flight", _amount),
-    "max.request.size": Setting("max_request_size", _amount),
-    "retry.backoff.ms": Setting("retry_backoff", _seconds),
-    "transaction.timeout.ms": Setting("transaction_timeout", _time_limit),
-    "transactional.id": Setting("transactional_id", str),
-    "value.serializer": Setting("", str),
-}
-CONSUMER = COMMON | {
-    "auto.commit.interval.ms": Setting("auto_commit_interval", _seconds),
-    "auto.offset.reset": Setting("offset", str),
-    "check.crcs": Setting("check_crcs", _boolean),
-    "default.api.timeout.ms": Setting("retry_for", _time_limit),
-    "enable.auto.commit": Setting("auto_commit", _boolean),
-    "fetch.max.bytes": Setting("max_bytes", _amount),
-    "fetch.max.wait.ms": Setting("max_wait_ms", _amount),
-    "fetch.min.bytes": Setting("min_bytes", _amount),
-    "group.id": Setting("group", str),
-    "group.instance.id": Setting("group_instance_id", str),
-    "group.protocol": Setting("group_protocol", str),
-    "group.remote.assignor": Setting("remote_assignor", str),
-    "heartbeat.interval.ms": Setting("heartbeat_interval", _seconds),
-    "isolation.level": Setting("isolation_level", str),
-    "key.deserializer": Setting("", str),
-    "max.partition.fetch.bytes": Setting("max_partition_bytes", _amount),
-    "max.poll.interval.ms": Setting("max_poll_interval", _seconds),
-    "max.poll.records": Setting("max_poll_records", _amount),
-    "metadata.max.age.ms": Setting("metadata_max_age", _seconds),
-    "partition.assignment.strategy": Setting("assignors", _assignors),
-    "session.timeout.ms": Setting("session_timeout", _seconds),
-    "value.deserializer": Setting("", str),
-}
+"""The settings that every client has, by Kafka's names."""
+
+
+@cache
+def declarations(settings: type) -> dict[str, Declared]:
+    """Return the declarations in a typed dictionary of settings, by keyword."""
+    hints = get_type_hints(settings, include_extras=True)
+    return {keyword: hint.__metadata__[0] for keyword, hint in hints.items()}
+
+
+def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict[str, Any]:
+    """Return all settings of a client: the given values, and the defaults of the others.
+
+    Raises TypeError for an unknown keyword; the message names the nearest known one.
+    """
+    declared = declarations(settings)
+    for keyword in given:
+        if keyword not in declared:
+            near = difflib.get_close_matches(keyword, declared, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TypeError(f"{client} has no setting {keyword!r}{hint}")
+    return {keyword: given.get(keyword, setting.default) for keyword, setting in declared.items()}
+
+
+def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate an `__init__` that takes settings, so that `help()` and shells show each keyword with its default."""
+
+    def decorate(init: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(init)
+        named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        keywords = [
+            inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=setting.default)
+            for keyword, setting in declarations(settings).items()
+        ]
+        init.__signature__ = signature.replace(parameters=[*named, *keywords])  # type: ignore[attr-defined]
+        return init
+
+    return decorate
+
+
+def by_kafka_names(settings: type, *ignored: str) -> dict[str, Setting]:
+    """Return the settings of a client by Kafka's names, those of every client included.
+
+    `ignored` are names of settings that only concern Java clients.
+    """
+    found = COMMON | {name: Setting("", str) for name in ignored}
+    for keyword, setting in declarations(settings).items():
+        for name in setting.kafka_names.split():
+            found[name] = Setting(keyword, setting.read)
+    return found
 
 
 class Keywords(NamedTuple):
-    """For a client; and which of the names are none of its settings."""
+    """Keyword arguments for a client, and the names in a properties file that are not settings of that client."""
 
     keywords: dict[str, Any]
     unknown: list[str]
 
 
-def keywords(known: Mapping[str, Setting], properties: Mapping[str, str]) -> Keywords:
-    """The keywords for a client, by `PRODUCER` or `CONSUMER`; SettingError for a value that cannot be."""
+def keywords(known: Mapping[str, Setting], texts: Mapping[str, str]) -> Keywords:
+    """Read settings under Kafka's names (`linger.ms`) into keyword arguments (`linger_ms`).
+
+    `known` comes from `by_kafka_names`. Raises SettingError for a value that a setting cannot have.
+    """
     found: dict[str, Any] = {}
     unknown = []
-    for name, text in properties.items():
+    for name, text in texts.items():
         if name not in known:
             unknown.append(name)
             continue
-        setting = known[name]
         try:
-            value = setting.read(text)
+            value = known[name].read(text)
         except ValueError as error:
             raise SettingError(name, text, str(error)) from None
-        if setting.keyword:
-            found[setting.keyword] = value
+        if known[name].keyword:
+            found[known[name].keyword] = value
     return Keywords(found, unknown)

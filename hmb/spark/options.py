@@ -26,8 +26,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hmb.client.consuming.settings import CONSUMER, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
-from hmb.client.settings import CONSUMER, PRODUCER, RETRY_FOR, Setting, keywords
+from hmb.client.producing.settings import PRODUCER
+from hmb.client.settings import Setting, declarations, keywords
 from hmb.spark.offsets import Spec, Times, TimeStrategy, parse_assign, parse_spec, parse_times
 from hmb.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS
 
@@ -76,7 +78,7 @@ class SourceOptions:
     @property
     def retry_for(self) -> float:
         """Seconds; kafka.default.api.timeout.ms."""
-        seconds: float = self.consumer.get("retry_for", RETRY_FOR)
+        seconds: float = self.consumer.get("retry_for", declarations(ConsumerSettings)["retry_for"].default)
         return seconds
 
 

@@ -62,7 +62,7 @@ class Sending:
 
     def _check(self, rows: Rows, deliveries: Deliveries) -> None:
         for failure in deliveries.failures():
-            raise self._undelivered(rows, failure.guilty, failure.error) from failure.error
+            raise self._undelivered(rows, failure.failed_row, failure.error) from failure.error
 
     def _undelivered(self, rows: Rows, index: int, error: Exception) -> UndeliveredError:
         key = None if rows.keys is None else rows.keys[index].as_py()

@@ -8,7 +8,9 @@ import pytest
 from hmb.cli.client_config import client_keywords
 from hmb.cli.common import CliError
 from hmb.client import Consumer, Producer
-from hmb.client.settings import CONSUMER, PRODUCER, Setting
+from hmb.client.consuming.settings import CONSUMER
+from hmb.client.producing.settings import PRODUCER
+from hmb.client.settings import Setting
 
 from .conftest import Hmb
 

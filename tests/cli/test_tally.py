@@ -67,6 +67,6 @@ def test_what_may_be_in_the_log_is_not_called_lost() -> None:
     for each in (refused, late, under_way):
         tally.begin(each)
     tally.settle(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
-    tally.settle(late, [1, 2], 1, TimeoutError("not all was delivered within 1 s"))
+    tally.settle(late, [1, 2], 1, TimeoutError("not all records were delivered within 1 s"))
     lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: they may be there or not"
     assert (tally.delivered, tally.missing) == (2, lost)

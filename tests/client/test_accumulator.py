@@ -6,7 +6,7 @@ import pytest
 
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import Batch, PartitionQueue
-from hmb.client.producing.delivery import Delivery, Part
+from hmb.client.producing.delivery import BatchSlice, Delivery
 from hmb.client.producing.encoding import halves
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, read_records
@@ -35,8 +35,8 @@ def append(to: Accumulator, value: bytes, partition: int | None = 0, partitions:
     return to.append("t", partition, partitions, RECORD_OVERHEAD + len(value), 1, None, value, ())
 
 
-def append_values(to: Accumulator, values: list[bytes], partition: int | None = 0) -> list[Part]:
-    parts: list[Part] = []
+def append_values(to: Accumulator, values: list[bytes], partition: int | None = 0) -> list[BatchSlice]:
+    parts: list[BatchSlice] = []
     to.append_values("t", partition, 2, 1, values, 0, parts)
     return parts
 
@@ -156,11 +156,11 @@ def test_values_fill_batch_after_batch() -> None:
     parts = append_values(it, [b"%d" % number for number in range(7)])
     assert [number for part in parts for number in part.rows] == list(range(7))
     found: list[bytes | None] = []
-    for receipt in dict.fromkeys(part.receipt for part in parts):
+    for result in dict.fromkeys(part.result for part in parts):
         (batch,) = take(it)
-        assert batch.receipt is receipt
+        assert batch.result is result
         for part in parts:
-            if part.receipt is receipt:
+            if part.result is result:
                 rows = [b"%d" % number for number in part.rows]
                 assert values(batch)[part.first : part.first + len(rows)] == rows
         found += values(batch)
@@ -241,7 +241,7 @@ def test_control_c_while_a_batch_is_opened_spoils_nothing(monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     it = accumulator()
-    monkeypatch.setattr("hmb.client.producing.accumulator.Receipt", interrupted)
+    monkeypatch.setattr("hmb.client.producing.accumulator.BatchResult", interrupted)
     with pytest.raises(KeyboardInterrupt):
         append(it, b"1")
     append(it, b"2")
@@ -254,11 +254,11 @@ def test_a_queue_moves_to_another_lane() -> None:
     it = accumulator(linger=0)
     append(it, b"1")
     (batch,) = take(it)
-    lane = it.new_lane()
-    it.move(batch.queue, lane)
-    assert it.wait_for_batches(lane) == [batch]
+    sender_queues = it.new_sender_queues()
+    it.move(batch.queue, sender_queues)
+    assert it.wait_for_batches(sender_queues) == [batch]
     it.done(batch)
     append(it, b"2")
-    assert values(*it.wait_for_batches(lane)) == [b"2"]
+    assert values(*it.wait_for_batches(sender_queues)) == [b"2"]
     assert isinstance(batch.queue, PartitionQueue)
     assert not it.unrouted.queues

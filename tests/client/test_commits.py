@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from hmb.client.connection import ConnectionFailed
+from hmb.client.coordinator import CoordinatorConnection
 from hmb.client.group.commits import CommittedOffsets
-from hmb.client.group.coordinator import GroupCoordinator
 from hmb.client.group.interface import GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -262,7 +263,7 @@ def test_a_callback_that_raises_mixes_up_no_answers() -> None:
 def test_a_coordinator_that_was_interrupted_waits_for_no_answer() -> None:
     coordinator = Coordinator()
     with coordinator.broker:
-        talk = GroupCoordinator(Cluster(coordinator.broker.address), GroupSettings(group_id="g"))
-        talk.interrupt()
+        connection = CoordinatorConnection(Cluster(coordinator.broker.address), CoordinatorType.GROUP, "g")
+        connection.interrupt()
         with pytest.raises(ConnectionFailed):
-            talk.send(HeartbeatRequest(group_id="g"))
+            connection.send(HeartbeatRequest, lambda version: HeartbeatRequest(group_id="g"))

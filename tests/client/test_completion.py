@@ -5,10 +5,10 @@ import pytest
 from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
-from hmb.client.producing.batch import Lane, PartitionQueue
-from hmb.client.producing.completion import Completion, Refusal, Settings
+from hmb.client.producing.batch import PartitionQueue, SenderQueues
+from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
 from hmb.client.producing.encoding import Encoding
-from hmb.client.producing.idempotence import Identities
+from hmb.client.producing.idempotence import AtLeastOnce
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec
 
@@ -23,13 +23,13 @@ def test_another_thread_gets_a_queue_when_all_its_batches_are_decided_on(monkeyp
         it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())
     it.seal()
     (batch,) = it.wait_for_batches(it.unrouted)
-    tries = []
+    attempts = []
 
-    def move(queue: PartitionQueue, lane: Lane) -> None:
-        tries.append([batch.tries for batch in queue.batches])
+    def move(queue: PartitionQueue, sender_queues: SenderQueues) -> None:
+        attempts.append([batch.attempts for batch in queue.batches])
 
-    settings = Settings(1, Encoding(Codec.NONE, None, False), 1000, 5, 1.0, 60.0, AT_ONCE, 60.0)
+    settings = SenderSettings(1, Encoding(Codec.NONE, None, False), 1000, 5, 1.0, 60.0, AT_ONCE, 60.0)
     monkeypatch.setattr(it, "move", move)
-    completion = Completion(it, Cluster("127.0.0.1:1"), settings, Identities())
-    completion.resolve(batch.queue, [Refusal(each, LOST) for each in batch.queue.batches])
-    assert tries == [[1, 1, 1]]
+    completion = BatchCompletion(it, Cluster("127.0.0.1:1"), settings, AtLeastOnce())
+    completion.resolve(batch.queue, [FailedBatch(each, LOST) for each in batch.queue.batches])
+    assert attempts == [[1, 1, 1]]

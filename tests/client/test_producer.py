@@ -72,7 +72,7 @@ def test_close_waits_no_longer_than_it_is_told() -> None:
         producer = Producer(broker.address, linger_ms=3_600_000)
         let_go = threading.Event()
         producer.send("t", b"x").add_done_callback(lambda future: let_go.wait())
-        with pytest.raises(TimeoutError, match="not all was delivered within"):
+        with pytest.raises(TimeoutError, match="not all records were delivered within"):
             producer.close(0.01)
         let_go.set()
         producer.close()
@@ -127,7 +127,7 @@ def test_a_batch_leaves_its_queue_when_its_futures_are_set_so_that_flush_waits_f
     done = Accumulator.done
 
     def watched(accumulator: Accumulator, batch: Batch) -> None:
-        set_before.append(batch.receipt.settled)
+        set_before.append(batch.result.completed)
         done(accumulator, batch)
 
     monkeypatch.setattr(Accumulator, "done", watched)
@@ -255,7 +255,7 @@ def test_flush_waits_for_callbacks_and_no_longer_than_it_is_told() -> None:
         delivery = producer.send("t", b"x", on_delivery=called)
         assert begun.wait(10)
         assert delivery.done()
-        with pytest.raises(TimeoutError, match=r"not all was delivered within 0\.01 s"):
+        with pytest.raises(TimeoutError, match=r"not all records were delivered within 0\.01 s"):
             producer.flush(0.01)
         let_go.set()
         producer.flush()

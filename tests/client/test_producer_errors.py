@@ -114,7 +114,7 @@ def test_the_guilty_record_is_named() -> None:
     with ScriptedBroker(Script(answer)) as broker, Producer(broker.address, linger_ms=AGES) as producer:
         innocent, guilty = producer.send("t", b"1", b"key"), producer.send("t", b"2")
         assert str(guilty.exception(10)) == "INVALID_RECORD (87): t-0: it has no key"
-        assert "refused together with record 2 of the 2 in its batch: it has no key" in str(innocent.exception())
+        assert "rejected together with record 2 of the 2 in its batch: it has no key" in str(innocent.exception())
 
 
 def test_records_follow_their_leader_in_order() -> None:
@@ -221,12 +221,12 @@ def test_close_gives_up_what_is_not_delivered_in_time() -> None:
 
     with ScriptedBroker(silent) as broker:
         producer = Producer(broker.address, acks=1)
-        under_way = producer.send("t", b"1")
+        in_flight = producer.send("t", b"1")
         queued = producer.send("t", b"2", timestamp=0)
-        with pytest.raises(TimeoutError, match=r"not all was delivered within 0\.01 s"):
+        with pytest.raises(TimeoutError, match=r"not all records were delivered within 0\.01 s"):
             producer.close(0.01)
-        for delivery in (under_way, queued):
-            with pytest.raises(TimeoutError, match="not all was delivered within"):
+        for delivery in (in_flight, queued):
+            with pytest.raises(TimeoutError, match="not all records were delivered within"):
                 delivery.result(0)
         producer.close(10)
         answer.set()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from hmb.client.producing.completion import Completion
+from hmb.client.producing.completion import BatchCompletion
 from hmb.client.producing.delivery import Delivery
 from hmb.client.producing.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -85,7 +85,7 @@ def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
             producer._accumulator.seal()
         queue = producer._accumulator._queue("t", 0)
         are_queued.set()
-        until(lambda: queue.under_way == 5)
+        until(lambda: queue.in_flight == 5)
         assert not any(delivery.done() for delivery in deliveries[1:])
         five_are_there.set()
         producer.flush(10)
@@ -223,6 +223,6 @@ def test_a_mistake_while_an_answer_is_read_leaves_nobody_waiting(monkeypatch: py
     with ScriptedBroker(NumberedLog(lambda values: Fault.NONE)) as broker, Producer(broker.address) as producer:
         producer.send("t", b"0").result(10)
         with monkeypatch.context() as patch:
-            patch.setattr(Completion, "deliver", mistaken)
+            patch.setattr(BatchCompletion, "deliver", mistaken)
             assert str(producer.send("t", b"1").exception(10)) == "mistaken"
         producer.send("t", b"2").result(10)

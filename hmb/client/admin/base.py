@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Self, TypeGuard, TypeVar
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.coordinators import find_coordinator
+from hmb.client.coordinator import find_coordinator
 from hmb.client.metadata import Cluster, Node
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError

@@ -9,18 +9,16 @@ that offset on the producer's transactional batches are left out, up to the mark
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hmb.client.consuming.positions import Position
+from hmb.client.consuming.settings import Deserializer
 from hmb.client.errors import DeserializationError
 from hmb.protocol.errors import KafkaError
 from hmb.records.consumer_record import ConsumerRecord, consumer_records
 from hmb.records.control import ControlType, control_type
 from hmb.records.reading import Batch
-
-Deserializer = Callable[[bytes], Any]
 
 
 class AbortedTransactions:

@@ -29,28 +29,27 @@ and the brokers prepare the next records meanwhile (`fetcher`).
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.assigned import AssignedPartitions
-from hmb.client.consuming.buffer import Decoding, Deserializer
+from hmb.client.consuming.buffer import Decoding
 from hmb.client.consuming.fetcher import FetchSettings
-from hmb.client.consuming.group_reading import Callback, Callbacks, GroupReading, Offsets
+from hmb.client.consuming.group_reading import Callbacks, GroupReading, Offsets
 from hmb.client.consuming.guard import Guard
 from hmb.client.consuming.reader import ConsumerMetrics, Reader
-from hmb.client.consuming.subscription import Discovery, Pattern, Subscription
+from hmb.client.consuming.settings import ConsumerSettings, Pattern
+from hmb.client.consuming.subscription import Discovery, Subscription
 from hmb.client.group.interface import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import (
     ISOLATION_LEVELS,
-    IsolationLevelName,
     Offset,
-    Until,
     check_isolation_level,
     check_offset,
     check_until,
 )
-from hmb.client.settings import RETRY_FOR
+from hmb.client.settings import shows_settings, with_defaults
 from hmb.protocol.topics import TopicPartition
 from hmb.records.consumer_record import ConsumerRecord
 
@@ -59,105 +58,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-POLL_RECORDS = 500  # as in Kafka; more at once are slower, for they outgrow the processor's caches
 LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata say
 
 
 class Consumer(AssignedPartitions):
-    """Reads topics; belongs to one thread. Times are in seconds, but for `max_wait_ms` and timestamps (ms since 1970).
+    """Reads the records of topics. A consumer belongs to one thread.
 
-    What it is told::
-
-        offset, until                   where to begin and where to stop (`offsets`)
-        partitions                      only these numbers of each topic
-        pattern, exclude                regular expressions for whole names of topics (`subscription`)
-        max_wait_ms, min_bytes          how long a broker waits for how much, before it answers
-        max_bytes, max_partition_bytes  how much it answers at most; a single batch that is larger still comes
-        max_poll_records                how many records a poll hands out at most
-        request_timeout, retry_for      how long an answer may take; how long failures are tried again
-        metadata_max_age                how often one looks for new topics and partitions
-        isolation_level                 "read_committed" leaves out what was aborted or is not decided yet
-        check_crcs                      False: believe that batches are undamaged
-        key_, value_deserializer        from bytes to what a record is to hold; null stays None
-        group ... max_poll_interval     as in Kafka's consumer (`membership`)
-        auto_commit                     save positions every `auto_commit_interval`, and when they are given up
-        on_assigned, on_revoked, on_lost  are called with partitions, from within a poll or `close`
+    `ConsumerSettings` declares the keyword arguments. `help(hmb.Consumer)` shows them with their defaults.
     """
 
+    @shows_settings(ConsumerSettings)
     def __init__(
-        self,
-        bootstrap_servers: str | Iterable[str],
-        *topics: str,
-        offset: Offset = "earliest",
-        until: Until = None,
-        partitions: Iterable[int] | None = None,
-        pattern: Pattern | None = None,
-        exclude: Pattern | None = None,
-        client_id: str = "hmb",
-        max_wait_ms: int = 500,
-        min_bytes: int = 1,
-        max_bytes: int = 16 * 1024 * 1024,
-        max_partition_bytes: int = 1024 * 1024,
-        max_poll_records: int = POLL_RECORDS,
-        request_timeout: float = 30.0,
-        retry_for: float = RETRY_FOR,
-        metadata_max_age: float = 300.0,
-        isolation_level: IsolationLevelName = "read_uncommitted",
-        check_crcs: bool = True,
-        key_deserializer: Deserializer | None = None,
-        value_deserializer: Deserializer | None = None,
-        group: str | None = None,
-        group_instance_id: str | None = None,
-        group_protocol: Literal["classic", "consumer"] = "classic",
-        assignors: Iterable[str] = ("range", "cooperative-sticky"),
-        remote_assignor: str | None = None,
-        session_timeout: float = 45.0,
-        heartbeat_interval: float = 3.0,
-        max_poll_interval: float = 300.0,
-        auto_commit: bool = True,
-        auto_commit_interval: float = 5.0,
-        on_assigned: Callback | None = None,
-        on_revoked: Callback | None = None,
-        on_lost: Callback | None = None,
+        self, bootstrap_servers: str | Iterable[str], *topics: str, **settings: Unpack[ConsumerSettings]
     ) -> None:
-        check_offset(offset)
-        check_until(until)
-        check_isolation_level(isolation_level)
-        if max_poll_records < 1:
-            raise ValueError(f"max_poll_records is at least 1, not {max_poll_records}")
-        if group is not None and partitions is not None:
-            raise ValueError("in a group the group says which partitions: assign() reads some by hand")
-        subscription = Subscription.to(topics, pattern, exclude)
+        """Read `topics`, or topics by `pattern`; without both, `subscribe` or `assign` says later what is read.
+
+        Raises TypeError and ValueError for settings that cannot be, and ConnectionFailed if no broker answers.
+        """
+        chosen = cast(ConsumerSettings, with_defaults(ConsumerSettings, settings, "Consumer"))
+        _check(chosen)
+        subscription = Subscription.to(topics, chosen["pattern"], chosen["exclude"])
         self._is_closing = self._was_at_end = False
-        self._offset, self._until, self._numbers = offset, until, partitions
-        self._max_age = metadata_max_age
-        self._limit = max_poll_records
-        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, metadata_max_age=metadata_max_age)
-        level = ISOLATION_LEVELS[isolation_level]
-        reset = offset if group is not None and not isinstance(offset, int) else None
-        fetching = FetchSettings(max_wait_ms, min_bytes, max_bytes, level, reset, request_timeout, retry_for)
-        decoding = Decoding(check_crcs, key_deserializer, value_deserializer)
-        reader = Reader(self._cluster, fetching, decoding, max_partition_bytes, until)
-        super().__init__(reader, Guard("the consumer"))
+        self._offset, self._until, self._numbers = chosen["offset"], chosen["until"], chosen["partitions"]
+        self._max_age, self._limit = chosen["metadata_max_age"], chosen["max_poll_records"]
+        self._cluster = Cluster(
+            bootstrap_servers, chosen["client_id"], chosen["request_timeout"], metadata_max_age=self._max_age
+        )
+        super().__init__(_reader(self._cluster, chosen), Guard("the consumer"))
         self._discovery: Discovery | None = None  # None: nothing is subscribed to
-        self._group: GroupReading | None = None
-        if group is not None:
-            settings = GroupSettings(
-                group_id=group,
-                group_instance_id=group_instance_id,
-                group_protocol=group_protocol,
-                assignors=tuple(assignors),
-                remote_assignor=remote_assignor,
-                session_timeout=session_timeout,
-                heartbeat_interval=heartbeat_interval,
-                max_poll_interval=max_poll_interval,
-                request_timeout=request_timeout,
-                metadata_max_age=metadata_max_age,
-                require_stable=isolation_level == "read_committed",
-            )
-            callbacks = Callbacks(on_assigned, on_revoked, on_lost)
-            interval = auto_commit_interval if auto_commit else None
-            self._group = GroupReading(self._cluster, self._reader, settings, offset, callbacks, interval)
+        self._group = _group_reading(self._cluster, self._reader, chosen)
         if subscription:
             try:
                 self._subscribe(subscription)
@@ -373,3 +302,50 @@ class Consumer(AssignedPartitions):
             if self._discovery.is_by_pattern:
                 self._reader.drop_gone()
         self._reader.settle()
+
+
+def _check(settings: ConsumerSettings) -> None:
+    check_offset(settings["offset"])
+    check_until(settings["until"])
+    check_isolation_level(settings["isolation_level"])
+    if settings["max_poll_records"] < 1:
+        raise ValueError(f"max_poll_records is at least 1, not {settings['max_poll_records']}")
+    if settings["group"] is not None and settings["partitions"] is not None:
+        raise ValueError("in a group the group says which partitions: assign() reads some by hand")
+
+
+def _reader(cluster: Cluster, settings: ConsumerSettings) -> Reader:
+    offset = settings["offset"]
+    fetching = FetchSettings(
+        max_wait_ms=settings["max_wait_ms"],
+        min_bytes=settings["min_bytes"],
+        max_bytes=settings["max_bytes"],
+        isolation_level=ISOLATION_LEVELS[settings["isolation_level"]],
+        reset=offset if settings["group"] is not None and not isinstance(offset, int) else None,
+        request_timeout=settings["request_timeout"],
+        retry_for=settings["retry_for"],
+    )
+    decoding = Decoding(settings["check_crcs"], settings["key_deserializer"], settings["value_deserializer"])
+    return Reader(cluster, fetching, decoding, settings["max_partition_bytes"], settings["until"])
+
+
+def _group_reading(cluster: Cluster, reader: Reader, settings: ConsumerSettings) -> GroupReading | None:
+    """Return the membership in the group of the settings, or None without a group."""
+    if settings["group"] is None:
+        return None
+    group = GroupSettings(
+        group_id=settings["group"],
+        group_instance_id=settings["group_instance_id"],
+        group_protocol=settings["group_protocol"],
+        assignors=tuple(settings["assignors"]),
+        remote_assignor=settings["remote_assignor"],
+        session_timeout=settings["session_timeout"],
+        heartbeat_interval=settings["heartbeat_interval"],
+        max_poll_interval=settings["max_poll_interval"],
+        request_timeout=settings["request_timeout"],
+        metadata_max_age=settings["metadata_max_age"],
+        require_stable=settings["isolation_level"] == "read_committed",
+    )
+    callbacks = Callbacks(settings["on_assigned"], settings["on_revoked"], settings["on_lost"])
+    interval = settings["auto_commit_interval"] if settings["auto_commit"] else None
+    return GroupReading(cluster, reader, group, settings["offset"], callbacks, interval)

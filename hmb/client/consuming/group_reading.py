@@ -10,11 +10,12 @@ count as done then. So after a crash some records are read twice, none is left o
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.reader import Reader
+from hmb.client.consuming.settings import Callback
 from hmb.client.group.driver import group_offsets, join_group
 from hmb.client.group.interface import CommitCallback, GroupOffsets, GroupSettings, Membership, OffsetAndMetadata
 from hmb.client.metadata import Cluster
@@ -24,7 +25,6 @@ from hmb.protocol.topics import TopicPartition
 
 log = logging.getLogger(__name__)
 
-Callback = Callable[[list[TopicPartition]], None]
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 

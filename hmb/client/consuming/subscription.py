@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hmb.client.connection import ConnectionFailed
+from hmb.client.consuming.settings import Pattern
 from hmb.client.metadata import Cluster, Topic, no_such_partition
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS, TopicPartition, check_topic_name
 
 log = logging.getLogger(__name__)
 
-Pattern = str | re.Pattern[str]
 RETRY_AFTER = 1.0  # seconds
 
 

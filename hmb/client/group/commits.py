@@ -11,17 +11,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.coordinators import MOVED
+from hmb.client.coordinator import MOVED, CoordinatorConnection
 from hmb.client.errors import answered_error
-from hmb.client.group.coordinator import GroupCoordinator
 from hmb.client.group.errors import group_error
 from hmb.client.group.interface import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
 from hmb.client.group.member import Backoff
-from hmb.client.group.offset_messages import NEWEST_BY_NAME, commit_codes, commit_request, fetch_request, fetched
+from hmb.client.group.offset_messages import (
+    NEWEST_BY_NAME,
+    commit_codes,
+    commit_request,
+    fetch_request,
+    fetched,
+    for_version,
+)
 from hmb.client.metadata import Cluster
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
@@ -65,7 +73,7 @@ class CommittedOffsets:
     ) -> None:
         self._settings = settings
         self._identity, self._refused = identity, refused  # who commits; whom to tell when that is not accepted
-        self._coordinator = GroupCoordinator(cluster, settings)
+        self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self._sent: deque[_Sent] = deque()
 
     @property
@@ -100,7 +108,7 @@ class CommittedOffsets:
     def say(self, request: Request, timeout: float) -> None:
         """The member's last word, over the same connection."""
         self._settle_all(timeout)
-        self._coordinator.send(request, timeout)
+        self._coordinator.send(type(request), partial(for_version, request), timeout=timeout)
 
     def close(self, timeout: float | None = None) -> None:
         with suppress(ConnectionFailed):

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hmb.client.connection import ConnectionFailed
+from hmb.client.coordinator import MOVED, CoordinatorConnection
 from hmb.client.group.classic_member import ClassicMember
 from hmb.client.group.commits import CommittedOffsets
 from hmb.client.group.consumer_member import ConsumerMember
-from hmb.client.group.coordinator import GroupCoordinator
 from hmb.client.group.errors import group_error
 from hmb.client.group.interface import (
     CommitCallback,
@@ -28,7 +29,9 @@ from hmb.client.group.interface import (
     RebalanceListener,
 )
 from hmb.client.group.member import Call, GroupMember, TopicFacts, TopicLookup
+from hmb.client.group.offset_messages import for_version
 from hmb.client.metadata import Cluster
+from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
@@ -62,7 +65,8 @@ class GroupMembership:
         self._member = member
         self._is_closing = False
         self._is_telling = False  # the listener is at work, whatever it calls
-        self._coordinator = GroupCoordinator(cluster, settings)  # the membership's thread's own
+        # Only the membership's thread uses this connection.
+        self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self._offsets = CommittedOffsets(cluster, settings, self._committer, self._commit_refused)
         self._thread: threading.Thread | None = None
 
@@ -224,7 +228,12 @@ class GroupMembership:
     def _ask(self, request: Request | TopicLookup) -> Any:
         if isinstance(request, TopicLookup):
             return _look_up(self._cluster, request)
-        return self._coordinator.send(request, self._member.patience(request))
+        response = self._coordinator.send(
+            type(request), partial(for_version, request), timeout=self._member.patience(request)
+        )
+        if response.error_code in MOVED:
+            self._coordinator.forget()
+        return response
 
 
 def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicFacts:

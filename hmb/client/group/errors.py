@@ -1,6 +1,6 @@
 """What a group's coordinator refuses, told to people: what was wrong, and what to do about it."""
 
-from hmb.client.coordinators import MOVED
+from hmb.client.coordinator import MOVED
 from hmb.client.group.interface import GroupSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 

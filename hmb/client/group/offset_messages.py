@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1  # of OffsetFetch, too
+FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
 FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
 FIRST_FETCH_OF_SEVERAL_GROUPS = OffsetFetchRequest.first_version("groups")
@@ -89,3 +92,10 @@ def fetched(response: OffsetFetchResponse, version: int) -> Fetched:
                     it.committed_offset, it.metadata or "", it.committed_leader_epoch
                 )
     return found
+
+
+def for_version(request: Request, version: int) -> Request:
+    """Return a member's request in the form that a version has: old versions of LeaveGroup take one member only."""
+    if isinstance(request, LeaveGroupRequest) and version < FIRST_LEAVE_OF_SEVERAL:
+        return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
+    return request

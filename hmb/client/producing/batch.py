@@ -1,18 +1,23 @@
-"""A producer's batch, the queue it stands in, and the lane its queue belongs to.
+"""A producer's batch, the queue of its partition, and the queues that one sender thread serves.
 
-Records of one partition go in the order of their sending, so each partition has a queue of batches. They are sent from
-its front, and stay there until they are delivered or given up. While the broker works on one batch the next ones can be
-on their way to it already: so many as the queue's *window* allows are under way at a time.
+Records of one partition keep the order in which they were sent, so each partition has a queue of batches. A sender
+takes batches from the front of the queue. A batch stays in the queue until it is delivered or has failed.
 
-    1                at first, and again after a refusal, until all that were sent are settled
-    `max_in_flight`  once the broker has taken one, and nothing is left of what was sent before
-    0                after a refusal, until the batches that were sent behind the refused one are answered, too
+A sender need not wait for the response to one batch before it sends the next one. The queue's *window* limits how many
+batches of the partition are in flight:
 
-So whoever decides what becomes of a refused batch knows what became of those behind it, and has nothing under way.
+    1                at the start, and after a failure until every batch sent before is completed
+    `max_in_flight`  once the broker has taken a batch and no batch sent before the failure is left
+    0                after a failure, until the batches sent after the failed one are answered, too
 
-A lane is all that goes through one thread: the queues of the partitions of one leader. The thread of a lane alone sends
-from its queues and moves them on to another lane, so what it knows of the batches under way needs no lock.
+When the producer decides what happens to a failed batch, it therefore knows the results of the batches sent after it,
+and no batch of the partition is in flight.
+
+Only the sender thread of a queue sends its batches and hands the queue to another sender. The thread's own notes on the
+batches in flight therefore need no lock.
 """
+
+from __future__ import annotations
 
 import math
 import threading
@@ -20,29 +25,29 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hmb.client.producing.delivery import Outcome, Receipt
+from hmb.client.producing.delivery import BatchResult, Outcome
 from hmb.protocol.topics import TopicPartition
 from hmb.records.builder import RecordsBuilder
 
 
-class Identity(NamedTuple):
-    """What the broker gave an idempotent producer."""
+class ProducerIdentity(NamedTuple):
+    """The producer id and epoch that a broker has assigned."""
 
     producer_id: int
     producer_epoch: int
 
 
 @dataclass(slots=True)
-class Sequence:
-    """How far the records of a partition are numbered."""
+class PartitionSequence:
+    """The sequence numbers of one partition."""
 
-    identity: Identity  # as the broker gave it
-    epoch: int  # this partition's may be further on
-    next: int = 0
+    identity: ProducerIdentity  # as the broker assigned it
+    epoch: int  # the epoch of this partition, which may be greater than the one in `identity`
+    next: int = 0  # the sequence number of the next record
 
 
-class Number(NamedTuple):
-    """Of a batch: what makes it the same batch when it comes twice."""
+class BatchNumber(NamedTuple):
+    """The numbers by which a broker recognizes a batch that arrives twice."""
 
     producer_id: int
     producer_epoch: int
@@ -50,43 +55,43 @@ class Number(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
-    """The queues that go through one thread."""
+class SenderQueues:
+    """The partition queues that one sender thread serves."""
 
-    changed: threading.Condition  # on the accumulator's lock
-    queues: dict["PartitionQueue", None] = field(default_factory=dict)  # those that are not empty, in order
-    wakes_at: float = -math.inf  # time.monotonic(), when its thread waits; else it needs not be woken
+    changed: threading.Condition  # uses the accumulator's lock
+    queues: dict[PartitionQueue, None] = field(default_factory=dict)  # the queues that are not empty, in order
+    wakes_at: float = -math.inf  # time.monotonic() at which the waiting thread wakes; -inf while it does not wait
 
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """The batches of a partition on their way."""
+    """The batches of one partition that are not completed yet."""
 
     partition: TopicPartition
-    lane: Lane
-    batches: deque["Batch"] = field(default_factory=deque)
-    open: "Batch | None" = None  # the last one, while it takes more records
-    max_size: int = 1 << 31  # of a batch, once the broker has refused a larger one
-    sequence: Sequence | None = None
-    under_way: int = 0  # how many batches are sent and not answered; unless the window is 0, the first ones
-    window: int = 1  # how many may be
+    sender_queues: SenderQueues
+    batches: deque[Batch] = field(default_factory=deque)
+    open: Batch | None = None  # the last batch, while it takes more records
+    max_size: int = 1 << 31  # the size limit of a batch, lowered when the broker has rejected a larger one
+    sequence: PartitionSequence | None = None
+    in_flight: int = 0  # batches sent and not answered; unless the window is 0, these are the first ones of the queue
+    window: int = 1  # the limit for `in_flight`
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Records of one partition that go together."""
+    """Records of one partition that are sent together."""
 
     queue: PartitionQueue
-    opened: float  # time.monotonic()
-    receipt: Receipt
-    first: int = 0  # its first record's number in the receipt
+    opened: float  # time.monotonic() of its first record
+    result: BatchResult
+    first: int = 0  # the number of its first record in `result`
     records: RecordsBuilder = field(default_factory=RecordsBuilder)
-    data: bytes | None = None  # what is sent; the same bytes at every try
-    number: Number | None = None
-    tries: int = 0
-    unresolved: int = 0  # tries after which the broker may have written it, or may write it still
-    retry_at: float = 0.0  # time.monotonic(): not before
-    settled: bool = False  # delivered or given up, and out of the queue
+    data: bytes | None = None  # the encoded batch; every attempt sends the same bytes
+    number: BatchNumber | None = None
+    attempts: int = 0
+    uncertain_attempts: int = 0  # attempts after which the broker may have written the batch, or may still write it
+    retry_at: float = 0.0  # time.monotonic() before which the batch is not sent again
+    completed: bool = False  # whether it is delivered or has failed; it is no longer in the queue then
 
     @property
     def partition(self) -> TopicPartition:
@@ -94,13 +99,14 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Bytes of memory that it takes while it waits."""
+        """The bytes of memory that the batch takes in the queue."""
         return len(self.records.data) if self.data is None else len(self.data)
 
     def deliver(self, base_offset: int, log_append_time: int) -> None:
-        """The broker has it: tell everyone who waits."""
-        self.receipt.settle(self.first, Outcome(self.records.count, base_offset, log_append_time))
+        """Report to the application that the broker has the records."""
+        self.result.complete(self.first, Outcome(self.records.count, base_offset, log_append_time))
 
-    def fail(self, error: Exception, guilty: dict[int, str] | None = None) -> None:
-        """The broker will not have it: tell everyone who waits."""
-        self.receipt.settle(self.first, Outcome(self.records.count, error=error, guilty=guilty or {}))
+    def fail(self, error: Exception, record_errors: dict[int, str] | None = None) -> None:
+        """Report to the application that the records were not delivered."""
+        outcome = Outcome(self.records.count, error=error, record_errors=record_errors or {})
+        self.result.complete(self.first, outcome)

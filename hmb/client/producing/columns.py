@@ -1,9 +1,11 @@
-"""What `send_many` takes: columns of values and keys, as lists of bytes and None or as Arrow columns.
+"""The input of `send_many`: columns of values and keys, as lists of bytes and None or as Arrow columns.
 
-An Arrow column of binary or string holds its values one behind the other in one buffer, and their ends in another. They
-are cut out of it directly, without an object of Arrow's for each. pyarrow itself is not imported: whoever has such a
-column has imported it.
+An Arrow column of type binary or string keeps its values in one buffer, one after another, and their ends in a second
+buffer. This module cuts the values out of the buffers directly and so avoids an Arrow object for each value. It does
+not import pyarrow: a program that has an Arrow column has imported it.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -13,14 +15,14 @@ from hmb.client.producing.partitioner import Partitioner
 from hmb.client.producing.record_checks import check_timestamp, checked_size
 from hmb.records import Header
 
-Column = Any  # a sequence of bytes and None, or a pyarrow Array or ChunkedArray of binary or string, large or not
+Column = Any  # a sequence of bytes and None, or a pyarrow Array or ChunkedArray of (large) binary or string
 
-ROWS_AT_A_TIME = 4096  # so that a large Arrow column is not held twice, nor a lock for long
+ROWS_AT_A_TIME = 4096  # limits the memory for a copy of Arrow values, and the time that a lock is held
 _END_FORMATS: dict[str, Literal["i", "q"]] = {"binary": "i", "string": "i", "large_binary": "q", "large_string": "q"}
 
 
 class Row(NamedTuple):
-    """A record of many; partition None: any; the size in bytes is an upper bound."""
+    """One record of a `send_many`. Partition None stands for any; `size` is an upper bound in bytes."""
 
     partition: int | None
     size: int
@@ -31,7 +33,7 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some records, in columns; None: none of them has any."""
+    """Some records as columns. None means that no record has a key, headers or a timestamp."""
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None] | None
@@ -40,11 +42,14 @@ class Columns(NamedTuple):
 
     @property
     def are_plain(self) -> bool:
-        """Whether there is nothing but values, and none is missing."""
+        """Whether the records consist of values only, without a null among them."""
         return self[1:] == (None, None, None) and None not in self.values
 
     def rows(self, now: int, partition: int | None, partitioner: Partitioner, partitions: int) -> list[Row]:
-        """The records one by one, each with its partition; ValueError or TypeError for what is none."""
+        """Return the records one by one, each with its partition.
+
+        Raises ValueError or TypeError for values that cannot make a record.
+        """
         rows = []
         for index, value in enumerate(self.values):
             key = self.keys[index] if self.keys is not None else None
@@ -61,7 +66,7 @@ class Columns(NamedTuple):
 def columns(
     values: Column, keys: Column | None, headers: Sequence[Iterable[Header]] | None, timestamps: Sequence[int] | None
 ) -> Iterator[Columns]:
-    """The records, so many at a time."""
+    """Yield the records, at most ROWS_AT_A_TIME at a time. Raises TypeError and ValueError as `rows` does."""
     for name, column in {"key": keys, "header": headers, "timestamp": timestamps}.items():
         if column is not None and len(column) != len(values):
             raise ValueError(f"there are {len(values)} values, but {len(column)} {name}s")
@@ -83,7 +88,7 @@ def _is_arrow(column: Column) -> bool:
 
 
 def _check(name: str, column: Column) -> None:
-    """TypeError unless all items are bytes or None."""
+    """Raise TypeError unless all items are bytes or None."""
     if _is_arrow(column):
         if str(column.type) not in _END_FORMATS:
             raise TypeError(f"{name}s are an Arrow column of binary or string, not of {column.type}")
@@ -95,6 +100,7 @@ def _check(name: str, column: Column) -> None:
 
 
 def _items(piece: Column) -> Sequence[bytes | None]:
+    """Return the items of a column as bytes and None."""
     if not _is_arrow(piece):
         return piece  # type: ignore[no-any-return]
     return [item for chunk in getattr(piece, "chunks", [piece]) if len(chunk) for item in _items_of_chunk(chunk)]
@@ -103,12 +109,12 @@ def _items(piece: Column) -> Sequence[bytes | None]:
 def _items_of_chunk(chunk: Any) -> list[bytes | None]:
     _, ends_buffer, data_buffer = chunk.buffers()
     ends = memoryview(ends_buffer).cast("B").cast(_END_FORMATS[str(chunk.type)])
-    places = ends[chunk.offset : chunk.offset + len(chunk) + 1].tolist()
-    base = places[0]
-    data = b"" if data_buffer is None else bytes(memoryview(data_buffer)[base : places[-1]])
-    items: list[bytes | None] = [data[start - base : end - base] for start, end in pairwise(places)]
+    positions = ends[chunk.offset : chunk.offset + len(chunk) + 1].tolist()
+    base = positions[0]
+    data = b"" if data_buffer is None else bytes(memoryview(data_buffer)[base : positions[-1]])
+    items: list[bytes | None] = [data[start - base : end - base] for start, end in pairwise(positions)]
     if chunk.null_count:
-        for number, is_there in enumerate(chunk.is_valid().to_pylist()):
-            if not is_there:
+        for number, is_valid in enumerate(chunk.is_valid().to_pylist()):
+            if not is_valid:
                 items[number] = None
     return items

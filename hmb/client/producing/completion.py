@@ -1,10 +1,14 @@
-"""How a batch's way ends, or begins again: what follows from a broker's answer, or from none.
+"""The completion of batches: after a response or a lost connection, a batch is delivered, fails, or is sent again.
 
-A batch that meets a *retriable* error (no leader at the moment, connection broke) stays in its queue, and the queue
-goes back to the producer's `Router`, which looks for the leader again after a pause; so on until the delivery timeout.
-The broker may have written the batch though the answer was lost: see `idempotence`, also for what becomes of those
-behind it. `resolve` decides on the refused batches of a partition from the first one on, when none is under way.
+A batch with a *retriable* error (the partition has no leader at the moment, the connection broke) stays in its queue.
+The queue goes back to the producer's `Router`, which finds the leader again after a pause. This repeats until the
+delivery timeout.
+
+The broker may have written a batch although its response was lost. The module `idempotence` explains how a retry is
+recognized then, and what happens to the batches that were sent after a failed one.
 """
+
+from __future__ import annotations
 
 import logging
 import random
@@ -17,20 +21,26 @@ from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import Batch, PartitionQueue
 from hmb.client.producing.encoding import Encoding, halves
-from hmb.client.producing.idempotence import LOST_TRACK, Identities, is_of_current_epoch, start_again, take_back
+from hmb.client.producing.idempotence import (
+    SEQUENCE_ERRORS,
+    AtLeastOnce,
+    is_of_current_epoch,
+    release_numbers,
+    renumber_in_new_epoch,
+)
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
-LONGEST_PAUSE = 1.0  # seconds between two tries (retry.backoff.max.ms)
+MAX_PAUSE = 1.0  # seconds between two attempts (Kafka's retry.backoff.max.ms)
 JITTER = 0.2
 
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What holds for all requests of a producer; times in seconds."""
+class SenderSettings:
+    """The settings that the producer's threads need. Times are in seconds."""
 
     acks: int
     encoding: Encoding
@@ -43,114 +53,123 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A batch that was sent in vain."""
+class FailedBatch:
+    """A batch whose last attempt failed."""
 
     batch: Batch
     error: Exception
-    guilty: dict[int, str] = field(default_factory=dict)  # the records that are to blame, and what for
-    answered: bool = False  # by the broker, for the partition
+    record_errors: dict[int, str] = field(default_factory=dict)  # invalid records: number in the batch -> message
+    answered: bool = False  # whether the error is the broker's answer for this partition
 
 
-class Completion:
-    """What the producer's threads share."""
+class BatchCompletion:
+    """Decides what happens to each batch. All threads of a producer share one instance."""
 
-    def __init__(self, accumulator: Accumulator, cluster: Cluster, settings: Settings, identities: Identities) -> None:
-        self.accumulator, self.cluster, self.settings, self.identities = accumulator, cluster, settings, identities
+    def __init__(
+        self, accumulator: Accumulator, cluster: Cluster, settings: SenderSettings, guarantee: AtLeastOnce
+    ) -> None:
+        self.accumulator, self.cluster, self.settings, self.guarantee = accumulator, cluster, settings, guarantee
         self.counters = accumulator.counters
-        self.trouble: str | None = None  # why the last batch that was put off was put off
+        self.last_error: str | None = None  # why the last postponed batch was postponed; None after a delivery
 
     def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
-        """The broker has it."""
-        self.trouble = None
-        if batch.queue.window == 1 and is_of_current_epoch(batch) and not self.accumulator.behind(batch):
+        """Complete a batch that the broker has written."""
+        self.last_error = None
+        if batch.queue.window == 1 and is_of_current_epoch(batch) and not self.accumulator.batches_after(batch):
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        self.accumulator.done(batch)  # afterwards: the memory is free once everyone was told
+        self.accumulator.done(batch)  # last, so that the batch counts as memory until its callbacks have returned
 
-    def give_up(self, batch: Batch, error: Exception, guilty: dict[int, str] | None = None) -> None:
-        """The broker will not have it."""
-        take_back(batch, self.accumulator.behind(batch), self.identities)
-        self.identities.failed(error)
+    def fail(self, batch: Batch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
+        """Complete a batch that is not sent again."""
+        release_numbers(batch, self.accumulator.batches_after(batch), self.guarantee)
+        self.guarantee.failed(error)
         self.counters.failed(batch.records.count)
-        batch.fail(error, guilty)
+        batch.fail(error, record_errors)
         self.accumulator.done(batch)
 
-    def resolve(self, queue: PartitionQueue, refusals: Iterable[Refusal]) -> None:
-        """Decide on the refused batches of a queue, in its order; none of them is under way any more."""
+    def resolve(self, queue: PartitionQueue, failures: Iterable[FailedBatch]) -> None:
+        """Decide on the failed batches of a queue, in their order. No batch of the queue is in flight."""
         queue.window = 1
-        put_off = False
-        for refusal in refusals:
-            if not refusal.batch.settled:  # as one may be that was given up with one in front of it
-                put_off |= self._resolve(refusal)
-        if put_off:  # not before all is decided: from now on another thread has the queue
+        is_postponed = False
+        for failure in failures:
+            if not failure.batch.completed:  # a batch may have failed together with one before it
+                is_postponed |= self._resolve(failure)
+        if is_postponed:  # after all decisions, because the queue belongs to another thread from here on
             self.accumulator.move(queue, self.accumulator.unrouted)
 
-    def retry_or_give_up(self, batch: Batch, error: ConnectionFailed | KafkaError, *, again: bool = False) -> bool:
-        """Put a batch off if time may help (`again`: it will), and there is time left; whether it is put off."""
+    def retry_or_fail(self, batch: Batch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False) -> bool:
+        """Postpone a batch if a retry may help and the delivery timeout allows it; otherwise fail it.
+
+        `can_retry` says that a retry helps although the error is not retriable. Returns whether the batch is postponed.
+        """
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
-        if self.identities.doomed or (isinstance(error, KafkaError) and not error.code.retriable and not again):
-            self.give_up(batch, error)
+        is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
+        if self.guarantee.abort_reason or is_final:
+            self.fail(batch, error)
         elif now >= deadline:
-            self.give_up(batch, self._late(batch, error))
-            # Those that have waited behind it as long: to try each of them once would take a request timeout each.
+            self.fail(batch, self._timed_out(batch, error))
+            # The batches after it have waited as long. Trying each of them once would take a request timeout each.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
-                self.give_up(late, self._late(late, error))
+                self.fail(late, self._timed_out(late, error))
         else:
-            pause = min(self.settings.retry_backoff * 2 ** min(batch.tries, 10), LONGEST_PAUSE)
+            pause = min(self.settings.retry_backoff * 2 ** min(batch.attempts, 10), MAX_PAUSE)
             batch.retry_at = min(now + pause * random.uniform(1 - JITTER, 1 + JITTER), deadline)
-            batch.tries += 1
+            batch.attempts += 1
             self.counters.retried()
-            self.trouble = error.message if isinstance(error, KafkaError) else str(error)
-            self.cluster.forget(batch.partition.topic)  # a new leader may be why
+            self.last_error = error.message if isinstance(error, KafkaError) else str(error)
+            self.cluster.forget(batch.partition.topic)  # the reason may be a new leader
             return True
         return False
 
-    def not_doomed(self, batches: Iterable[Batch]) -> list[Batch]:
-        """Those that shall be sent; the others are given up."""
-        doomed = self.identities.doomed
-        if doomed is None:
+    def sendable(self, batches: Iterable[Batch]) -> list[Batch]:
+        """Return the batches that may be sent. If the transaction is to be aborted, fail all of them instead."""
+        reason = self.guarantee.abort_reason
+        if reason is None:
             return list(batches)
         for batch in batches:
-            self.give_up(batch, doomed)
+            self.fail(batch, reason)
         return []
 
-    def _resolve(self, refusal: Refusal) -> bool:
-        """Decide on one; whether it is put off, until its leader is found again."""
-        batch, error = refusal.batch, refusal.error
-        code = error.code if isinstance(error, KafkaError) and refusal.answered else ErrorCode.NONE
+    def _resolve(self, failure: FailedBatch) -> bool:
+        """Decide on one failed batch. Returns whether it is postponed until its leader is found again."""
+        batch, error = failure.batch, failure.error
+        code = error.code if isinstance(error, KafkaError) and failure.answered else ErrorCode.NONE
         if code in TOO_LARGE and batch.records.count > 1:
             self._split(batch)
-        elif code in LOST_TRACK and self._waits_for_another(batch):
-            self.counters.retried()  # where it stands
-        elif isinstance(error, KafkaError) and code in LOST_TRACK and self._may_start_again(batch):
-            log.warning("%s; its records are sent again in a new epoch of the producer", error.message)
-            start_again(batch, self.accumulator.behind(batch), self.identities)
-            return self.retry_or_give_up(batch, error, again=True)
-        elif isinstance(error, (ConnectionFailed, KafkaError)) and not refusal.guilty:
-            return self.retry_or_give_up(batch, error)
+        elif code in SEQUENCE_ERRORS and self._follows_another(batch):
+            self.counters.retried()  # the batch keeps its position and is sent again
+        elif isinstance(error, KafkaError) and code in SEQUENCE_ERRORS and self._can_renumber(batch):
+            LOGGER.warning("%s; its records are sent again in a new epoch of the producer", error.message)
+            renumber_in_new_epoch(batch, self.accumulator.batches_after(batch), self.guarantee)
+            return self.retry_or_fail(batch, error, can_retry=True)
+        elif isinstance(error, (ConnectionFailed, KafkaError)) and not failure.record_errors:
+            return self.retry_or_fail(batch, error)
         else:
-            self.give_up(batch, error, refusal.guilty)
+            self.fail(batch, error, failure.record_errors)
         return False
 
-    def _waits_for_another(self, batch: Batch) -> bool:
-        """Whether it did not fit because of one in front of it, which is still there or was given up just now."""
-        if self.identities.doomed:
-            return False
-        return batch.number is None or not self.accumulator.is_in_front(batch)
+    def _follows_another(self, batch: Batch) -> bool:
+        """Return whether a sequence error is only the consequence of a batch before this one.
 
-    def _may_start_again(self, batch: Batch) -> bool:
-        """Number the batch anew if no copy of it can be in the log, nor come there."""
-        return batch.number is not None and not batch.unresolved and not self.settings.encoding.transactional
+        That batch is still in the queue, or it has failed just now and the numbers of this batch were cleared.
+        """
+        if self.guarantee.abort_reason:
+            return False
+        return batch.number is None or not self.accumulator.is_first(batch)
+
+    def _can_renumber(self, batch: Batch) -> bool:
+        """Return whether the batch may get new numbers, because the broker has no copy of it and can get none."""
+        return batch.number is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
 
     def _split(self, batch: Batch) -> None:
-        """As Kafka does: two batches, again and again, until a record alone is too large."""
+        """Replace a batch that is too large by two halves, as Kafka's producer does."""
         parts = halves(batch)
         self.counters.split()
         self.accumulator.split(batch, parts)
 
-    def _late(self, batch: Batch, error: ConnectionFailed | KafkaError) -> Exception:
+    def _timed_out(self, batch: Batch, error: ConnectionFailed | KafkaError) -> Exception:
         what = f"{batch.records.count} records for {batch.partition}"
         what = f"{what} not delivered in {self.settings.delivery_timeout:g} s: {error}"
         if isinstance(error, ConnectionFailed):

@@ -1,15 +1,17 @@
-"""What became of a record: `send` gives a `Delivery` at once, and it tells later.
+"""The results of sending: `send` returns a `Delivery` at once, and the delivery reports later where the record went.
 
-    producer.send("weather", b"rain").result()            wait for it
-    producer.send("weather", b"rain", on_delivery=print)  or be called
+    producer.send("weather", b"rain").result()            waits for the delivery
+    producer.send("weather", b"rain", on_delivery=print)  calls a function after it
 
-Records go in batches and are answered in batches, so all that can be known of a record stands in the *receipt* of its
-batch, and a delivery is no more than the receipt and a number in it. One `concurrent.futures.Future` per record, with a
-lock and a list of callbacks each, would cost 2 us and 1400 bytes; a delivery costs 0.3 us and 56 bytes, and nothing at
-all once its owner lets go of it, for nobody else holds it unless it has a callback.
+A broker answers whole batches, so everything that becomes known of a record belongs to the *result* of its batch. A
+delivery is only a reference to that result and the number of the record in the batch. This is cheap: a
+`concurrent.futures.Future` for each record, with a lock and a list of callbacks, takes 2 us and 1400 bytes. A delivery
+takes 0.3 us and 56 bytes. It takes nothing once the application drops it, because only a callback keeps a delivery.
 
-The names are those of `Future`. What is on its way cannot be taken back, so there is no `cancel`.
+The method names are those of `Future`. A record that was sent cannot be taken back, so `cancel` is missing.
 """
+
+from __future__ import annotations
 
 import logging
 import threading
@@ -20,12 +22,12 @@ from typing import Any, NamedTuple, TypeVar
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record went; the offset is -1 when the broker did not say (acks=0)."""
+    """Where a record was written. The offset is -1 if the broker did not report it (acks=0)."""
 
     topic: str
     partition: int
@@ -34,41 +36,46 @@ class RecordMetadata(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the records of one batch."""
+    """The outcome of sending the records of one batch."""
 
     records: int
     base_offset: int = -1
-    log_append_time: int = -1  # ms; -1: the records keep their own
+    log_append_time: int = -1  # ms; -1 means that the records keep their own timestamps
     error: Exception | None = None
-    guilty: Mapping[int, str] = {}  # the records for which the broker refused them all, and what it says of them
+    # The records because of which the broker rejected the batch: number in the batch -> the broker's message.
+    record_errors: Mapping[int, str] = {}
 
 
-class Receipt:
-    """Of a batch, or of the batches into which it had to be split."""
+class BatchResult:
+    """The result of a batch, or of the smaller batches into which it was split."""
 
-    __slots__ = ("_callbacks", "_changed", "_lock", "_missing", "_outcomes", "finished", "hurry", "partition")
+    __slots__ = ("_callbacks", "_changed", "_lock", "_missing", "_outcomes", "callbacks_done", "partition", "send_now")
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
-        self.finished = False  # all callbacks have run
-        self.hurry: Callable[[Receipt], None] | None = None  # lets its batch go at once, for somebody waits
-        self._missing = 1  # parts whose outcome is not known
-        self._outcomes: dict[int, Outcome] = {}  # first record of a part -> what became of it
-        self._callbacks: list[tuple[Callable[[Any], object], object]] = []  # and what they are called with
-        self._lock = threading.Lock()  # guards the above
-        self._changed: threading.Condition | None = None  # on that lock, once somebody waits; most have nobody
+        self.callbacks_done = False
+        self.send_now: Callable[[BatchResult], None] | None = None  # sends the batch without waiting for `linger`
+        self._missing = 1  # the number of parts without an outcome
+        self._outcomes: dict[int, Outcome] = {}  # number of the first record of a part -> outcome
+        self._callbacks: list[tuple[Callable[[Any], object], object]] = []  # functions with their arguments
+        self._lock = threading.Lock()  # guards the three fields above
+        self._changed: threading.Condition | None = None  # on that lock; made when a thread first waits
 
     @property
-    def settled(self) -> bool:
+    def completed(self) -> bool:
+        """Whether the outcome of every part is known."""
         return not self._missing
 
     def split(self) -> None:
-        """One part became two."""
+        """Expect one more part, because one part became two."""
         with self._lock:
             self._missing += 1
 
-    def settle(self, first: int, outcome: Outcome) -> None:
-        """The outcome of a part, the first one counts; after the last part, all who wait and all callbacks are told."""
+    def complete(self, first: int, outcome: Outcome) -> None:
+        """Set the outcome of the part that begins with record `first`. Only the first outcome of a part counts.
+
+        After the last part, all waiting threads wake up and all callbacks are called.
+        """
         with self._lock:
             if first in self._outcomes:
                 return
@@ -76,17 +83,18 @@ class Receipt:
             self._missing -= 1
             if self._missing:
                 return
-            self.hurry = None
+            self.send_now = None
             callbacks, self._callbacks = self._callbacks, []
             self._wake_all()
         for callback, argument in callbacks:
-            _call(callback, argument, BaseException)  # sys.exit() too: this is not the program's thread
+            # BaseException includes SystemExit: a callback must not end this thread, which belongs to the producer.
+            _call(callback, argument, BaseException)
         with self._lock:
-            self.finished = True
+            self.callbacks_done = True
             self._wake_all()
 
     def add_callback(self, callback: Callable[[T], object], argument: T) -> None:
-        """Call it with the argument when all is settled, which may be now."""
+        """Call `callback(argument)` once the result is complete, at once if it already is."""
         with self._lock:
             if self._missing:
                 self._callbacks.append((callback, argument))
@@ -94,15 +102,18 @@ class Receipt:
         _call(callback, argument)
 
     def wait(self, timeout: float | None) -> bool:
-        """Until the outcome is known; the batch goes at once, without linger. False: it is not."""
-        hurry = self.hurry
-        if hurry is not None:
-            hurry(self)
+        """Wait at most `timeout` seconds for the result; return whether it is complete.
+
+        The batch is sent at once, without waiting for `linger`.
+        """
+        send_now = self.send_now
+        if send_now is not None:
+            send_now(self)
         return self._wait_for(lambda: not self._missing, timeout)
 
-    def wait_until_finished(self, timeout: float) -> bool:
-        """Until all callbacks have run, too."""
-        return self.finished or self._wait_for(lambda: self.finished, timeout)
+    def wait_for_callbacks(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds until all callbacks have returned; return whether they have."""
+        return self.callbacks_done or self._wait_for(lambda: self.callbacks_done, timeout)
 
     def _wait_for(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
         with self._lock:
@@ -111,146 +122,156 @@ class Receipt:
             return self._changed.wait_for(predicate, timeout)
 
     def _wake_all(self) -> None:
-        """Call it with the lock."""
+        """Wake all waiting threads. The caller holds the lock."""
         if self._changed is not None:
             self._changed.notify_all()
 
     def part_of(self, index: int) -> tuple[int, Outcome]:
-        """What became of a record, and the number of the first one of its part."""
-        first = max(it for it in self._outcomes if it <= index)
+        """Return the number of the first record in the part of record `index`, and the part's outcome."""
+        first = max(start for start in self._outcomes if start <= index)
         return first, self._outcomes[first]
 
     def error_of(self, index: int) -> Exception | None:
-        """The error of a record, which names the record that is to blame if the broker did."""
+        """Return the error of record `index`. It names the invalid record if the broker reported one."""
         first, outcome = self.part_of(index)
-        if not outcome.guilty or not isinstance(outcome.error, KafkaError):
+        if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
             return outcome.error
-        own = outcome.guilty.get(index - first)
+        own = outcome.record_errors.get(index - first)
         if own is not None:
             return KafkaError(outcome.error.code, f"{self.partition}: {own}")
-        number, why = next(iter(outcome.guilty.items()))
-        what = (
-            f"{self.partition}: refused together with record {number + 1} of the {outcome.records} in its batch: {why}"
-        )
-        return KafkaError(outcome.error.code, what)
+        number, why = next(iter(outcome.record_errors.items()))
+        what = f"rejected together with record {number + 1} of the {outcome.records} in its batch: {why}"
+        return KafkaError(outcome.error.code, f"{self.partition}: {what}")
 
 
-def _call(callback: Callable[[T], object], argument: T, mistakes: type[BaseException] = Exception) -> None:
-    """A callback's mistake must not keep others from hearing of their records."""
+def _call(callback: Callable[[T], object], argument: T, caught: type[BaseException] = Exception) -> None:
+    """Call a callback. An error in one callback must not keep other callbacks from being called."""
     try:
         callback(argument)
-    except mistakes:
-        log.exception("a delivery's callback failed")
+    except caught:
+        LOGGER.exception("a delivery's callback failed")
 
 
 class Delivery:
-    """Where a record went, once that is known."""
+    """The future result of sending one record."""
 
-    __slots__ = ("_index", "_receipt", "_timestamp")
+    __slots__ = ("_index", "_result", "_timestamp")
 
-    def __init__(self, receipt: Receipt, index: int, timestamp: int) -> None:
-        self._receipt, self._index, self._timestamp = receipt, index, timestamp
+    def __init__(self, result: BatchResult, index: int, timestamp: int) -> None:
+        self._result, self._index, self._timestamp = result, index, timestamp
 
     def done(self) -> bool:
-        """Whether it is delivered or given up."""
-        return self._receipt.settled
+        """Return whether the record is delivered or has failed."""
+        return self._result.completed
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait for it; raises the error if it was not delivered, TimeoutError if `timeout` seconds were not enough."""
+        """Wait for the delivery and return where the record was written.
+
+        Raises the record's error if it was not delivered, and TimeoutError after `timeout` seconds.
+        """
         error = self.exception(timeout)
         if error is not None:
             raise error
-        first, outcome = self._receipt.part_of(self._index)
+        first, outcome = self._result.part_of(self._index)
         offset = -1 if outcome.base_offset < 0 else outcome.base_offset + self._index - first
         timestamp = self._timestamp if outcome.log_append_time < 0 else outcome.log_append_time
-        return RecordMetadata(*self._receipt.partition, offset, timestamp)
+        return RecordMetadata(*self._result.partition, offset, timestamp)
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait for it; the error if it was not delivered."""
-        _wait(self._receipt, timeout)
-        return self._receipt.error_of(self._index)
+        """Wait for the delivery and return the record's error, or None if it was delivered.
 
-    def add_done_callback(self, callback: Callable[["Delivery"], object]) -> None:
-        """Call it with this delivery when that is done: now, or later in the producer's thread.
-
-        That thread goes on when the call returns, so a callback must not wait for other records; it may send some.
+        Raises TimeoutError after `timeout` seconds.
         """
-        self._receipt.add_callback(callback, self)
+        _wait(self._result, timeout)
+        return self._result.error_of(self._index)
+
+    def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
+        """Call `callback` with this delivery once it is done: at once, or later in a thread of the producer.
+
+        The producer's thread waits for the callback. A callback may send records, but must not wait for them.
+        """
+        self._result.add_callback(callback, self)
 
 
 class Range(NamedTuple):
-    """Records of one `send_many` that went to one place."""
+    """Records of one `send_many` that were written at consecutive offsets."""
 
     topic: str
     partition: int
-    base_offset: int  # -1: the broker did not say
+    base_offset: int  # -1: the broker did not report it
     records: int
 
 
 class Failure(NamedTuple):
     """Records of one `send_many` that were not delivered, for one reason."""
 
-    rows: Sequence[int]  # their numbers among the values
-    guilty: int  # of them, the one to blame if the broker named one, else the first
+    rows: Sequence[int]  # their indexes among the values
+    failed_row: int  # the invalid record among them if the broker reported one, otherwise the first record
     error: Exception
-    is_collateral: bool = False  # the one to blame is of another `send_many`, and only shared their batch
+    caused_elsewhere: bool = False  # whether the invalid record belongs to another `send_many` with the same batch
 
 
-class Part(NamedTuple):
-    """Records of one `send_many` in one batch."""
+class BatchSlice(NamedTuple):
+    """Records of one `send_many` that are in the same batch."""
 
-    receipt: Receipt
-    first: int  # number in the batch
-    rows: Sequence[int]  # their numbers among the values
+    result: BatchResult
+    first: int  # the number of the first one in the batch
+    rows: Sequence[int]  # their indexes among the values
 
 
 class Deliveries:
-    """Where the records of a `send_many` went, once that is known."""
+    """The future result of one `send_many`."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_slices",)
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
+    def __init__(self, slices: Sequence[BatchSlice]) -> None:
+        self._slices = slices
 
     def done(self) -> bool:
-        """Whether all are delivered or given up."""
-        return all(part.receipt.settled for part in self._parts)
+        """Return whether every record is delivered or has failed."""
+        return all(piece.result.completed for piece in self._slices)
 
     def result(self, timeout: float | None = None) -> list[Range]:
-        """Wait for all; raises the first error if there is one, TimeoutError if `timeout` seconds were not enough."""
+        """Wait for all records and return where they were written.
+
+        Raises the first error if a record was not delivered, and TimeoutError after `timeout` seconds.
+        """
         error = self.exception(timeout)
         if error is not None:
             raise error
-        return [place for part in self._parts for place in _ranges(part)]
+        return [written for piece in self._slices for written in _ranges(piece)]
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait for all; the first error, with the number of its value."""
+        """Wait for all records and return the first error, with the index of its value; None if all were delivered.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
-        for part in self._parts:
-            _wait(part.receipt, None if deadline is None else max(0.0, deadline - time.monotonic()))
+        for piece in self._slices:
+            _wait(piece.result, None if deadline is None else max(0.0, deadline - time.monotonic()))
         failure = next(iter(self.failures()), None)
         if failure is None or not isinstance(failure.error, KafkaError):
             return failure and failure.error
-        return KafkaError(failure.error.code, f"value {failure.guilty}: {failure.error.message}")
+        return KafkaError(failure.error.code, f"value {failure.failed_row}: {failure.error.message}")
 
     def failures(self) -> list[Failure]:
-        """Which of them were not delivered, and why; call it when all are done."""
-        found: dict[tuple[Receipt, int], Failure] = {}  # one for each batch, of which there may be several parts here
-        for part in self._parts:
-            for first, failure in _failures(part):
-                before = found.get((part.receipt, first))
+        """Return the records that were not delivered, one `Failure` for each batch. Call it when all are done."""
+        found: dict[tuple[BatchResult, int], Failure] = {}
+        for piece in self._slices:
+            for first, failure in _failures(piece):
+                before = found.get((piece.result, first))
                 if before is not None:
-                    blamed = before if failure.is_collateral else failure
-                    failure = blamed._replace(rows=[*before.rows, *failure.rows])
-                found[part.receipt, first] = failure
+                    cause = before if failure.caused_elsewhere else failure
+                    failure = cause._replace(rows=[*before.rows, *failure.rows])
+                found[piece.result, first] = failure
         return list(found.values())
 
-    def add_done_callback(self, callback: Callable[["Deliveries"], object]) -> None:
-        """Call it with these deliveries when all are done: now, or later in the producer's thread."""
-        left = len(self._parts)
-        counting = threading.Lock()  # guards `left`: batches of several leaders are settled in several threads
+    def add_done_callback(self, callback: Callable[[Deliveries], object]) -> None:
+        """Call `callback` with these deliveries once all are done: at once, or later in a thread of the producer."""
+        left = len(self._slices)
+        counting = threading.Lock()  # guards `left`: batches of several leaders complete in several threads
 
-        def one_less(part: Part | None) -> None:
+        def one_is_done(piece: BatchSlice | None) -> None:
             nonlocal left
             with counting:
                 left -= 1
@@ -258,42 +279,45 @@ class Deliveries:
                     return
             callback(self)
 
-        for part in self._parts:
-            part.receipt.add_callback(one_less, part)
-        if not self._parts:
-            one_less(None)
+        for piece in self._slices:
+            piece.result.add_callback(one_is_done, piece)
+        if not self._slices:
+            one_is_done(None)
 
 
-def _wait(receipt: Receipt, timeout: float | None) -> None:
-    if not receipt.settled and not receipt.wait(timeout):
-        raise TimeoutError(f"a record for {receipt.partition} is on its way for more than {timeout:g} s")
+def _wait(result: BatchResult, timeout: float | None) -> None:
+    if not result.completed and not result.wait(timeout):
+        raise TimeoutError(f"a record for {result.partition} was not delivered within {timeout:g} s")
 
 
-def _ranges(part: Part) -> list[Range]:
-    """Where the records of a part went: one place, or several if its batch was split."""
+def _ranges(piece: BatchSlice) -> list[Range]:
+    """Return where the records of a slice were written: one range, or several if the batch was split."""
     ranges: list[Range] = []
-    index, end = part.first, part.first + len(part.rows)
+    index, end = piece.first, piece.first + len(piece.rows)
     while index < end:
-        first, outcome = part.receipt.part_of(index)
+        first, outcome = piece.result.part_of(index)
         count = min(end, first + outcome.records) - index
         base_offset = -1 if outcome.base_offset < 0 else outcome.base_offset + index - first
-        ranges.append(Range(*part.receipt.partition, base_offset, count))
+        ranges.append(Range(*piece.result.partition, base_offset, count))
         index += count
     return ranges
 
 
-def _failures(part: Part) -> Iterator[tuple[int, Failure]]:
-    """What was refused of a part: all of it or, if its batch was split, some; and the first record of its batch."""
-    index, end = part.first, part.first + len(part.rows)
+def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
+    """Yield the failed records of a slice, with the number of the first record of their part of the batch.
+
+    A slice yields more than one failure only if its batch was split.
+    """
+    index, end = piece.first, piece.first + len(piece.rows)
     while index < end:
-        first, outcome = part.receipt.part_of(index)
+        first, outcome = piece.result.part_of(index)
         stop = min(end, first + outcome.records)
         if outcome.error is not None:
-            guilty = next((first + it for it in outcome.guilty if index <= first + it < stop), None)
-            blamed = index if guilty is None else guilty
-            error = part.receipt.error_of(blamed)
+            invalid = next((first + number for number in outcome.record_errors if index <= first + number < stop), None)
+            failed = index if invalid is None else invalid
+            error = piece.result.error_of(failed)
             assert error is not None
-            rows = part.rows[index - part.first : stop - part.first]
-            is_collateral = guilty is None and bool(outcome.guilty)
-            yield first, Failure(rows, part.rows[blamed - part.first], error, is_collateral)
+            rows = piece.rows[index - piece.first : stop - piece.first]
+            caused_elsewhere = invalid is None and bool(outcome.record_errors)
+            yield first, Failure(rows, piece.rows[failed - piece.first], error, caused_elsewhere)
         index = stop

@@ -1,21 +1,23 @@
-"""From batches to Produce requests, in the version that the leader speaks.
+"""Encodes batches and builds Produce requests, in the version that the leader supports.
 
-Batches gather as record batches (magic 2), which brokers know since Kafka 0.11. For an older one their records are
-written as a message set: those that are nothing but values of one length at once, all others one by one.
+The producer gathers records as record batches (magic 2), which brokers support since Kafka 0.11. For an older broker
+the records become a message set. Records that are only values of one length are encoded together, others one by one.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hmb.client.producing.batch import Batch, Identity, Number, PartitionQueue
-from hmb.client.producing.idempotence import LAST_SEQUENCE, number
+from hmb.client.producing.batch import Batch, BatchNumber, PartitionQueue, ProducerIdentity
+from hmb.client.producing.idempotence import MAX_SEQUENCE, number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
-NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1  # HMB's client still adds partitions itself (KIP-890)
+NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1  # from there on the broker adds partitions (KIP-890)
 MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # later versions: 2
 
 TopicProduceData = ProduceRequest.TopicProduceData
@@ -23,22 +25,25 @@ TopicProduceData = ProduceRequest.TopicProduceData
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a producer wants its batches."""
+    """How a producer encodes its batches."""
 
     codec: Codec
     level: int | None
     transactional: bool
 
     def __post_init__(self) -> None:
-        """ValueError for a level that the codec does not have."""
+        """Raise ValueError for a level that the codec does not have."""
         try:
             compress(self.codec, b"x", level=self.level)
-        except Exception as error:  # each codec has its own
+        except Exception as error:  # each codec raises its own errors
             what = f"{self.codec.name.lower()} has no compression level {self.level}"
             raise ValueError(f"{what}: {error}") from error
 
-    def encode(self, batch: Batch, version: int, identity: Identity | None, address: str) -> bytes:
-        """What is sent of a batch in this version of Produce; KafkaError for what the broker cannot take."""
+    def encode(self, batch: Batch, version: int, identity: ProducerIdentity | None, address: str) -> bytes:
+        """Return the bytes of a batch for this version of Produce.
+
+        Raises KafkaError if the broker is too old for the codec or for record headers.
+        """
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{address} is older than zstd (Kafka 2.1)")
         magic = MAGIC_OF_PRODUCE.get(version, 2)
@@ -57,23 +62,25 @@ class Encoding:
         )
 
     def _message_set(self, batch: Batch, magic: int, address: str) -> bytes:
-        it = batch.records
-        if self.codec is Codec.NONE and (messages := it.message_set(magic)) is not None:
+        gathered = batch.records
+        if self.codec is Codec.NONE and (messages := gathered.message_set(magic)) is not None:
             return messages
-        data = wrap_records(it.data, it.count, it.base_timestamp, it.max_timestamp, Codec.NONE)
+        data = wrap_records(
+            gathered.data, gathered.count, gathered.base_timestamp, gathered.max_timestamp, Codec.NONE
+        )
         records = list(read_records(data))
         if any(record.headers for record in records):
             raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{address} is older than headers (Kafka 0.11)")
         return encode_message_set(records, magic, self.codec, level=self.level)
 
 
-def renumbered(data: bytes, new: Number) -> bytes:
-    """An encoded batch with another number."""
+def renumbered(data: bytes, new: BatchNumber) -> bytes:
+    """Return an encoded batch with another number."""
     return RecordBatch.parse(data).with_producer(*new)
 
 
 def halves(batch: Batch) -> list[Batch]:
-    """The records of an encoded batch as two batches, which have to be encoded anew and share its numbers."""
+    """Split an encoded batch into two batches that are not encoded yet. They share its sequence numbers."""
     records = list(read_records(batch.data or b""))
     middle = len(records) // 2
     parts = []
@@ -81,19 +88,22 @@ def halves(batch: Batch) -> list[Batch]:
         builder = RecordsBuilder()
         for record in piece:
             builder.append(record.timestamp, record.key, record.value, record.headers)
-        half = Batch(batch.queue, batch.opened, batch.receipt, batch.first + first, builder)
-        half.unresolved = batch.unresolved
+        half = Batch(batch.queue, batch.opened, batch.result, batch.first + first, builder)
+        half.uncertain_attempts = batch.uncertain_attempts
         if batch.number is not None:
-            base_sequence = (batch.number.base_sequence + first) & LAST_SEQUENCE
+            base_sequence = (batch.number.base_sequence + first) & MAX_SEQUENCE
             half.number = batch.number._replace(base_sequence=base_sequence)
         parts.append(half)
     return parts
 
 
 def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
-    """The batches by the requests with which they go: as many as fit, one of a partition, and at least one."""
+    """Group batches into requests of at most `max_size` bytes, with one batch of a partition in each request.
+
+    A batch that is larger than `max_size` gets a request of its own.
+    """
     found: list[list[Batch]] = []
-    number_of: dict[PartitionQueue, int] = {}  # of the request in which the next batch of a partition goes
+    number_of: dict[PartitionQueue, int] = {}  # partition -> the first request that may take its next batch
     sizes: list[int] = []
     for batch in batches:
         number = number_of.get(batch.queue, 0)
@@ -111,7 +121,7 @@ def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
 def produce_request(
     batches: Sequence[Batch], acks: int, timeout_ms: int, transactional_id: str | None
 ) -> ProduceRequest:
-    """One request for encoded batches."""
+    """Return one request for encoded batches."""
     topics: dict[str, TopicProduceData] = {}
     for batch in batches:
         name, partition = batch.partition

@@ -1,36 +1,45 @@
-"""Numbers by which a broker knows a batch again, so that a retry is not written twice (KIP-98).
+"""Idempotence: the numbers by which a broker recognizes a batch that arrives twice (KIP-98).
 
-An answer may get lost after the batch was written; the producer sends it again. So it asks for a *producer id* once,
-and numbers the records of each partition from 0 on. The broker expects the next *sequence number*: a lower one means
-that it has the batch already, and the second is dropped; a higher one is a gap, and is refused.
+The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, and
+the broker must not write it twice.
 
-A batch that is given up leaves a gap, and perhaps a copy still under way, in the buffers of a dying connection, that
-could be written behind its successors. Both are solved by the *producer epoch* (KIP-360): the partition's next batch
-has a higher one and starts from 0 again, and the broker refuses whatever comes with a lower epoch after that. No broker
-has to be asked for it. A batch that was refused for certain leaves no gap: its numbers are used for the next one.
+The idea: the producer asks once for a *producer id*, and numbers the records of each partition from 0 on. The broker
+expects the next *sequence number*. A lower number belongs to a batch that the broker already has, so it drops the copy.
+A higher number shows a gap, so the broker rejects the batch.
 
-Several batches of a partition may be under way. When one is refused, those behind it are refused, too, since they do
-not fit, and stay in the queue; what becomes of them follows from what becomes of the refused one:
+For example, a producer sends records 0 to 9, and the response gets lost. It sends the batch again with base sequence 0.
+The broker expects 10, recognizes the batch, and answers with the offset of the first copy.
 
-    it is sent again       so are they, behind it and with their own numbers; what is written already is known again
-    it is split            its halves share its numbers out among them, so those behind still fit
-    it is given up, and
-      is not written       then neither are those behind it, nor can they be: they are numbered anew
-      may be written       then so may those behind it whose fate is unknown: they keep their numbers, and are either
-                           known again, or do not fit and are given up; the first one that was refused for certain, and
-                           all behind it, are numbered anew, in a new epoch
+A batch that fails leaves a gap. Perhaps a copy of it still waits in the buffers of a dying connection and would be
+written later. The *producer epoch* solves both problems (KIP-360). The next batch of the partition carries a greater
+epoch and starts from 0 again, and the broker rejects every batch with a lower epoch from then on. The producer raises
+the epoch itself. If the broker has certainly rejected the batch, no gap exists, and the next batch takes its numbers.
 
-All this needs a broker that expects a certain number, and one that has nothing of a producer expects none: it would
-take the second batch without the first. So only one batch is under way until one was taken, also in a new epoch, and
-batches of two epochs are never under way together. (A broker forgets a producer that has been idle for a day,
-`producer.id.expiration.ms`. Who sends after so long may find the first batch behind the second if just then the first
-one is refused; it is still written once.)
+Several batches of a partition may be in flight. When the broker rejects one, it rejects those after it, too, because
+their numbers do not follow. All of them stay in the queue. The result of the first one decides about the others:
 
-A broker remembers five batches of a producer, so from the first one that it may get again to the last that it has got
-there must not be more: `MOST_IN_FLIGHT`. Some of those behind a refused batch may be written and answered, if an
-earlier try of it was written; they count as well. So what was sent is sent again one by one, and the window opens when
-nothing is left of it (`PartitionQueue.window`).
+    it is sent again    The others are sent again after it, with their own numbers. The broker recognizes those that it
+                        has already written.
+    it is split         The halves share its numbers, so the numbers of the others still follow.
+    it fails, and
+      was not written   The others were not written either and cannot be any more. They get new numbers.
+      may be written    The others may be written, too, as long as their results are unknown. Those keep their numbers:
+                        the broker recognizes them, or rejects them and they fail. The first batch that the broker has
+                        certainly rejected, and all batches after it, get new numbers in a new epoch.
+
+All this requires that the broker expects a certain number. A broker without any batch of a producer accepts every
+number, so it would accept the second batch without the first. Therefore only one batch is in flight until the broker
+has accepted one, also in a new epoch. Batches of two epochs are never in flight together. A broker forgets a producer
+that has been idle for a day (`producer.id.expiration.ms`). If such a producer sends two batches and the first one is
+rejected, the first may be written after the second. It is still written only once.
+
+A broker remembers the last five batches of each producer. The producer therefore keeps at most five batches between the
+oldest one that it may have to send again and the newest one that it has sent. Some batches after a rejected one may be
+written already, by an earlier attempt; they count as well. After a failure the producer sends one batch at a time until
+every batch sent before is completed (`PartitionQueue.window`).
 """
+
+from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
@@ -38,53 +47,60 @@ from itertools import takewhile
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.producing.batch import Batch, Identity, Number, PartitionQueue, Sequence
+from hmb.client.producing.batch import Batch, BatchNumber, PartitionQueue, PartitionSequence, ProducerIdentity
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
 
-MOST_IN_FLIGHT = 5
-LAST_EPOCH = 2**15 - 1
-LAST_SEQUENCE = 2**31 - 1
-LOST_TRACK = {  # what a broker says that expects other numbers
+MAX_EPOCH = 2**15 - 1
+MAX_SEQUENCE = 2**31 - 1
+SEQUENCE_ERRORS = {  # the errors of a broker that expects other numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,
 }
 
 
-class Identities:
-    """Where batches get their numbers from, and which transaction they belong to; here: from nowhere, and to none."""
+class AtLeastOnce:
+    """The guarantee of a producer without idempotence: batches carry no numbers, and a retry may write them twice.
+
+    The producer's threads call these methods. `Idempotence` and `Transactions` override them.
+    """
 
     transactional_id: str | None = None
-    doomed: Exception | None = None  # why nothing that is queued shall be sent any more
+    abort_reason: Exception | None = None  # why no queued batch may be sent any more; None while batches may be sent
 
-    def identity(self, connection: Connection) -> Identity | None:
-        """Who the producer is for the brokers; None: batches are not numbered."""
+    def identity(self, connection: Connection) -> ProducerIdentity | None:
+        """Return the producer's id and epoch, or None if batches carry no numbers."""
         return None
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """A partition needs to start from 0."""
+        """Let the numbers of a partition start from 0 again."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Batches are about to be sent to these partitions."""
+        """Prepare for batches that are about to be sent to these partitions."""
 
     def failed(self, error: Exception) -> None:
-        """A batch is given up."""
+        """Note that a batch has failed."""
 
 
-class ProducerId(Identities):
-    """Of an idempotent producer without transactions: any broker gives one out, and it is asked for once."""
+class Idempotence(AtLeastOnce):
+    """The guarantee of an idempotent producer without transactions: each record is written once, or fails.
+
+    Any broker can assign the producer id. The producer asks for it once.
+    """
 
     def __init__(self, *, required: bool) -> None:
-        self._required = required  # else do without it where the broker has none
-        self._lock = threading.Lock()  # guards the identity; held while a broker is asked
-        self._identity: Identity | None = None
+        """`required` False means that the producer works without idempotence if the broker does not support it."""
+        self._required = required
+        self._lock = threading.Lock()  # guards the identity; held during the request to the broker
+        self._identity: ProducerIdentity | None = None
 
-    def identity(self, connection: Connection) -> Identity | None:
-        """Asks at the first time; None if the broker is too old (before Kafka 0.11).
+    def identity(self, connection: Connection) -> ProducerIdentity | None:
+        """Return the producer's id and epoch; None if the broker is older than Kafka 0.11.
 
-        After 32767 epochs it asks again, perhaps with batches under way: that ends the connection, they are retried.
+        The first call asks the broker, and so does the first call after an epoch has run out. `connection` may have
+        batches in flight in the second case. It is closed then, and the batches are sent again.
         """
         with self._lock:
             if self._identity is None:
@@ -95,15 +111,15 @@ class ProducerId(Identities):
                 )
                 if response.error_code:
                     raise answered_error("producer id", response.error_code)
-                self._identity = Identity(response.producer_id, response.producer_epoch)
+                self._identity = ProducerIdentity(response.producer_id, response.producer_epoch)
             return self._identity
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """After 32767 epochs of a partition: a new producer id."""
+        """Raise the epoch of a partition. After 32767 epochs the producer asks for a new id instead."""
         sequence = queue.sequence
         if sequence is None:
             return
-        if sequence.epoch < LAST_EPOCH:
+        if sequence.epoch < MAX_EPOCH:
             sequence.epoch, sequence.next = sequence.epoch + 1, 0
             return
         queue.sequence = None
@@ -112,54 +128,60 @@ class ProducerId(Identities):
                 self._identity = None
 
 
-def number(batch: Batch, identity: Identity) -> Number:
-    """The batch's number: the next one of its partition."""
+def number(batch: Batch, identity: ProducerIdentity) -> BatchNumber:
+    """Give a batch the next number of its partition, and return it."""
     sequence = batch.queue.sequence
     if sequence is None or sequence.identity is not identity:
-        sequence = batch.queue.sequence = Sequence(identity, identity.producer_epoch)
-    batch.number = Number(identity.producer_id, sequence.epoch, sequence.next)
-    sequence.next = (sequence.next + batch.records.count) & LAST_SEQUENCE
+        sequence = batch.queue.sequence = PartitionSequence(identity, identity.producer_epoch)
+    batch.number = BatchNumber(identity.producer_id, sequence.epoch, sequence.next)
+    sequence.next = (sequence.next + batch.records.count) & MAX_SEQUENCE
     return batch.number
 
 
 def is_of_current_epoch(batch: Batch) -> bool:
-    """Whether what is numbered next follows in the epoch of this batch; also if nothing is numbered."""
+    """Return whether the next batch of the partition gets the epoch of this batch. True if batches have no numbers."""
     number, sequence = batch.number, batch.queue.sequence
     if number is None:
         return True
     return sequence is not None and number[:2] == (sequence.identity.producer_id, sequence.epoch)
 
 
-def take_back(batch: Batch, behind: list[Batch], identities: Identities) -> None:
-    """The batch is given up: what of its number, and of those of the batches `behind` it, which were sent?"""
+def release_numbers(batch: Batch, after: list[Batch], guarantee: AtLeastOnce) -> None:
+    """Decide which numbers remain in use when a batch fails. `after` are the batches that were sent after it."""
     if batch.number is None:
         return
-    doubtful = list(takewhile(lambda other: other.unresolved, behind)) if batch.unresolved else []
-    refused = [batch, *behind[len(doubtful) :]]
+    uncertain = list(takewhile(lambda other: other.uncertain_attempts, after)) if batch.uncertain_attempts else []
+    rejected = [batch, *after[len(uncertain) :]]
     if is_of_current_epoch(batch):
-        if any(other.unresolved for other in refused) or not _fills_the_rest(refused):
-            identities.new_epoch(batch.queue)
+        if any(other.uncertain_attempts for other in rejected) or not _have_the_last_numbers(rejected):
+            guarantee.new_epoch(batch.queue)
         elif batch.queue.sequence is not None:
             batch.queue.sequence.next = batch.number.base_sequence
-    _number_anew(refused)
+    _clear_numbers(rejected)
 
 
-def start_again(batch: Batch, behind: list[Batch], identities: Identities) -> None:
-    """The broker has lost track, and the batch is certainly not written: it begins a new epoch."""
+def renumber_in_new_epoch(batch: Batch, after: list[Batch], guarantee: AtLeastOnce) -> None:
+    """Let a batch, and the batches sent after it, get new numbers in a new epoch.
+
+    Call it when the broker does not know the producer's numbers any more and has certainly not written the batch.
+    """
     if is_of_current_epoch(batch):
-        identities.new_epoch(batch.queue)
-    _number_anew([batch, *behind])
+        guarantee.new_epoch(batch.queue)
+    _clear_numbers([batch, *after])
 
 
-def _fills_the_rest(batches: list[Batch]) -> bool:
-    """Whether these have all the numbers from the first one's on; else the broker has taken one out of turn."""
+def _have_the_last_numbers(batches: list[Batch]) -> bool:
+    """Return whether these batches have all numbers from the first batch's number to the last one assigned.
+
+    If they have not, the broker has accepted a batch between them.
+    """
     first, sequence = batches[0].number, batches[0].queue.sequence
     if first is None or sequence is None:
         return False
-    return (first.base_sequence + sum(other.records.count for other in batches)) & LAST_SEQUENCE == sequence.next
+    return (first.base_sequence + sum(other.records.count for other in batches)) & MAX_SEQUENCE == sequence.next
 
 
-def _number_anew(batches: list[Batch]) -> None:
-    """When they are sent; nothing can come any more of what was sent of them."""
+def _clear_numbers(batches: list[Batch]) -> None:
+    """Let these batches get new numbers when they are sent again. No copy of them can reach the broker any more."""
     for batch in batches:
-        batch.number, batch.unresolved = None, 0
+        batch.number, batch.uncertain_attempts = None, 0

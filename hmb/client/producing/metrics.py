@@ -1,4 +1,6 @@
-"""What a producer has done so far, in numbers."""
+"""The metrics of a producer."""
+
+from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
@@ -6,21 +8,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProducerMetrics:
-    """Since the producer was made; times in seconds. A batch that is sent again counts once, its halves count anew."""
+    """Numbers since the producer was created. Times are in seconds.
+
+    A batch that is sent again counts once. The halves of a split batch count as batches of their own.
+    """
 
     records_delivered: int
     records_failed: int
     batches_sent: int
     record_bytes_sent: int  # before compression
-    batch_bytes_sent: int  # as they were sent
+    batch_bytes_sent: int  # after compression
     requests_sent: int
     batches_retried: int
     batches_split: int
     records_sent: int
     request_latency_avg: float
     request_latency_max: float
-    buffer_bytes_used: int  # now
-    buffer_wait: float  # how long threads waited for memory, all together
+    buffer_bytes_used: int  # at the moment
+    buffer_wait: float  # the sum of all waits for memory
 
     @property
     def records_per_batch(self) -> float:
@@ -28,21 +33,21 @@ class ProducerMetrics:
 
     @property
     def compression_ratio(self) -> float:
-        """Size on the wire to size of the records; 1.0: nothing was won."""
+        """The size of the sent batches divided by the size of their records."""
         return self.batch_bytes_sent / self.record_bytes_sent if self.record_bytes_sent else 1.0
 
 
 class Counters:
-    """Counted by the producer's threads, once per batch or request."""
+    """The counters behind `ProducerMetrics`. The producer's threads count each batch and each request once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards all below; taken last
+        self._lock = threading.Lock()  # guards the fields below; no other lock is taken under it
         self._delivered = self._failed = self._records = self._batches = self._raw_bytes = self._bytes = 0
         self._requests = self._answers = self._retried = self._split = 0
         self._latency = self._slowest = self._waited = 0.0
 
     def encoded(self, records: int, raw_bytes: int, size: int) -> None:
-        """A batch is ready to be sent."""
+        """Count a batch that was encoded."""
         with self._lock:
             self._batches += 1
             self._records += records
@@ -50,12 +55,12 @@ class Counters:
             self._bytes += size
 
     def posted(self, requests: int) -> None:
-        """They are on the wire."""
+        """Count requests that were sent."""
         with self._lock:
             self._requests += requests
 
     def answered(self, seconds: float) -> None:
-        """A request was answered."""
+        """Count a response that took `seconds`."""
         with self._lock:
             self._answers += 1
             self._latency += seconds
@@ -78,7 +83,7 @@ class Counters:
             self._split += 1
 
     def waited(self, seconds: float) -> None:
-        """A thread had to wait for memory."""
+        """Count the time that a thread waited for memory."""
         with self._lock:
             self._waited += seconds
 

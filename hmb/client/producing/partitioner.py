@@ -1,19 +1,25 @@
-"""Which partition a record goes to.
+"""Partitioners: functions that choose the partition of a record.
 
-A record with a key always goes to the same partition, so that all records of one key stay in order: hash the key,
-modulo the number of partitions. Kafka 0.7 called this semantic partitioning. Every client has to agree on the hash, or
-two producers spread one key over two partitions; Kafka's Java client chose Austin Appleby's murmur2 (32 bits, its own
-seed), and that is what counts since 0.8.2.
+All records with one key go to the same partition, so that their order is kept. The partition is the hash of the key
+modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Kafka 0.7 design, "Semantic
+partitioning"). All clients must use the same hash, or two producers would write one key to two partitions. Kafka's Java
+client uses Austin Appleby's murmur2 with 32 bits and a seed of its own, and every client follows it since Kafka 0.8.2.
 
-A record without a key may go anywhere. Taking turns record by record makes many small batches, so the producer sticks
-to one partition while its batch gathers there (see `accumulator`).
+A record without a key may go to any partition. Changing the partition after each record would make many small batches,
+so the producer stays with one partition while its batch is open (see `accumulator`).
 
-    murmur2   keys by murmur2, others stick: Kafka's default
-    hash      Kafka 0.7's default: hash(key) modulo the partitions (with Java's hash of a String), others at random
-    random    all at random, keys or not: Kafka 0.7's for records without a key
+    murmur2   The key decides by murmur2, and records without a key stay together. This is Kafka's default.
+    hash      The key decides by Java's hash of a string, and records without a key are spread at random. This was the
+              default of Kafka 0.7.
+    random    All records are spread at random, whether they have keys or not.
 
-or any function of the key and the number of partitions, as the `Partitioner` of 0.7; None: anywhere, so it sticks.
+A program can also give a function from the key and the number of partitions to the partition, like the `Partitioner` of
+Kafka 0.7. The value None stands for any partition.
+
+For example, murmur2 of b"Seattle" leads to partition 1 of 2, in HMB as in Kafka.
 """
+
+from __future__ import annotations
 
 import random
 from collections.abc import Callable
@@ -25,12 +31,12 @@ Partitioner = Callable[[bytes | None, int], int | None]
 SEED = 0x9747B28C
 MULTIPLIER = 0x5BD1E995
 UINT32 = 0xFFFFFFFF
-POSITIVE = 0x7FFFFFFF  # without the sign bit
-RECENT_KEYS = 4096  # murmur2 costs 1 to 5 us in Python, looking a key up 0.1 us; many topics have few keys
+POSITIVE = 0x7FFFFFFF  # all bits but the sign
+RECENT_KEYS = 4096  # murmur2 takes 1 to 5 us in Python, a cached key 0.1 us; many topics have few keys
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's hash of a key: murmur2 in 32 bits, unsigned."""
+    """Return Kafka's hash of a key: murmur2 with 32 bits, unsigned."""
     length = len(data)
     hashed = SEED ^ length
     words = length >> 2
@@ -45,12 +51,12 @@ def murmur2(data: bytes) -> int:
 
 @lru_cache(RECENT_KEYS)
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """The partition of a key, as Kafka's default partitioner has it: the sign bit is dropped, then modulo."""
+    """Return the partition that Kafka's default partitioner chooses for a key: the hash without its sign, modulo."""
     return (murmur2(key) & POSITIVE) % partitions
 
 
 def java_hash(data: bytes) -> int:
-    """Java's String.hashCode of a text whose characters are these bytes (ASCII, Latin 1); unsigned."""
+    """Return Java's String.hashCode, unsigned, of a text whose characters are these bytes (ASCII or Latin 1)."""
     hashed = 0
     for byte in data:
         hashed = (hashed * 31 + byte) & UINT32
@@ -58,6 +64,7 @@ def java_hash(data: bytes) -> int:
 
 
 def by_murmur2(key: bytes | None, partitions: int) -> int | None:
+    """Choose the partition by murmur2 of the key; None for a record without a key."""
     return None if key is None else partition_of_key(key, partitions)
 
 
@@ -67,10 +74,12 @@ def _by_hash_of_key(key: bytes, partitions: int) -> int:
 
 
 def by_hash(key: bytes | None, partitions: int) -> int:
+    """Choose the partition by Java's hash of the key, or at random for a record without a key."""
     return random.randrange(partitions) if key is None else _by_hash_of_key(key, partitions)
 
 
 def at_random(key: bytes | None, partitions: int) -> int:
+    """Choose any partition, whatever the key is."""
     return random.randrange(partitions)
 
 
@@ -78,7 +87,7 @@ PARTITIONERS: dict[str, Partitioner] = {"murmur2": by_murmur2, "hash": by_hash, 
 
 
 def partitioner_of(chosen: str | Partitioner) -> Partitioner:
-    """The function behind a name; a function stays itself."""
+    """Return the partitioner with this name. A function is returned unchanged."""
     if not isinstance(chosen, str):
         return chosen
     if chosen not in PARTITIONERS:

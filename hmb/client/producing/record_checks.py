@@ -1,15 +1,20 @@
-"""What can be a record: checked before it is queued, in the thread of whoever sends it."""
+"""Checks of a record before it is queued. They run in the application's thread, so that `send` itself raises."""
+
+from __future__ import annotations
 
 from typing import Any
 
 from hmb.records import Header
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP
 
-RECORD_OVERHEAD = 20  # bytes a record costs in a batch beside its key and value, generously
+RECORD_OVERHEAD = 20  # an upper bound for the bytes of a record in a batch without its key and value
 
 
 def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
-    """How much of a batch the record takes at most; TypeError or ValueError for what is no record."""
+    """Return an upper bound for the bytes that a record takes in a batch.
+
+    Raises TypeError or ValueError if the arguments cannot make a record.
+    """
     size = RECORD_OVERHEAD
     if value is not None:
         size += len(value) if isinstance(value, bytes) else _not_bytes("value", value)
@@ -29,10 +34,10 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
 
 
 def check_timestamp(timestamp: int) -> None:
-    """TypeError or ValueError for what cannot be a record's timestamp."""
+    """Raise TypeError or ValueError for a value that cannot be a record's timestamp."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    if not NO_TIMESTAMP <= timestamp < MAX_INT64:  # a batch holds differences, and this one's to -1 would not fit
+    if not NO_TIMESTAMP <= timestamp < MAX_INT64:  # a batch holds differences, and 2^63 - 1 - (-1) does not fit
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 
 

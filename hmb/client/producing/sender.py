@@ -1,14 +1,16 @@
-"""The producer's threads that talk to brokers: one that finds leaders, and one for each leader.
+"""The producer's threads that talk to brokers: the router finds leaders, and one sender serves each leader.
 
-A leader's thread works in turns: take the batches that are due, send them in as few requests as possible, read the
-answers that have come, at least one. Meanwhile the next batches fill up, so that a slow broker gets few large requests
-and a quick one many small ones, with nothing to tune. Leaders have threads of their own so that one that is slow, or
-does not answer at all, holds up no other.
+A sender repeats three steps. It takes the batches that may be sent, sends them in as few requests as possible, and
+reads the responses that have arrived, at least one. Meanwhile the next batches fill up. A slow broker therefore gets
+few large requests, and a fast one many small requests, without any tuning. Each leader has its own sender, so that a
+slow or silent leader delays no other.
 
-There is no need to wait for the last answer before the next batches go: a connection is a pipe, and of each partition
-several batches may be in it (`batch.window`): those that have filled up meanwhile go together, and the broker works on.
-What becomes of a batch then is decided in `completion`.
+A sender need not wait for the last response before it sends the next batches. A connection carries requests one after
+another, and the broker works on them in that order. The window of a queue (`batch`) limits the batches of one partition
+in flight. The module `completion` decides what happens to each batch afterwards.
 """
+
+from __future__ import annotations
 
 import logging
 import threading
@@ -20,21 +22,21 @@ from contextlib import suppress
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node
-from hmb.client.producing.batch import Batch, Identity, Lane, PartitionQueue
-from hmb.client.producing.completion import Completion, Refusal
+from hmb.client.producing.batch import Batch, PartitionQueue, ProducerIdentity, SenderQueues
+from hmb.client.producing.completion import BatchCompletion, FailedBatch
 from hmb.client.producing.encoding import NEWEST_PRODUCE, produce_request, renumbered, requests
 from hmb.client.producing.idempotence import number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 
 class Router(threading.Thread):
-    """Finds the leader of each queue that has batches and no leader; runs until all is sent after the close."""
+    """Finds the leader of every queue that has batches but no leader. It ends when the closed producer is finished."""
 
-    def __init__(self, completion: Completion) -> None:
+    def __init__(self, completion: BatchCompletion) -> None:
         super().__init__(name="hmb-producer", daemon=True)
         self._completion = completion
         self._senders: dict[Node, Sender] = {}
@@ -43,27 +45,27 @@ class Router(threading.Thread):
         accumulator, max_age = self._completion.accumulator, self._completion.settings.metadata_max_age
         while not accumulator.finished:
             batches = accumulator.wait_for_batches(accumulator.unrouted, max_age)
-            for batch in self._completion.not_doomed(batches):
+            for batch in self._completion.sendable(batches):
                 try:
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
-                    self._completion.retry_or_give_up(batch, error)
-                except Exception as error:  # whatever it is, nobody may wait for ever
-                    log.exception("the producer's thread failed")
-                    self._completion.give_up(batch, error)
+                    self._completion.retry_or_fail(batch, error)
+                except Exception as error:  # after an internal error, too, no application thread may wait for ever
+                    LOGGER.exception("the producer's thread failed")
+                    self._completion.fail(batch, error)
             if not batches:
-                self._keep_up()
+                self._refresh_metadata()
         for sender in self._senders.values():
             sender.join()
 
-    def _keep_up(self) -> None:
-        """Topics may have got more partitions since they were asked about."""
+    def _refresh_metadata(self) -> None:
+        """Ask about all topics again, because they may have got more partitions."""
         for topic in self._completion.accumulator.topics():
-            with suppress(ConnectionFailed, KafkaError):  # whoever sends there will hear of it
+            with suppress(ConnectionFailed, KafkaError):  # the next record for this topic will meet the error
                 self._completion.cluster.topic(topic)
 
     def interrupt(self) -> None:
-        """End what is waited for; from any thread."""
+        """End every wait for a response. Any thread may call it."""
         for sender in list(self._senders.values()):
             sender.connection.interrupt()
 
@@ -74,57 +76,58 @@ class Router(threading.Thread):
             sender = Sender(leader, self._completion)
             sender.start()
             self._senders[leader] = sender
-        self._completion.accumulator.move(batch.queue, sender.lane)
+        self._completion.accumulator.move(batch.queue, sender.queues)
 
 
 class Sender(threading.Thread):
-    """Sends batches to one leader."""
+    """Sends batches to one leader and reads its responses."""
 
-    def __init__(self, leader: Node, completion: Completion) -> None:
+    def __init__(self, leader: Node, completion: BatchCompletion) -> None:
         super().__init__(name=f"hmb-producer-{leader.host}:{leader.port}", daemon=True)
-        self.lane: Lane = completion.accumulator.new_lane()
+        self.queues: SenderQueues = completion.accumulator.new_sender_queues()
         self.connection: Connection = completion.cluster.connect(leader)
         self._completion, self._settings = completion, completion.settings
-        self._taken: list[Batch] = []  # and not sent yet
-        self._posted: deque[tuple[list[Batch], float]] = deque()  # requests that are not answered, and since when
-        self._refused: dict[PartitionQueue, list[Refusal]] = {}  # until what was sent behind them is answered, too
+        self._taken: list[Batch] = []  # batches taken from the queues and not sent yet
+        self._posted: deque[tuple[list[Batch], float]] = deque()  # unanswered requests with their times (monotonic)
+        # Failed batches by queue, kept until the batches that were sent after them are answered, too.
+        self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
     def run(self) -> None:
         accumulator = self._completion.accumulator
         while True:
-            batches = accumulator.wait_for_batches(self.lane, 0 if self._posted else None)
+            batches = accumulator.wait_for_batches(self.queues, 0 if self._posted else None)
             if not batches and not self._posted:
                 break
-            self._taken = self._completion.not_doomed(batches)
+            self._taken = self._completion.sendable(batches)
             try:
                 if self._taken:
                     self._send()
                 if self._posted:
                     self._receive()
             except (ConnectionFailed, KafkaError) as error:
-                self._fail(error)
-            except Exception as error:  # whatever it is, nobody may wait for ever
-                log.exception("the producer's thread failed")
-                self._fail(error)
+                self._fail_all(error)
+            except Exception as error:  # after an internal error, too, no application thread may wait for ever
+                LOGGER.exception("the producer's thread failed")
+                self._fail_all(error)
         self.connection.close()
 
     def _send(self) -> None:
-        """Encode and send what was taken."""
+        """Encode and send the batches in `_taken`."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
-        identity = self._completion.identities.identity(self.connection) if version > 2 else None
+        identity = self._completion.guarantee.identity(self.connection) if version > 2 else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, identity)]
-        self._completion.identities.join(batch.partition for batch in self._taken)
-        posted = requests(self._taken, self._settings.max_request_size)
-        if posted:
-            self._post(posted, version)
+        self._completion.guarantee.join(batch.partition for batch in self._taken)
+        grouped = requests(self._taken, self._settings.max_request_size)
+        if grouped:
+            self._post(grouped, version)
 
-    def _encode(self, batch: Batch, version: int, identity: Identity | None) -> bool:
-        """Whether the batch can be sent; else it is given up."""
+    def _encode(self, batch: Batch, version: int, identity: ProducerIdentity | None) -> bool:
+        """Encode a batch. Returns False if the broker cannot take it, and then the batch has failed."""
         if batch.data is None:
             try:
                 data = self._settings.encoding.encode(batch, version, identity, self.connection.address)
             except KafkaError as error:
-                self._completion.give_up(batch, error)
+                self._completion.fail(batch, error)
                 return False
             self._completion.counters.encoded(batch.records.count, batch.size, len(data))
             self._completion.accumulator.encoded(batch, data)
@@ -132,83 +135,87 @@ class Sender(threading.Thread):
             batch.data = renumbered(batch.data, number(batch, identity))
         return True
 
-    def _post(self, posted: list[list[Batch]], version: int) -> None:
+    def _post(self, grouped: list[list[Batch]], version: int) -> None:
+        """Send one request for each group of batches, without waiting for the responses."""
         acks, timeout_ms = self._settings.acks, int(self._settings.request_timeout * 1000)
-        transactional_id, now = self._completion.identities.transactional_id, time.monotonic()
-        for batches in posted:
+        transactional_id, now = self._completion.guarantee.transactional_id, time.monotonic()
+        for batches in grouped:
             for batch in batches:
-                batch.unresolved += 1
-                batch.queue.under_way += 1
+                batch.uncertain_attempts += 1
+                batch.queue.in_flight += 1
             self._posted.append((batches, now))
         self._taken = []
         self.connection.post_all(
-            [produce_request(batches, acks, timeout_ms, transactional_id) for batches in posted],
+            [produce_request(batches, acks, timeout_ms, transactional_id) for batches in grouped],
             version,
             answered=acks != 0,
         )
-        self._completion.counters.posted(len(posted))
+        self._completion.counters.posted(len(grouped))
         if not acks:
-            for batch in self._under_way():
-                batch.queue.under_way = 0
+            for batch in self._in_flight():
+                batch.queue.in_flight = 0
                 self._completion.deliver(batch, -1, -1)
             self._posted.clear()
 
     def _receive(self) -> None:
-        """The next answer, and those that have come with it."""
+        """Read one response, and every further response that has already arrived."""
         while self._posted:
             response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
             batches, since = self._posted[0]
             self._completion.counters.answered(time.monotonic() - since)
-            self._settle(batches, response)
-            self._posted.popleft()  # afterwards: if that fails, `_fail` finds them
+            self._complete(batches, response)
+            self._posted.popleft()  # last, so that `_fail_all` finds the batches if the line above raises
             if not self.connection.has_buffered:
                 return
 
-    def _settle(self, batches: Iterable[Batch], response: ProduceResponse) -> None:
+    def _complete(self, batches: Iterable[Batch], response: ProduceResponse) -> None:
         answers = {
             TopicPartition(topic.name, answer.index): answer
             for topic in response.responses
             for answer in topic.partition_responses
         }
         for batch in batches:
-            batch.queue.under_way -= 1
+            batch.queue.in_flight -= 1
             answer = answers.get(batch.partition)
             if answer is None:
                 error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}")
-                self._refuse(Refusal(batch, error))
+                self._note_failure(FailedBatch(batch, error))
             elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-                # A duplicate: written by an earlier try, and too long ago for the broker to say where.
+                # A duplicate was written by an earlier attempt, too long ago for the broker to know its offset.
                 self._completion.deliver(
                     batch, -1 if answer.error_code else answer.base_offset, answer.log_append_time_ms
                 )
             else:
                 error = answered_error(batch.partition, answer.error_code, answer.error_message)
                 if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
-                    batch.unresolved -= 1  # this try has not been written, for certain
-                guilty = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
-                self._refuse(Refusal(batch, error, guilty, answered=True))
-            if self._refused and not batch.queue.under_way:
+                    batch.uncertain_attempts -= 1  # the broker has certainly not written this attempt
+                record_errors = {
+                    record.batch_index: record.batch_index_error_message or error.message
+                    for record in answer.record_errors
+                }
+                self._note_failure(FailedBatch(batch, error, record_errors, answered=True))
+            if self._failed and not batch.queue.in_flight:
                 self._resolve(batch.queue)
 
-    def _refuse(self, refusal: Refusal) -> None:
-        queue = refusal.batch.queue
+    def _note_failure(self, failure: FailedBatch) -> None:
+        queue = failure.batch.queue
         queue.window = 0
-        self._refused.setdefault(queue, []).append(refusal)
+        self._failed.setdefault(queue, []).append(failure)
 
     def _resolve(self, queue: PartitionQueue) -> None:
-        if queue in self._refused:
-            self._completion.resolve(queue, self._refused.pop(queue))
+        if queue in self._failed:
+            self._completion.resolve(queue, self._failed.pop(queue))
 
-    def _fail(self, error: Exception) -> None:
-        """Nothing is known of what is under way, nor will be."""
+    def _fail_all(self, error: Exception) -> None:
+        """Close the connection. No response will arrive for the batches in flight."""
         self.connection.close()
-        for batch in [*self._under_way(), *self._taken]:
-            batch.queue.under_way = 0
-            self._refuse(Refusal(batch, error))
+        for batch in [*self._in_flight(), *self._taken]:
+            batch.queue.in_flight = 0
+            self._note_failure(FailedBatch(batch, error))
         self._posted.clear()
         self._taken = []
-        for queue in list(self._refused):
+        for queue in list(self._failed):
             self._resolve(queue)
 
-    def _under_way(self) -> list[Batch]:
+    def _in_flight(self) -> list[Batch]:
         return [batch for batches, _ in self._posted for batch in batches]

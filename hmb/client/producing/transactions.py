@@ -1,35 +1,43 @@
-"""Transactions: records of several partitions, and a consumer's offsets, all of them or none (KIP-98, KIP-447).
+"""Transactions: records of several partitions, and a consumer's offsets, become visible together or not at all.
 
-A producer with a *transactional id* has a coordinator, which keeps that id's state through restarts of both:
+A producer with a *transactional id* has a transaction coordinator. The coordinator is a broker, and it keeps the state
+of the id when producer or broker restart. Each method of the producer sends these requests:
 
-    init_transactions     InitProducerId: a producer id, and an epoch that shuts out every older producer of that name
-    begin_transaction     nothing but a word to oneself
-    send                  AddPartitionsToTxn before the first batch to a partition; then Produce, marked transactional
-    send_offsets_to_...   AddOffsetsToTxn, then TxnOffsetCommit to the coordinator of the consumer's group
-    commit_transaction    all batches delivered, then EndTxn: the coordinator writes a marker into every partition
-    abort_transaction     what is queued is thrown away, what is under way awaited, then EndTxn
+    init_transactions            InitProducerId: returns a producer id, and an epoch that fences every older producer
+                                 with the same transactional id
+    begin_transaction            none; the producer only changes its state
+    send                         AddPartitionsToTxn before the first batch for a partition, then Produce
+    send_offsets_to_transaction  AddOffsetsToTxn, then TxnOffsetCommit to the coordinator of the consumer's group
+    commit_transaction           EndTxn, after all batches are delivered; the coordinator then writes a marker into
+                                 every partition of the transaction
+    abort_transaction            EndTxn, after queued batches are discarded and those in flight are answered
 
-A record that cannot be delivered makes the transaction *abortable*: all that can be done is abort it, and then go on.
-When the answer to a batch is not known, a copy may still come to the broker, so the epoch is raised before the next
-transaction (KIP-360; InitProducerId aborts what is left of the old one by itself). Some errors are *fatal*: a newer
-producer has the name, or the broker does not allow it. `TRANSITIONS` says which state follows which.
+A record that cannot be delivered makes the transaction *abortable*: the application can only abort it, and may then
+begin another one. If the result of a batch is unknown, a copy of it may still reach the broker. The producer then
+raises its epoch instead of sending EndTxn, and the coordinator aborts the transaction itself (KIP-360). A *fatal* error
+ends the use of the producer, for example when a newer producer uses the transactional id.
 
-Left out: transaction version 2 (KIP-890), in which a broker adds the partition by itself and every transaction has an
-epoch of its own; brokers that have it serve producers of the old kind, as this one, too.
+HMB's client uses transactions of version 1. Version 2, in which the broker adds partitions and every transaction has an
+epoch of its own (KIP-890), is missing. Brokers with version 2 also serve clients of version 1.
+
+Source: KIP-98, KIP-360, KIP-447.
 """
+
+from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
+from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.coordinators import Coordinator
+from hmb.client.coordinator import CoordinatorConnection, ErrorCodes, RequestFor
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Cluster
-from hmb.client.producing.batch import Identity, PartitionQueue
-from hmb.client.producing.idempotence import LOST_TRACK, Identities
+from hmb.client.producing.batch import PartitionQueue, ProducerIdentity
+from hmb.client.producing.idempotence import SEQUENCE_ERRORS, AtLeastOnce
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -37,9 +45,11 @@ from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnReques
 from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
+from hmb.state_table import StateTable
 
-# The newest versions in which the old kind of transaction is meant.
+# The newest versions of the requests that belong to transactions of version 1.
 NEWEST_ADD_PARTITIONS = AddPartitionsToTxnRequest.first_version("transactions") - 1
 NEWEST_ADD_OFFSETS, NEWEST_COMMIT, NEWEST_INIT = 4, 4, 5
 NEWEST_END = EndTxnResponse.first_version("producer_id") - 1
@@ -60,8 +70,8 @@ FATAL = {
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
-class State(Enum):
-    """Of the producer's transactions."""
+class ProducerState(Enum):
+    """The state of a transactional producer. The value is the end of an error message."""
 
     UNINITIALIZED = "init_transactions() comes first"
     READY = "no transaction has begun"
@@ -72,19 +82,39 @@ class State(Enum):
     FATAL_ERROR = "the producer cannot be used any more"
 
 
-TRANSITIONS = {
-    State.UNINITIALIZED: {State.READY, State.FATAL_ERROR},
-    State.READY: {State.IN_TRANSACTION, State.FATAL_ERROR},
-    State.IN_TRANSACTION: {State.COMMITTING, State.ABORTING, State.ABORTABLE_ERROR, State.FATAL_ERROR},
-    State.COMMITTING: {State.COMMITTING, State.IN_TRANSACTION, State.READY, State.ABORTABLE_ERROR, State.FATAL_ERROR},
-    State.ABORTING: {State.ABORTING, State.READY, State.FATAL_ERROR},
-    State.ABORTABLE_ERROR: {State.ABORTING, State.FATAL_ERROR},
-    State.FATAL_ERROR: set(),
-}
+class ProducerEvent(Enum):
+    """An event that changes the state of a transactional producer."""
+
+    INITIALIZED = "the coordinator assigns a producer id"
+    BEGIN = "begin_transaction"
+    COMMIT = "commit_transaction"
+    COMMIT_INTERRUPTED = "the commit ends before the coordinator is asked"
+    ABORT = "abort_transaction"
+    FINISHED = "the coordinator has ended the transaction"
+    BATCH_FAILED = "a record is not delivered"
+    FENCED = "a fatal error, for example a newer producer"
 
 
-class Transactions(Identities):
-    """The state of a transactional producer, shared by the program's thread and the senders'."""
+_S, _E = ProducerState, ProducerEvent
+TRANSITIONS = StateTable(
+    (_S.UNINITIALIZED, _E.INITIALIZED, _S.READY),
+    (_S.READY, _E.BEGIN, _S.IN_TRANSACTION),
+    (_S.IN_TRANSACTION, _E.COMMIT, _S.COMMITTING),
+    (_S.IN_TRANSACTION, _E.ABORT, _S.ABORTING),
+    (_S.IN_TRANSACTION, _E.BATCH_FAILED, _S.ABORTABLE_ERROR),
+    (_S.COMMITTING, _E.COMMIT, _S.COMMITTING),
+    (_S.COMMITTING, _E.COMMIT_INTERRUPTED, _S.IN_TRANSACTION),
+    (_S.COMMITTING, _E.FINISHED, _S.READY),
+    (_S.COMMITTING, _E.BATCH_FAILED, _S.ABORTABLE_ERROR),
+    (_S.ABORTING, _E.ABORT, _S.ABORTING),
+    (_S.ABORTING, _E.FINISHED, _S.READY),
+    (_S.ABORTABLE_ERROR, _E.ABORT, _S.ABORTING),
+    *((state, _E.FENCED, _S.FATAL_ERROR) for state in ProducerState if state is not _S.FATAL_ERROR),
+)
+
+
+class Transactions(AtLeastOnce):
+    """The guarantee of a transactional producer. Application threads and sender threads share it."""
 
     def __init__(
         self, cluster: Cluster, transactional_id: str, timeout: float, patience: float, retry_backoff: float
@@ -92,32 +122,32 @@ class Transactions(Identities):
         self.transactional_id: str = transactional_id
         self._cluster, self._timeout, self._patience = cluster, timeout, patience
         self._retry_backoff = retry_backoff
-        self._coordinator = Coordinator(cluster, CoordinatorType.TRANSACTION, transactional_id, patience, retry_backoff)
-        self._asking = threading.Lock()  # one request to the coordinator at a time; taken before the other lock
-        self._lock = threading.Lock()  # guards all below; nothing is waited for under it
-        self._state = State.UNINITIALIZED
-        self._error: Exception | None = None  # why it is abortable or fatal
-        self._identity: Identity | None = None
-        self._partitions: set[TopicPartition] = set()  # that the coordinator knows to be in the transaction
-        self._is_begun = False  # the coordinator may know of a transaction
+        self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
+        self._asking = threading.Lock()  # held during a request to the coordinator; taken before `_lock`
+        self._lock = threading.Lock()  # guards the fields below; no thread waits while it holds this lock
+        self._state = ProducerState.UNINITIALIZED
+        self._error: Exception | None = None  # the reason for an abortable or fatal state
+        self._identity: ProducerIdentity | None = None
+        self._partitions: set[TopicPartition] = set()  # the partitions that the coordinator has in the transaction
+        self._is_begun = False  # whether the coordinator may have a transaction
         self._needs_new_epoch = False
 
-    def identity(self, connection: Connection) -> Identity | None:
+    def identity(self, connection: Connection) -> ProducerIdentity | None:
         return self._identity
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """The coordinator gives it, when the transaction is aborted."""
+        """Let the coordinator raise the epoch when the transaction is aborted."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
-        """A batch is given up, and the transaction with it."""
+        """Note that a batch has failed, and with it the transaction."""
         with self._lock:
-            if isinstance(error, KafkaError) and error.code in LOST_TRACK:
+            if isinstance(error, KafkaError) and error.code in SEQUENCE_ERRORS:
                 self._needs_new_epoch = True
-            self._fail(error)
+            self._fail(error, ProducerEvent.BATCH_FAILED)
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Tell the coordinator which partitions are new in the transaction."""
+        """Send the coordinator the partitions that are new in the transaction."""
         with self._asking:
             new = sorted(set(partitions) - self._partitions)
             if not new:
@@ -126,11 +156,11 @@ class Transactions(Identities):
             for topic, partition in new:
                 topics.setdefault(topic, []).append(partition)
             self._is_begun = True
-            who = self._known_identity()
+            identity = self._known_identity()
             request = AddPartitionsToTxnRequest(
                 v3_and_below_transactional_id=self.transactional_id,
-                v3_and_below_producer_id=who.producer_id,
-                v3_and_below_producer_epoch=who.producer_epoch,
+                v3_and_below_producer_id=identity.producer_id,
+                v3_and_below_producer_epoch=identity.producer_epoch,
                 v3_and_below_topics=[
                     AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic(
                         name=name, partitions=numbers
@@ -139,54 +169,61 @@ class Transactions(Identities):
                 ],
             )
             newest = NEWEST_ADD_PARTITIONS
-            self._coordinator.ask(AddPartitionsToTxnRequest, newest, lambda version: request, _refused_partitions)
+            self._ask(AddPartitionsToTxnRequest, newest, lambda version: request, _error_codes_of_partitions)
             self._partitions.update(new)
 
     def initialize(self) -> None:
-        """Shut out older producers of this transactional id, and end what they left."""
-        self._expect("init_transactions", State.UNINITIALIZED)
+        """Fence older producers with this transactional id, and end the transaction that they may have left open."""
+        self._check("init_transactions", ProducerEvent.INITIALIZED)
         with self._asking_coordinator():
             self._renew_identity()
-        self._become(State.READY)
+        self._move(ProducerEvent.INITIALIZED)
 
     def begin(self) -> None:
-        """From now on, all that is sent belongs together."""
-        self._expect("begin_transaction", State.READY)
-        self._become(State.IN_TRANSACTION)
+        """Begin a transaction. All records that are sent from here on belong to it."""
+        self._check("begin_transaction", ProducerEvent.BEGIN)
+        self._move(ProducerEvent.BEGIN)
 
     @property
     def can_abort(self) -> bool:
-        """Whether a transaction is there that can be aborted."""
-        return State.ABORTING in TRANSITIONS[self._state]
+        """Whether the producer has a transaction that can be aborted."""
+        return TRANSITIONS.allows(self._state, ProducerEvent.ABORT)
 
     def check_sending(self) -> None:
-        """KafkaError unless a record can be sent now."""
-        if self._state is not State.IN_TRANSACTION:
-            self._expect("send", State.IN_TRANSACTION)
+        """Raise KafkaError unless a transaction is open."""
+        if self._state is not ProducerState.IN_TRANSACTION:
+            self._raise("send")
 
     def commit(self, flush: Callable[[], None]) -> None:
-        """Deliver all, then commit. May be repeated when the coordinator could not be reached."""
-        self._expect("commit_transaction", State.IN_TRANSACTION, State.COMMITTING)
-        before = self._state
-        self._become(State.COMMITTING)
+        """Deliver all records with `flush`, then commit.
+
+        The call may be repeated if the coordinator could not be reached.
+        """
+        self._check("commit_transaction", ProducerEvent.COMMIT)
+        is_first_try = self._state is ProducerState.IN_TRANSACTION
+        self._move(ProducerEvent.COMMIT)
         try:
             flush()
-        except BaseException:  # Ctrl-C, or not in time: the coordinator was not asked yet, so it may still be aborted
+        except BaseException:  # Ctrl-C, or a timeout
             with self._lock:
-                if self._state is State.COMMITTING:
-                    self._state = before
+                # The coordinator was not asked yet, so the transaction may still be aborted.
+                if is_first_try and self._state is ProducerState.COMMITTING:
+                    self._state = TRANSITIONS.next(self._state, ProducerEvent.COMMIT_INTERRUPTED)
             raise
-        self._expect("commit_transaction", State.COMMITTING)  # a record may have failed
+        self._check("commit_transaction", ProducerEvent.FINISHED)  # a record may have failed
         with self._asking_coordinator():
             if self._is_begun:
                 self._end(committed=True)
         self._finish()
 
     def abort(self, flush: Callable[[], None]) -> None:
-        """Throw away what is queued, then abort. May be repeated when the coordinator could not be reached."""
-        self._expect("abort_transaction", State.IN_TRANSACTION, State.ABORTABLE_ERROR, State.ABORTING)
-        self._become(State.ABORTING)
-        self.doomed = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "not sent, for its transaction was aborted")
+        """Discard all queued records, wait with `flush` for those in flight, then abort.
+
+        The call may be repeated if the coordinator could not be reached.
+        """
+        self._check("abort_transaction", ProducerEvent.ABORT)
+        self._move(ProducerEvent.ABORT)
+        self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "not sent, for its transaction was aborted")
         flush()
         with self._asking_coordinator():
             if self._needs_new_epoch:
@@ -196,43 +233,46 @@ class Transactions(Identities):
         self._finish()
 
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Commit a group's offsets with the transaction; a group's id alone is for one without members."""
-        self._expect("send_offsets_to_transaction", State.IN_TRANSACTION)
+        """Commit a group's offsets together with the transaction.
+
+        A group id in place of the metadata is for a group without members.
+        """
+        if self._state is not ProducerState.IN_TRANSACTION:
+            self._raise("send_offsets_to_transaction")
         group = GroupMetadata(group) if isinstance(group, str) else group
-        who = self._known_identity()
-        coordinator = Coordinator(
-            self._cluster, CoordinatorType.GROUP, group.group_id, self._patience, self._retry_backoff
-        )
+        identity = self._known_identity()
+        coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
         try:
             with self._asking_coordinator():
                 self._is_begun = True
                 added = AddOffsetsToTxnRequest(
                     transactional_id=self.transactional_id,
-                    producer_id=who.producer_id,
-                    producer_epoch=who.producer_epoch,
+                    producer_id=identity.producer_id,
+                    producer_epoch=identity.producer_epoch,
                     group_id=group.group_id,
                 )
-                self._coordinator.ask(AddOffsetsToTxnRequest, NEWEST_ADD_OFFSETS, lambda version: added, _refused)
-                commit = partial(_offset_commit, self.transactional_id, who, group, offsets)
-                coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _refused_offsets)
+                self._ask(AddOffsetsToTxnRequest, NEWEST_ADD_OFFSETS, lambda version: added, _error_codes)
+                commit = partial(_offset_commit, self.transactional_id, identity, group, offsets)
+                patience = (self._patience, self._retry_backoff)
+                coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _error_codes_of_offsets, *patience)
         except (KafkaError, ConnectionFailed) as error:
             with self._lock:
-                self._fail(error)
+                self._fail(error, ProducerEvent.BATCH_FAILED)
             raise
         finally:
             coordinator.forget()
 
     def close(self) -> None:
-        """End what is waited for, and close the connection; from any thread."""
-        self._coordinator.close()
-        if self._asking.acquire(blocking=False):  # else a thread waits, or did: it closes the connection
+        """End every wait for the coordinator, and close the connection. Any thread may call it."""
+        self._coordinator.interrupt()
+        if self._asking.acquire(blocking=False):  # otherwise the thread that holds the lock closes the connection
             try:
                 self._coordinator.forget()
             finally:
                 self._asking.release()
 
     def _renew_identity(self) -> None:
-        """With a new epoch, or at first."""
+        """Ask the coordinator for a producer id, or for a greater epoch."""
         before = self._identity
 
         def request(version: int) -> InitProducerIdRequest:
@@ -243,20 +283,24 @@ class Transactions(Identities):
                 request.producer_id, request.producer_epoch = before
             return request
 
-        response: InitProducerIdResponse = self._coordinator.ask(InitProducerIdRequest, NEWEST_INIT, request, _refused)
-        self._identity = Identity(response.producer_id, response.producer_epoch)
+        response: InitProducerIdResponse = self._ask(InitProducerIdRequest, NEWEST_INIT, request, _error_codes)
+        self._identity = ProducerIdentity(response.producer_id, response.producer_epoch)
 
     def _end(self, *, committed: bool) -> None:
-        who = self._known_identity()
+        identity = self._known_identity()
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
-            producer_id=who.producer_id,
-            producer_epoch=who.producer_epoch,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
             committed=committed,
         )
-        self._coordinator.ask(EndTxnRequest, NEWEST_END, lambda version: request, _refused)
+        self._ask(EndTxnRequest, NEWEST_END, lambda version: request, _error_codes)
 
-    def _known_identity(self) -> Identity:
+    def _ask(self, kind: type[Request], newest: int, request: RequestFor, error_codes: ErrorCodes) -> Any:
+        """Return the transaction coordinator's response."""
+        return self._coordinator.ask(kind, newest, request, error_codes, self._patience, self._retry_backoff)
+
+    def _known_identity(self) -> ProducerIdentity:
         assert self._identity is not None, "no transaction begins before init_transactions"
         return self._identity
 
@@ -264,49 +308,55 @@ class Transactions(Identities):
         with self._lock:
             self._partitions.clear()
             self._is_begun = self._needs_new_epoch = False
-            self.doomed = self._error = None
-        self._become(State.READY)
+            self.abort_reason = self._error = None
+        self._move(ProducerEvent.FINISHED)
 
     @contextmanager
     def _asking_coordinator(self) -> Iterator[None]:
-        """One thread at a time; what the coordinator says may be the end of this producer."""
+        """Let one thread at a time send requests to the coordinator. A fatal error ends the use of the producer."""
         with self._asking:
             try:
                 yield
             except KafkaError as error:
                 if error.code in FATAL or error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
                     with self._lock:
-                        self._fail(error, State.FATAL_ERROR)
+                        self._fail(error, ProducerEvent.FENCED)
                 raise
 
-    def _expect(self, what: str, *states: State) -> None:
-        """KafkaError, with the reason, in any other state."""
+    def _check(self, method: str, event: ProducerEvent) -> None:
+        """Raise KafkaError if the event cannot happen in the present state."""
         with self._lock:
-            if self._state not in states:
-                why = "" if self._error is None else f": {self._error}"
-                code = self._error.code if isinstance(self._error, KafkaError) else ErrorCode.INVALID_TXN_STATE
-                raise KafkaError(code, f"{what} of {self.transactional_id!r}: {self._state.value}{why}")
+            is_allowed = TRANSITIONS.allows(self._state, event)
+        if not is_allowed:
+            self._raise(method)
 
-    def _become(self, state: State) -> None:
+    def _raise(self, method: str) -> None:
+        """Raise KafkaError with the reason why a method cannot be called now."""
         with self._lock:
-            assert state in TRANSITIONS[self._state], f"{self._state} -> {state}"
-            self._state = state
+            why = "" if self._error is None else f": {self._error}"
+            code = self._error.code if isinstance(self._error, KafkaError) else ErrorCode.INVALID_TXN_STATE
+            raise KafkaError(code, f"{method} of {self.transactional_id!r}: {self._state.value}{why}")
 
-    def _fail(self, error: Exception, state: State = State.ABORTABLE_ERROR) -> None:
-        """Call it with the lock. The first error is the one that is told."""
+    def _move(self, event: ProducerEvent) -> None:
+        with self._lock:
+            self._state = TRANSITIONS.next(self._state, event)
+
+    def _fail(self, error: Exception, event: ProducerEvent) -> None:
+        """Note an error, if the state allows it. The caller holds the lock. Only the first error is reported."""
         if isinstance(error, KafkaError) and error.code in FATAL:
-            state = State.FATAL_ERROR
-        if state in TRANSITIONS[self._state]:
-            self._state = state
+            event = ProducerEvent.FENCED
+        if TRANSITIONS.allows(self._state, event):
+            self._state = TRANSITIONS.next(self._state, event)
             self._error = error
-            self.doomed = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, f"not sent, for its transaction failed: {error}")
+            why = f"not sent, for its transaction failed: {error}"
+            self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, why)
 
 
-def _refused(response: AddOffsetsToTxnResponse | EndTxnResponse | InitProducerIdResponse) -> list[tuple[None, int]]:
+def _error_codes(response: AddOffsetsToTxnResponse | EndTxnResponse | InitProducerIdResponse) -> list[tuple[None, int]]:
     return [(None, response.error_code)]
 
 
-def _refused_partitions(response: AddPartitionsToTxnResponse) -> list[tuple[TopicPartition, int]]:
+def _error_codes_of_partitions(response: AddPartitionsToTxnResponse) -> list[tuple[TopicPartition, int]]:
     return [
         (TopicPartition(topic.name, result.partition_index), result.partition_error_code)
         for topic in response.results_by_topic_v3_and_below
@@ -314,7 +364,7 @@ def _refused_partitions(response: AddPartitionsToTxnResponse) -> list[tuple[Topi
     ]
 
 
-def _refused_offsets(response: TxnOffsetCommitResponse) -> list[tuple[TopicPartition, int]]:
+def _error_codes_of_offsets(response: TxnOffsetCommitResponse) -> list[tuple[TopicPartition, int]]:
     return [
         (TopicPartition(topic.name, partition.partition_index), partition.error_code)
         for topic in response.topics
@@ -323,26 +373,26 @@ def _refused_offsets(response: TxnOffsetCommitResponse) -> list[tuple[TopicParti
 
 
 def _offset_commit(
-    transactional_id: str, who: Identity, group: GroupMetadata, offsets: Offsets, version: int
+    transactional_id: str, identity: ProducerIdentity, group: GroupMetadata, offsets: Offsets, version: int
 ) -> TxnOffsetCommitRequest:
     partition_of = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.TxnOffsetCommitRequestPartition
     topics: dict[str, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = {}
     for (name, partition), offset in offsets.items():
-        it = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        committed = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
         topic = topics.setdefault(name, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=name))
         topic.partitions.append(
             partition_of(
                 partition_index=partition,
-                committed_offset=it.offset,
-                committed_leader_epoch=it.leader_epoch,
-                committed_metadata=it.metadata,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                committed_metadata=committed.metadata,
             )
         )
     request = TxnOffsetCommitRequest(
         transactional_id=transactional_id,
         group_id=group.group_id,
-        producer_id=who.producer_id,
-        producer_epoch=who.producer_epoch,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.producer_epoch,
         topics=list(topics.values()),
     )
     if version >= FIRST_COMMIT_WITH_MEMBER:

@@ -1,0 +1,58 @@
+"""State machines as tables: which event leads from which state to which.
+
+Groups, transactions and members of groups are state machines. Each of them is declared as one table, and the table
+drives the machine: the code asks it for the next state, and a step that the table does not contain is an internal
+error. The documentation draws its pictures from the same tables.
+
+For example, a door::
+
+    class Door(Enum):
+        OPEN = "Open"
+        CLOSED = "Closed"
+
+    class DoorEvent(Enum):
+        PUSHED = "somebody pushes the door"
+        PULLED = "somebody pulls the door"
+
+    DOOR = StateTable((Door.OPEN, DoorEvent.PUSHED, Door.CLOSED), (Door.CLOSED, DoorEvent.PULLED, Door.OPEN))
+    DOOR.next(Door.OPEN, DoorEvent.PUSHED)     # Door.CLOSED
+    DOOR.allows(Door.OPEN, DoorEvent.PULLED)   # False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Generic, NamedTuple, TypeVar
+
+StateT = TypeVar("StateT", bound=Enum)
+EventT = TypeVar("EventT", bound=Enum)
+
+
+class Transition(NamedTuple, Generic[StateT, EventT]):
+    """One row of a table: in state `before`, `event` leads to state `after`."""
+
+    before: StateT
+    event: EventT
+    after: StateT
+
+
+class StateTable(Generic[StateT, EventT]):
+    """The transitions of a state machine. A pair of a state and an event has at most one transition."""
+
+    def __init__(self, *transitions: tuple[StateT, EventT, StateT]) -> None:
+        self._transitions = [Transition(*transition) for transition in transitions]
+        self._after = {(before, event): after for before, event, after in self._transitions}
+        assert len(self._after) == len(self._transitions), "a state and an event have two transitions"
+
+    def __iter__(self) -> Iterator[Transition[StateT, EventT]]:
+        return iter(self._transitions)
+
+    def allows(self, state: StateT, event: EventT) -> bool:
+        """Return whether the event can happen in this state."""
+        return (state, event) in self._after
+
+    def next(self, state: StateT, event: EventT) -> StateT:
+        """Return the state that follows. Raises AssertionError for an event that cannot happen in this state."""
+        assert self.allows(state, event), f"{event} cannot happen in state {state}"
+        return self._after[state, event]
