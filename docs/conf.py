@@ -1,4 +1,7 @@
-"""How Sphinx builds these pages: `make docs`, from the code as it stands, with nothing fetched from anywhere."""
+"""The settings with which Sphinx builds these pages.
+
+`make docs` builds them from the present code and needs no network.
+"""
 
 import sys
 from pathlib import Path
@@ -18,11 +21,14 @@ extensions = [
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
+    "citations",
     "command_session",
     "docstrings",
+    "drawing",
     "measurements",
     "meanings",
     "notebooks",
+    "parts",
     "protocol_pages",
     "states",
 ]
@@ -34,9 +40,41 @@ html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
 
-default_role = "code"  # `name` in docstrings
+# The tones of drawings (see _ext/drawing.py): of an edge, and of the area inside.
+TONES_ON_LIGHT = {
+    "plain": ("#64748b", "#ffffff"),
+    "blue": ("#1d4ed8", "#dbeafe"),
+    "amber": ("#a16207", "#fef3c7"),
+    "green": ("#15803d", "#dcfce7"),
+    "red": ("#dc2626", "#fee2e2"),
+    "gray": ("#94a3b8", "#f1f5f9"),
+    "violet": ("#7c3aed", "#ede9fe"),
+}
+TONES_ON_DARK = {
+    "plain": ("#94a3b8", "#1a1c1e"),
+    "blue": ("#60a5fa", "#1e3a5f"),
+    "amber": ("#eab308", "#453612"),
+    "green": ("#4ade80", "#14432a"),
+    "red": ("#f87171", "#581c1c"),
+    "gray": ("#64748b", "#262b33"),
+    "violet": ("#a78bfa", "#3b2d63"),
+}
+
+
+def css_variables(tones: dict[str, tuple[str, str]]) -> dict[str, str]:
+    """Return the CSS variables of some tones: `drawing-blue` for an edge, `drawing-blue-area` for an area."""
+    edges = {f"drawing-{tone}": edge for tone, (edge, _) in tones.items()}
+    return edges | {f"drawing-{tone}-area": area for tone, (_, area) in tones.items()}
+
+
+html_theme_options = {
+    "light_css_variables": css_variables(TONES_ON_LIGHT),
+    "dark_css_variables": css_variables(TONES_ON_DARK),
+}
+
+default_role = "code"  # A docstring writes `name` for code.
 highlight_language = "none"
-smartquotes = False  # --listen is no dash
+smartquotes = False  # Options such as --listen keep their two hyphens.
 pygments_style = "friendly"
 pygments_dark_style = "native"
 
@@ -44,10 +82,10 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 180  # seconds a cell: the first one starts Spark
+nb_execution_timeout = 180  # seconds for one cell; the first cell of a notebook starts Spark
 nb_execution_in_temp = True
 nb_merge_streams = True
-nb_output_stderr = "remove"  # what Java says when it starts; an error fails the build
+nb_output_stderr = "remove"  # Java prints warnings when it starts. An error still fails the build.
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -55,5 +93,5 @@ autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 90
 autodoc_default_options = {"members": True}
 
-copybutton_prompt_text = "$ "  # of a session only what was typed
+copybutton_prompt_text = "$ "  # The button copies the commands of a session, not their output.
 copybutton_line_continuation_character = "\\"

@@ -1,32 +1,28 @@
-"""The directive `states`: a picture of a state machine, drawn from the table that the code follows.
+"""The directive `states`: a picture of a state machine, drawn from the table that drives the code.
 
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-States stand in a column, in the order in which their enum has them.  Steps forward are drawn on the right, steps back
-on the left, the longer the further out; the table below the picture says why each is taken.
+The states are drawn in a column, in the order of their enum. Steps to a later state are drawn on the right, steps to
+an earlier one on the left, longer steps further out. The table below the picture gives the reason of each step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 from docutils import nodes
+from drawing import Drawing, figure
 from sphinx.application import Sphinx
 from tables import TableDirective
 
-WIDTH, HEIGHT, GAP = 190, 36, 40  # of a box, between boxes
-LANE = 24  # between arrows
-MARKER = (
-    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
-    '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
-)
+WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: a box, and the gap between two boxes
+LANE = 24  # pixels between two arrows on the same side
 
 
 class Arrow(NamedTuple):
-    """One step, by the numbers of its states."""
+    """One step of a state machine, by the positions of its two states."""
 
     number: int
     before: int
@@ -41,34 +37,40 @@ class Arrow(NamedTuple):
         return self.after - self.before == 1
 
 
-def picture(transitions: Sequence[Any]) -> str:
-    """An SVG of (before, after, because) with members of one enum."""
-    states = list(type(transitions[0].before))
+def picture(transitions: Sequence[Any]) -> Drawing:
+    """Draw transitions, each of which has `before`, `after` (members of one enum) and `because` (a text)."""
+    enum: Any = type(transitions[0].before)
+    states = list(enum)
     arrows = [Arrow(n, states.index(t.before), states.index(t.after)) for n, t in enumerate(transitions, 1)]
-    straight = [arrow for arrow in arrows if arrow.is_straight]
     forward = _lanes(arrow for arrow in arrows if arrow.length and arrow.after > arrow.before and not arrow.is_straight)
     back = _lanes(arrow for arrow in arrows if arrow.after <= arrow.before)
     left = (len(back) + 1) * LANE
     width, height = left + WIDTH + (len(forward) + 1) * LANE, len(states) * (HEIGHT + GAP)
-    parts = [MARKER]
+    drawing = Drawing(width, height, _in_words(transitions))
     for number, state in enumerate(states):
-        parts.append(f'<rect x="{left}" y="{_top(number)}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>')
-        middle, label = _top(number) + HEIGHT / 2 + 5, escape(label_of(state))
-        parts.append(f'<text x="{left + WIDTH / 2}" y="{middle}" text-anchor="middle">{label}</text>')
-    parts += [_straight(arrow, left + WIDTH / 2) for arrow in straight]
+        drawing.box(left, _top(number), WIDTH, HEIGHT, label_of(state), tone="amber")
+    for arrow in arrows:
+        if arrow.is_straight:
+            _straight(drawing, arrow, left + WIDTH / 2)
     for lanes, edge, direction in ((forward, left + WIDTH, 1), (back, left, -1)):
         for lane, several in enumerate(lanes, 1):
-            parts += [_around(arrow, edge, direction, edge + direction * LANE * lane) for arrow in several]
-    return f'<svg class="states" viewBox="0 0 {width} {height}" width="{width}" role="img">{"".join(parts)}</svg>'
+            for arrow in several:
+                _around(drawing, arrow, edge, direction, edge + direction * LANE * lane)
+    return drawing
 
 
 def label_of(state: Any) -> str:
-    """As Kafka names it."""
+    """Return Kafka's name of a state."""
     return str(getattr(state, "label", state.value))
 
 
+def _in_words(transitions: Sequence[Any]) -> str:
+    steps = (f"step {n} from {label_of(t.before)} to {label_of(t.after)}" for n, t in enumerate(transitions, 1))
+    return "A state machine: " + ", ".join(steps) + "."
+
+
 def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
-    """The arrows of one side, the short ones near; in a lane none meets another."""
+    """Distribute the arrows of one side over lanes, short arrows first; arrows of one lane do not touch."""
     lanes: list[list[Arrow]] = []
     for arrow in sorted(arrows, key=lambda each: each.length):
         for lane in lanes:
@@ -89,27 +91,27 @@ def _top(number: int) -> int:
     return number * (HEIGHT + GAP) + 4
 
 
-def _straight(arrow: Arrow, x: float) -> str:
+def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
     start, end = _top(arrow.before) + HEIGHT, _top(arrow.after) - 1
-    line = f'<path d="M{x} {start} V{end}" marker-end="url(#arrow)"/>'
-    return line + f'<text x="{x + 8}" y="{(start + end) / 2 + 5}" font-size="13">{arrow.number}</text>'
+    drawing.arrow((x, start), (x, end))
+    drawing.text(x + 8, (start + end) / 2 + 5, str(arrow.number), anchor="start", size=13)
 
 
-def _around(arrow: Arrow, edge: int, direction: int, out: int) -> str:
-    shift = 6 * (direction if arrow.length else -1)  # those that leave a box stand beside those that come to it
+def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
+    shift = 6 * (direction if arrow.length else -1)  # an arrow that leaves a box and one that enters it stay apart
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
-    line = f'<path d="M{edge} {start + shift} H{out} V{end - shift} H{edge}" marker-end="url(#arrow)"/>'
-    return line + f'<text x="{out + 3}" y="{(start + end) / 2 + 5}" font-size="12">{arrow.number}</text>'
+    drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))
+    drawing.text(out + 3, (start + end) / 2 + 5, str(arrow.number), anchor="start", size=12)
 
 
 class StatesDirective(TableDirective):
-    """See the module."""
+    """The directive `states`: the picture, and a table of the steps with their reasons."""
 
     def run(self) -> list[nodes.Node]:
         transitions, _ = self.table()
         rows = [["", "from", "to", "because"]]
         rows += [[str(n), label_of(t.before), label_of(t.after), t.because] for n, t in enumerate(transitions, 1)]
-        return [nodes.raw("", picture(transitions), format="html"), _table(rows)]
+        return [figure(picture(transitions)), _table(rows)]
 
 
 def _table(rows: list[list[str]]) -> nodes.table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` brings it")
 
 from docutils import nodes
-from sphinx.testing.util import SphinxTestApp
 
-EXTENSIONS = Path(__file__).parents[2] / "docs" / "_ext"
+from tests.docs.conftest import BuildPages
+
 Build = Callable[[str], tuple[nodes.document, str]]
 
 
@@ -42,24 +42,15 @@ def results(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def build(tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
-    """Make a page; what it holds, and what Sphinx complained of."""
-    monkeypatch.syspath_prepend(str(EXTENSIONS))
+def build(build_pages: BuildPages, results: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Return a function that makes a page and returns its content, and the warnings of Sphinx."""
     monkeypatch.setattr(import_module("measurements"), "RESULTS", results)
-    apps = []
 
     def page(text: str) -> tuple[nodes.document, str]:
-        source = tmp_path / f"source-{len(apps)}"
-        source.mkdir()
-        (source / "conf.py").write_text("extensions = ['myst_parser', 'measurements']\n")
-        (source / "index.md").write_text(f"# Measured\n\n{text}\n")
-        apps.append(SphinxTestApp("dummy", srcdir=source))
-        apps[-1].build()
-        return apps[-1].env.get_doctree("index"), apps[-1].warning.getvalue()
+        app = build_pages({"index": f"# Measured\n\n{text}\n"}, "measurements")
+        return app.env.get_doctree("index"), app.warning.getvalue()
 
-    yield page
-    for app in apps:
-        app.cleanup()
+    return page
 
 
 def test_the_newest_file_of_a_suite_is_shown_with_its_origin(build: Build, results: Path) -> None:

@@ -1,0 +1,243 @@
+"""Drawings that code makes: an SVG canvas, and the directive `drawing`, which puts a drawing on a page.
+
+    ```{drawing} drawings/log.py:append
+    The producer appends a record at the end of the log.
+    ```
+
+The argument names a Python file, relative to the page, and a function in it that returns a `Drawing`. The text below
+the argument is the caption. A drawing that is computed by HMB's own code cannot contradict that code.
+
+Each tone has one meaning in the whole book:
+
+    blue      a producer
+    amber     a broker and its log
+    green     a consumer
+    red       something lost or broken
+    gray      something that no longer exists or is not used
+    violet    the one thing that a drawing is about
+
+The tones are CSS variables of `conf.py`, one set for light pages and one for dark pages.
+
+Every drawing has a text alternative, which describes the picture to a reader who cannot see it. A drawing checks that
+each text fits into its box and that each shape is on the canvas.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+Tone = Literal["plain", "blue", "amber", "green", "red", "gray", "violet"]
+Anchor = Literal["start", "middle", "end"]
+TEXT_SIZE = 15.0  # pixels
+LETTER = 0.56  # the mean width of a letter, as a part of the size of the text
+LINE = 1.25  # the distance of two lines of text, as a part of the size of the text
+PADDING = 4.0  # pixels between the edge of a box and its text
+HEAD = 8.0  # pixels, the length of the head of an arrow
+SMALLEST_SCALE = 0.56  # on a narrow screen a drawing shrinks to this part of its size, then it scrolls
+
+
+class DrawingError(Exception):
+    """A drawing has a text that is too long for its box, or a shape outside of its canvas."""
+
+
+class Point(NamedTuple):
+    """A position on the canvas, in pixels from the upper left corner."""
+
+    x: float
+    y: float
+
+
+class Box(NamedTuple):
+    """A rectangle on the canvas, and the points at which arrows can touch it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def left(self) -> Point:
+        return Point(self.x, self.y + self.height / 2)
+
+    @property
+    def right(self) -> Point:
+        return Point(self.x + self.width, self.y + self.height / 2)
+
+    @property
+    def top(self) -> Point:
+        return Point(self.x + self.width / 2, self.y)
+
+    @property
+    def bottom(self) -> Point:
+        return Point(self.x + self.width / 2, self.y + self.height)
+
+
+class Drawing:
+    """A picture of boxes, arrows and texts, which becomes one `<svg>` element.
+
+    `width` and `height` are the size of the canvas in pixels, `alternative` is the text alternative.
+    """
+
+    def __init__(self, width: float, height: float, alternative: str) -> None:
+        self.width, self.height = width, height
+        self.alternative = alternative
+        self._parts: list[str] = []
+
+    def box(
+        self, x: float, y: float, width: float, height: float, *lines: str, tone: Tone = "plain", dashed: bool = False
+    ) -> Box:
+        """Draw a rectangle with lines of text in its middle, and return it.
+
+        Raises DrawingError if a line is wider than the box, or if the box is not on the canvas.
+        """
+        size = TEXT_SIZE if height > TEXT_SIZE * LINE * len(lines) else TEXT_SIZE - 2
+        for line in lines:
+            if width_of(line, size) > width - PADDING:
+                raise DrawingError(f"{line!r} is too wide for a box of {width:g} pixels")
+        self._check(Point(x, y), Point(x + width, y + height))
+        kind = f"shape tone-{tone}" + (" dashed" if dashed else "")
+        self._parts.append(
+            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4"/>'
+        )
+        box = Box(x, y, width, height)
+        first = y + height / 2 - (len(lines) - 1) * size * LINE / 2
+        for number, line in enumerate(lines):
+            self.text(box.top.x, first + number * size * LINE + size * 0.35, line, size=size)
+        return box
+
+    def cells(
+        self,
+        x: float,
+        y: float,
+        labels: Sequence[object],
+        tones: Sequence[Tone] | Tone = "amber",
+        *,
+        width: float = 36,
+        height: float = 34,
+        dashed: bool = False,
+    ) -> list[Box]:
+        """Draw boxes of one size side by side, such as the records of a log, and return them."""
+        of_each = [tones] * len(labels) if isinstance(tones, str) else tones
+        return [
+            self.box(x + number * width, y, width, height, str(label), tone=tone, dashed=dashed)
+            for number, (label, tone) in enumerate(zip(labels, of_each, strict=True))
+        ]
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        anchor: Anchor = "middle",
+        size: float = TEXT_SIZE,
+        tone: Tone = "plain",
+        strong: bool = False,
+    ) -> None:
+        """Write one line of text; `y` is its baseline. Raises DrawingError if the line leaves the canvas."""
+        wide = width_of(words, size)
+        left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]
+        self._check(Point(left, y - size * 0.8), Point(left + wide, y))
+        look = ' font-weight="bold"' if strong else ""
+        if tone != "plain":
+            look += f' class="tone-{tone}"'
+        place = f'x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}"'
+        self._parts.append(f"<text {place}{look}>{escape(words)}</text>")
+
+    def line(self, *points: tuple[float, float], tone: Tone = "plain", dashed: bool = False) -> None:
+        """Draw a line through two points or more. Raises DrawingError if it leaves the canvas."""
+        corners = [Point(*point) for point in points]
+        self._check(*corners)
+        path = " ".join(f"{corner.x:g},{corner.y:g}" for corner in corners)
+        kind = f"line tone-{tone}" + (" dashed" if dashed else "")
+        self._parts.append(f'<polyline class="{kind}" points="{path}"/>')
+
+    def arrow(self, *points: tuple[float, float], tone: Tone = "plain", dashed: bool = False) -> None:
+        """Draw a line whose last point has an arrowhead."""
+        *_, before, end = [Point(*point) for point in points]
+        length = ((end.x - before.x) ** 2 + (end.y - before.y) ** 2) ** 0.5
+        if not length:
+            raise DrawingError(f"an arrow at {end} has no direction")
+        along = Point((end.x - before.x) / length * HEAD, (end.y - before.y) / length * HEAD)
+        base = Point(end.x - along.x, end.y - along.y)
+        self.line(*points[:-1], base, tone=tone, dashed=dashed)
+        sides = [(base.x - along.y / 2, base.y + along.x / 2), (base.x + along.y / 2, base.y - along.x / 2)]
+        path = " ".join(f"{x:g},{y:g}" for x, y in (end, *sides))
+        self._parts.append(f'<polygon class="head tone-{tone}" points="{path}"/>')
+
+    def cross(self, x: float, y: float, size: float = 7) -> None:
+        """Draw a red cross around a point: something is lost or broken."""
+        self.line((x - size, y - size), (x + size, y + size), tone="red")
+        self.line((x - size, y + size), (x + size, y - size), tone="red")
+
+    def svg(self) -> str:
+        """Return the picture as one element that a page can contain."""
+        least = self.width * SMALLEST_SCALE
+        style = f"max-width:{self.width:g}px;min-width:{least:g}px"
+        start = f'<svg class="drawing" viewBox="0 0 {self.width:g} {self.height:g}" style="{style}"'
+        return f'{start} role="img" aria-label="{escape(self.alternative)}">{"".join(self._parts)}</svg>'
+
+    def _check(self, *points: Point) -> None:
+        for x, y in points:
+            if not (0 <= x <= self.width and 0 <= y <= self.height):
+                raise DrawingError(f"({x:g}, {y:g}) is not on the canvas of {self.width:g} by {self.height:g}")
+
+
+def width_of(words: str, size: float = TEXT_SIZE) -> float:
+    """Return about how many pixels wide a line of text is."""
+    return len(words) * size * LETTER
+
+
+def figure(drawing: Drawing, *caption: nodes.Node) -> nodes.figure:
+    """Return the node of a page that shows a drawing, with its caption if there is one."""
+    node = nodes.figure("", nodes.raw("", drawing.svg(), format="html"), classes=["drawing"])
+    if caption:
+        node += nodes.caption("", "", *caption)
+    return node
+
+
+def load(path: Path, name: str) -> Callable[[], Drawing]:
+    """Return the function `name` of a Python file. Raises DrawingError if there is no such file or function."""
+    spec = importlib.util.spec_from_file_location(f"drawing_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise DrawingError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Callable[[], Drawing] | None = getattr(module, name, None)
+    if found is None:
+        raise DrawingError(f"{path.name} has no function {name!r}")
+    return found
+
+
+class DrawingDirective(SphinxDirective):
+    """The directive `drawing`, which calls a function and shows the `Drawing` that it returns."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {}
+
+    def run(self) -> list[nodes.Node]:
+        place, _, name = self.arguments[0].partition(":")
+        relative, path = self.env.relfn2path(place)
+        for dependency in (relative, __file__):
+            self.env.note_dependency(dependency)
+        try:
+            drawing = load(Path(path), name)()
+        except DrawingError as error:
+            raise self.error(f"{self.arguments[0]}: {error}") from error
+        words = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, words)
+        return [figure(drawing, *(child for paragraph in words.children for child in paragraph.children))]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("drawing", DrawingDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
