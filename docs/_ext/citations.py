@@ -1,0 +1,94 @@
+"""Turns citations into links: in pages, in the essays of modules, and in docstrings that autodoc shows.
+
+The code cites a source in plain text, which is readable in an editor, too. The documentation links these texts:
+
+    KIP-227                       the proposal's page in Kafka's wiki
+    thesis, chapter 4.4           the thesis in the bibliography
+    Kafka 0.7 design              the 0.7 design page in the bibliography
+    Hailstorm paper               the paper in the bibliography
+
+Code, headings and existing links stay as they are.
+
+The directive `kips` shows the list of all proposals that this documentation links to.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from kips import address_of, all_numbers, title_of
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxDirective
+
+KIP = r"KIP-(?P<kip>\d+)"
+SOURCES = {  # the text of a citation, and the label of the source on the bibliography page
+    r"(?P<thesis>thesis, (?:chapter|ch\.|section|table) ?\d[\d.]*\d|thesis, (?:chapter|ch\.) ?\d)": "juchli-wolf-2015",
+    r"(?P<design>Kafka 0\.7(?:'s)? design)": "kafka-0-7-design",
+    r"(?P<hailstorm>Hailstorm paper)": "dimson-ganjoo-2014",
+}
+CITATION = re.compile("|".join((KIP, *SOURCES)))
+LABELS = dict(zip(("thesis", "design", "hailstorm"), SOURCES.values(), strict=True))
+NOT_LINKED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, nodes.term, nodes.raw, nodes.caption)
+
+
+class CitationLinks(SphinxTransform):
+    """Replaces each citation in the text of a page by a link."""
+
+    default_priority = 700  # after the docstrings of autodoc have become text of the page
+
+    def apply(self, **kwargs: Any) -> None:
+        for text in list(self.document.findall(nodes.Text)):
+            if CITATION.search(text) and not _is_inside(text, (*NOT_LINKED, addnodes.pending_xref)):
+                text.parent.replace(text, with_links(str(text), self.env.docname))
+
+
+def with_links(words: str, page: str) -> list[nodes.Node]:
+    """Split a text of `page` into texts and links, one link for each citation."""
+    found: list[nodes.Node] = []
+    end = 0
+    for match in CITATION.finditer(words):
+        found += [nodes.Text(words[end : match.start()]), _link(match, page)]
+        end = match.end()
+    return [*found, nodes.Text(words[end:])]
+
+
+def _link(match: re.Match[str], page: str) -> nodes.Element:
+    if match["kip"]:
+        number = int(match["kip"])
+        return nodes.reference("", match[0], refuri=address_of(number), reftitle=title_of(number), internal=False)
+    assert match.lastgroup is not None
+    label = LABELS[match.lastgroup]
+    content = nodes.inline("", match[0])
+    return addnodes.pending_xref(
+        "", content, refdomain="std", reftype="ref", reftarget=label, refexplicit=True, refwarn=True, refdoc=page
+    )
+
+
+def _is_inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if isinstance(parent, kinds):
+            return True
+        parent = parent.parent
+    return False
+
+
+class KipList(SphinxDirective):
+    """The directive `kips`: the number and the title of each proposal in `kips.py`, with its link."""
+
+    def run(self) -> list[nodes.Node]:
+        items = nodes.bullet_list()
+        for number in all_numbers():
+            link = nodes.reference("", title_of(number), refuri=address_of(number), internal=False)
+            items += nodes.list_item("", nodes.paragraph("", "", link))
+        return [items]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_transform(CitationLinks)
+    app.add_directive("kips", KipList)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

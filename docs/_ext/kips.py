@@ -1,0 +1,125 @@
+"""Where each Kafka Improvement Proposal (KIP) that HMB cites can be read.
+
+Kafka's wiki names the page of a KIP after its number and its title, so a link needs the title. A few pages have an
+address that consists of a number in place of the title.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote_plus
+
+WIKI = "https://cwiki.apache.org/confluence/"
+ALL_KIPS = WIKI + "display/KAFKA/Kafka+Improvement+Proposals"
+TITLES = {  # number of a KIP -> the rest of its page's name, exactly as in the wiki
+    4: " - Command line and centralized administrative operations",
+    31: " - Move to relative offsets in compressed message sets",
+    32: " - Add timestamps to Kafka message",
+    33: " - Add a time based log index",
+    35: " - Retrieving protocol version",
+    54: " - Sticky Partition Assignment Strategy",
+    57: " - Interoperable LZ4 Framing",
+    62: ": Allow consumer to send heartbeats from a background thread",
+    74: ": Add Fetch Response Size Limit in Bytes",
+    82: " - Add Record Headers",
+    98: " - Exactly Once Delivery and Transactional Messaging",
+    101: " - Alter Replication Protocol to use Leader Epoch rather than High Watermark for Truncation",
+    107: ": Add deleteRecordsBefore() API in AdminClient",
+    110: ": Add Codec for ZStandard Compression",
+    113: ": Support replicas movement between log directories",
+    133: ": Describe and Alter Configs Admin APIs",
+    134: ": Delay initial consumer group rebalance",
+    144: ": Exponential backoff for broker reconnect attempts",
+    195: ": AdminClient.createPartitions",
+    211: ": Revise Expiration Semantics of Consumer Group Offsets",
+    219: " - Improve quota communication",
+    226: " - Dynamic Broker Configuration",
+    227: ": Introduce Incremental FetchRequests to Increase Partition Scalability",
+    229: ": DeleteGroups API",
+    320: ": Allow fetchers to detect and handle log truncation",
+    339: ": Create a new IncrementalAlterConfigs API",
+    341: ": Update Sticky Assignor's User Data Protocol",
+    345: ": Introduce static membership protocol to reduce consumer rebalances",
+    392: ": Allow consumers to fetch from closest replica",
+    394: ": Require member.id for initial join group request",
+    405: ": Kafka Tiered Storage",
+    412: ": Extend Admin API to support dynamic application log levels",
+    429: ": Kafka Consumer Incremental Rebalance Protocol",
+    430: " - Return Authorized Operations in Describe Responses",
+    447: ": Producer scalability for exactly once semantics",
+    455: ": Create an Administrative API for Replica Reassignment",
+    460: ": Admin Leader Election RPC",
+    467: ": Augment ProduceResponse error messaging for specific culprit records",
+    480: ": Sticky Partitioner",
+    482: ": The Kafka Protocol should Support Optional Tagged Fields",
+    496: ": Administrative API to delete consumer offsets",
+    511: ": Collect and Expose Client's Name and Version in the Brokers",
+    516: ": Topic Identifiers",
+    518: ": Allow listing consumer groups per state",
+    525: " - Return topic metadata and configs in CreateTopics response",
+    534: ": Retain tombstones and transaction markers for approximately delete.retention.ms milliseconds",
+    559: ": Make the Kafka Protocol Friendlier with L7 Proxies",
+    569: ": DescribeConfigsResponse - Update the schema to include additional metadata information of the field",
+    580: ": Exponential Backoff for Kafka Clients",
+    584: ": Versioning scheme for features",
+    595: ": A Raft Protocol for the Metadata Quorum",
+    599: ": Throttle Create Topic, Create Partition and Delete Topic Operations",
+    664: ": Provide tooling to detect and abort hanging transactions",
+    679: ": Producer will enable the strongest delivery guarantee by default",
+    699: ": Update FindCoordinator to resolve multiple Coordinators at a time",
+    700: ": Add Describe Cluster API",
+    734: ": Improve AdminClient.listOffsets to return timestamp and offset for the record with the largest timestamp",
+    794: ": Strictly Uniform Sticky Partitioner",
+    800: ": Add reason to JoinGroupRequest and LeaveGroupRequest",
+    814: ": Static membership protocol should let the leader skip assignment",
+    827: ": Expose logdirs total and usable space via Kafka API",
+    848: ": The Next Generation of the Consumer Rebalance Protocol",
+    881: ": Rack-aware Partition Assignment for Kafka Consumers",
+    890: ": Transactions Server-Side Defense",
+    896: ": Remove old client protocol API versions in Kafka 4.0",
+    903: ": Replicas with stale broker epoch should not be allowed to join the ISR",
+    915: ": Txn and Group Coordinator Downgrade Foundation",
+    919: ": Allow AdminClient to Talk Directly with the KRaft Controller Quorum and add Controller Registration",
+    932: ": Queues for Kafka",
+    937: ": Improve Message Timestamp Validation",
+    939: ": Support Participation in 2PC",
+    951: ": Leader discovery optimisations for the client",
+    966: ": Eligible Leader Replicas",
+    994: ": Minor Enhancements to ListTransactions and DescribeTransactions APIs",
+    1043: ": Administration of groups",
+    1066: ": Mechanism to cordon brokers and log directories",
+    1071: ": Streams Rebalance Protocol",
+    1073: ": Return fenced brokers in DescribeCluster response",
+    1082: ": Require Client-Generated IDs over the ConsumerGroupHeartbeat RPC",
+    1101: ": Trigger rebalance on rack topology changes",
+    1152: ": Add transactional ID pattern filter to ListTransactions API",
+    1228: ": Add Transaction Version to WriteTxnMarkersRequest",
+    1251: ": Assignment epochs for consumer groups",
+}
+NUMBERED_PAGES = {  # number of a KIP -> number of its page in the wiki, title
+    79: (65868090, "ListOffsetRequest/ListOffsetResponse v1 and add timestamp search methods to the new consumer"),
+    360: (89068820, "Improve reliability of idempotent/transactional producer"),
+    464: (113708722, "Defaults for AdminClient#createTopic"),
+    709: (173084258, "Extend OffsetFetch requests to accept multiple group ids"),
+    792: (191336614, 'Add "generation" field into consumer protocol'),
+}
+
+
+def all_numbers() -> list[int]:
+    """Return the numbers of all KIPs that have an entry in this module, in ascending order."""
+    return sorted((*TITLES, *NUMBERED_PAGES))
+
+
+def address_of(number: int) -> str:
+    """Return the address of a KIP's page; of the list of all KIPs if this module has no entry for it."""
+    if number in NUMBERED_PAGES:
+        return f"{WIKI}pages/viewpage.action?pageId={NUMBERED_PAGES[number][0]}"
+    if number in TITLES:
+        return f"{WIKI}display/KAFKA/" + quote_plus(f"KIP-{number}{TITLES[number]}")
+    return ALL_KIPS
+
+
+def title_of(number: int) -> str:
+    """Return "KIP-98: Exactly Once Delivery ..." for 98; only "KIP-98" if this module has no entry for it."""
+    if number in NUMBERED_PAGES:
+        return f"KIP-{number}: {NUMBERED_PAGES[number][1]}"
+    return f"KIP-{number}" + TITLES.get(number, "").replace(" - ", ": ", 1)

@@ -1,0 +1,48 @@
+"""The directive `part`: one part of the book in the navigation, with its pages.
+
+    ```{part} Labs
+    labs/*
+    notebooks/index
+    ```
+
+The argument is the title of the part, and each line is a page or a pattern, relative to the page with the directive. A
+line that matches no page is left out, and a part without pages is not shown. The frame of the book can therefore name
+parts whose pages are not written yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.directives.other import TocTree
+from sphinx.util import docname_join
+from sphinx.util.matching import patfilter
+
+
+class Part(TocTree):
+    """A hidden table of contents with a title, which leaves out what does not exist."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {}  # noqa: RUF012 - as in the base class
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()  # The page is read in every build, because a page of a pattern may be new.
+        found = [line for line in self.content if line and self._matches(line)]
+        if not found:
+            return []
+        for line in reversed(range(len(self.content))):
+            if self.content[line] not in found:
+                del self.content[line]
+        self.options |= {"hidden": None, "glob": None, "caption": self.arguments[0]}
+        return super().run()
+
+    def _matches(self, line: str) -> bool:
+        return bool(patfilter(self.env.found_docs, docname_join(self.env.docname, line)))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("part", Part)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
