@@ -1,0 +1,53 @@
+"""The concepts part: each page has a drawing, a run and links to the glossary; the pages are in reading order."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.docs.conftest import EXTENSIONS
+
+DOCS = EXTENSIONS.parent
+INDEX = (DOCS / "concepts" / "index.md").read_text()
+PAGES = sorted(path for path in (DOCS / "concepts").glob("*.md") if path.stem != "index")
+GLOSSARY = (DOCS / "glossary.md").read_text()
+BIBLIOGRAPHY = (DOCS / "bibliography.md").read_text()
+
+
+def words_of_glossary() -> list[str]:
+    """Return the words that the glossary explains, in its own spelling."""
+    body = GLOSSARY.partition(":sorted:")[2]
+    return [line for line in body.splitlines() if line and line[0] not in " :"]
+
+
+def test_the_glossary_explains_at_least_120_words_once() -> None:
+    words = words_of_glossary()
+    assert len(words) >= 120
+    assert len({word.lower() for word in words}) == len(words)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
+def test_each_page_has_a_drawing_a_run_and_words_of_the_glossary(path: Path) -> None:
+    text = path.read_text()
+    assert "```{drawing} drawings/" in text
+    assert "```{session}\n" in text
+    assert text.count("{term}`") >= 3
+    assert "\n## In short\n" in text
+
+
+def test_the_pages_are_read_in_the_order_of_the_first_page() -> None:
+    listed = re.findall(r"^\d+\. \[\]\((\S+)\.md\)", INDEX, re.MULTILINE)
+    navigation = INDEX.partition(":hidden:")[2].partition("```")[0].split()
+    assert listed == navigation
+    assert sorted(listed) == [path.stem for path in PAGES]
+    for page, following in pairwise(listed):
+        assert f"Next: []({following}.md)" in (DOCS / "concepts" / f"{page}.md").read_text()
+
+
+def test_every_cited_work_is_in_the_bibliography() -> None:
+    cited = {label for path in PAGES for label in re.findall(r"\]\(#([a-z0-9-]+)\)", path.read_text())}
+    assert cited
+    assert all(f"({label})=\n" in BIBLIOGRAPHY for label in cited)
