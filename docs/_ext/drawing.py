@@ -41,7 +41,7 @@ LETTER = 0.56  # the mean width of a letter, as a part of the size of the text
 LINE = 1.25  # the distance of two lines of text, as a part of the size of the text
 PADDING = 4.0  # pixels between the edge of a box and its text
 HEAD = 8.0  # pixels, the length of the head of an arrow
-SMALLEST_SCALE = 0.56  # on a narrow screen a drawing shrinks to this part of its size, then it scrolls
+SMALLEST_SCALE = 0.72  # A narrow screen shows a drawing at this part of its size or more, and scrolls the rest.
 
 
 class DrawingError(Exception):

@@ -51,8 +51,8 @@ def assignment() -> Drawing:
         drawing.text(left + 98, 20, f"{size} member{'s' * (size > 1)}", strong=True)
         for row, (member, owned) in enumerate(_assigned(size).items()):
             y = 36 + 40 * row
-            drawing.box(left, y, 90, 32, member, tone="green" if owned else "gray", dashed=not owned)
-            drawing.cells(left + 94, y + 2, [f"p{number}" for number in owned], "amber", width=27, height=28)
+            drawing.box(left, y, 80, 32, member, tone="green" if owned else "gray", dashed=not owned)
+            drawing.cells(left + 84, y + 2, [f"p{number}" for number in owned], "amber", width=27, height=28)
         if column:
             drawing.line((left - 10, 10), (left - 10, 230), tone="gray", dashed=True)
     return drawing

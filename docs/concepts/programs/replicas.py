@@ -11,7 +11,7 @@ def copy(follower: str) -> None:
 def show(step: str) -> None:
     high_watermark = min(len(logs[name]) for name in in_sync)
     ends = " ".join(f"{name}:{len(log)}" for name, log in logs.items())
-    print(f"{step:32} log ends {ends}   in sync {','.join(in_sync):6} high watermark {high_watermark}")
+    print(f"{step:34} log ends {ends}   in sync {','.join(in_sync):6} high watermark {high_watermark}")
 
 
 logs["A"] += ["order 1", "order 2"]
