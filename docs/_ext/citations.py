@@ -3,7 +3,7 @@
 The code cites a source in plain text, which is readable in an editor, too. The documentation links these texts:
 
     KIP-227                       the proposal's page in Kafka's wiki
-    thesis, chapter 4.4           the thesis in the bibliography
+    thesis, chapter 4.4           the thesis in the bibliography; "thesis (chapter 4.4)", too
     Kafka 0.7 design              the 0.7 design page in the bibliography
     Hailstorm paper               the paper in the bibliography
 
@@ -25,8 +25,9 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 
 KIP = r"KIP-(?P<kip>\d+)"
+CHAPTER = r"(?:chapter|ch\.|section|table) \d+(?:\.\d+)*"
 SOURCES = {  # the text of a citation, and the label of the source on the bibliography page
-    r"(?P<thesis>thesis, (?:chapter|ch\.|section|table) ?\d[\d.]*\d|thesis, (?:chapter|ch\.) ?\d)": "juchli-wolf-2015",
+    rf"(?P<thesis>thesis, {CHAPTER}|thesis \({CHAPTER}\))": "juchli-wolf-2015",
     r"(?P<design>Kafka 0\.7(?:'s)? design)": "kafka-0-7-design",
     r"(?P<hailstorm>Hailstorm paper)": "dimson-ganjoo-2014",
 }

@@ -58,13 +58,14 @@ def test_code_headings_and_links_keep_their_text(build_pages: BuildPages) -> Non
 
 def test_the_three_origins_of_hmb_lead_to_the_bibliography(build_pages: BuildPages) -> None:
     text = (
-        '# Page\n\nIn (thesis, chapter 9.2, "Log"), in the Kafka 0.7 design, "Log flush", '
+        '# Page\n\nIn (thesis, chapter 9.2, "Log"), the thesis (table 10.1), in the Kafka 0.7 design, "Log flush", '
         "and in the Hailstorm paper.\n\n```{toctree}\nsources\n```\n"
     )
     app = build_pages({"index": text, "sources": SOURCES}, "citations", builder="html")
     found = links(app)
     assert {name: target.partition("#")[2] for name, target in found.items() if "#" in target} == {
         "thesis, chapter 9.2": "juchli-wolf-2015",
+        "thesis (table 10.1)": "juchli-wolf-2015",
         "Kafka 0.7 design": "kafka-0-7-design",
         "Hailstorm paper": "dimson-ganjoo-2014",
     }
