@@ -7,7 +7,7 @@ The code cites a source in plain text, which is readable in an editor, too. The 
     Kafka 0.7 design              the 0.7 design page in the bibliography
     Hailstorm paper               the paper in the bibliography
 
-Code, headings and existing links stay as they are.
+Code, headings and existing links stay as they are, and a page does not link to itself.
 
 The directive `kips` shows the list of all proposals that this documentation links to.
 """
@@ -44,17 +44,18 @@ class CitationLinks(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         for text in list(self.document.findall(nodes.Text)):
             if CITATION.search(text) and not _is_inside(text, (*NOT_LINKED, addnodes.pending_xref)):
-                text.parent.replace(text, with_links(str(text), self.env.docname))
+                text.parent.replace(text, self._with_links(str(text)))
 
-
-def with_links(words: str, page: str) -> list[nodes.Node]:
-    """Split a text of `page` into texts and links, one link for each citation."""
-    found: list[nodes.Node] = []
-    end = 0
-    for match in CITATION.finditer(words):
-        found += [nodes.Text(words[end : match.start()]), _link(match, page)]
-        end = match.end()
-    return [*found, nodes.Text(words[end:])]
+    def _with_links(self, words: str) -> list[nodes.Node]:
+        """Split a text into texts and links, one link for each citation."""
+        found: list[nodes.Node] = []
+        end = 0
+        for match in CITATION.finditer(words):
+            if LABELS.get(match.lastgroup or "") in self.document.nameids:
+                continue
+            found += [nodes.Text(words[end : match.start()]), _link(match, self.env.docname)]
+            end = match.end()
+        return [*found, nodes.Text(words[end:])]
 
 
 def _link(match: re.Match[str], page: str) -> nodes.Element:

@@ -1,4 +1,4 @@
-"""What the tests of the documentation's extensions share: a small book that Sphinx builds in a temporary folder."""
+"""A small book that Sphinx builds in a temporary folder, for the tests of the documentation's extensions."""
 
 from __future__ import annotations
 

@@ -72,6 +72,11 @@ def test_the_three_origins_of_hmb_lead_to_the_bibliography(build_pages: BuildPag
     assert app.warning.getvalue() == ""
 
 
+def test_the_bibliography_does_not_link_to_itself(build_pages: BuildPages) -> None:
+    app = build_pages({"index": SOURCES + "\nThis is the Hailstorm paper, which cites KIP-98.\n"}, "citations")
+    assert list(links(app)) == ["KIP-98"]
+
+
 def test_a_proposal_in_a_docstring_becomes_a_link(
     build_pages: BuildPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
