@@ -19,7 +19,7 @@ import click
 
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
 
-from .common import USAGE, CliError, IntRange, NewPath, json_option, name_value, print_json
+from .shared.common import USAGE, CliError, IntRange, NewPath, json_option, name_value, print_json
 
 if TYPE_CHECKING:
     from hmb.broker import Broker

@@ -23,7 +23,7 @@ import click
 
 from . import demo_data
 from .broker import running_broker
-from .common import DAMAGE, CliError, NewPath, json_option, print_json
+from .shared.common import DAMAGE, CliError, NewPath, json_option, print_json
 
 if TYPE_CHECKING:
     from hmb.storage.segment import Segment

@@ -1,7 +1,7 @@
 """The `hmb` command: a group that imports a subcommand only when it runs.
 
 `hmb --help` must answer at once, so nothing of the broker or the client is imported here: the table below holds each
-command's one line of help, and the module `cli/<name>.py` exposes it as `command`.
+command's module and its one line of help; the module exposes it as `command`.
 """
 
 import difflib
@@ -13,27 +13,27 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from .common import report
-from .streams import mute_stdout, prepare_streams
+from .shared.common import report
+from .shared.streams import mute_stdout, prepare_streams
 
 COMMANDS = {
-    "broker": "Run a broker until it is stopped.",
-    "demo": "See it all: a broker, real data through it, its log.",
-    "produce": "Send lines from standard input to a topic.",
-    "consume": "Print the records of a topic.",
-    "topics": "Create, list, describe, alter, trim and delete topics.",
-    "groups": "Show groups and their lag; reset and delete them.",
-    "offsets": "Show where partitions begin, end, or are at a time.",
-    "meta": "Show brokers, topics, and who leads what.",
-    "configs": "Show and change settings of topics, brokers, groups.",
-    "dump-log": "Print what is in the files of a log.",
-    "index-inspect": "Look into the index of a log segment.",
-    "decode": "Show what the bytes of a message mean.",
-    "sniff": "Print what clients and a broker say to each other.",
-    "spark": "See whether Spark will run; load a topic into Parquet.",
-    "bench": "Measure brokers and clients, HMB's beside Kafka's.",
-    "notebooks": "Copy the notebooks on Spark out, for Jupyter.",
-    "completion": "Let the shell complete commands, topics and groups.",
+    "broker": ("broker", "Run a broker until it is stopped."),
+    "demo": ("demo", "See it all: a broker, real data through it, its log."),
+    "produce": ("records.produce", "Send lines from standard input to a topic."),
+    "consume": ("records.consume", "Print the records of a topic."),
+    "topics": ("cluster.topics", "Create, list, describe, alter, trim and delete topics."),
+    "groups": ("cluster.groups", "Show groups and their lag; reset and delete them."),
+    "offsets": ("cluster.offsets", "Show where partitions begin, end, or are at a time."),
+    "meta": ("cluster.meta", "Show brokers, topics, and who leads what."),
+    "configs": ("cluster.configs", "Show and change settings of topics, brokers, groups."),
+    "dump-log": ("disk.dump_log", "Print what is in the files of a log."),
+    "index-inspect": ("disk.index_inspect", "Look into the index of a log segment."),
+    "decode": ("wire.decode", "Show what the bytes of a message mean."),
+    "sniff": ("wire.sniff", "Print what clients and a broker say to each other."),
+    "spark": ("spark", "See whether Spark will run; load a topic into Parquet."),
+    "bench": ("bench", "Measure brokers and clients, HMB's beside Kafka's."),
+    "notebooks": ("notebooks", "Copy the notebooks on Spark out, for Jupyter."),
+    "completion": ("completion", "Let the shell complete commands, topics and groups."),
 }
 COMPLETION_VARIABLE = "_HMB_COMPLETE"  # which click makes of the command's name
 
@@ -51,18 +51,18 @@ class LazyGroup(click.Group):
             near = difflib.get_close_matches(cmd_name, COMMANDS, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {cmd_name!r}; {hint}")
-        module = importlib.import_module("." + cmd_name.replace("-", "_"), __package__)
+        module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__)
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         prepare_streams()

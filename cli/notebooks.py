@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from .common import CliError, NewPath
+from .shared.common import CliError, NewPath
 
 CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)

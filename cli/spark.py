@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from .common import (
+from .completion import complete_topics
+from .shared.common import (
     ERROR,
     UNREACHABLE,
     CliError,
@@ -20,7 +21,6 @@ from .common import (
     name_value,
     print_json,
 )
-from .completion import complete_topics
 
 if TYPE_CHECKING:
     from hmb.spark.loads import Run

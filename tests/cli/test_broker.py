@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Hmb, start
+from tests.cli.conftest import Hmb, start
 
 
 @pytest.mark.parametrize(("sent", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)])

@@ -11,8 +11,7 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 from hmb.cli.completion import SHELLS, WholeLineBashComplete
 from hmb.cli.main import main
 from hmb.client import Consumer, TopicPartition
-
-from .conftest import COMMAND, Hmb
+from tests.cli.conftest import COMMAND, Hmb
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,7 @@ import os
 from pathlib import Path
 
 from hmb.cli import demo_data
-
-from .conftest import Hmb, start
+from tests.cli.conftest import Hmb, start
 
 
 def test_the_data_set() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Hmb, start
+from tests.cli.conftest import Hmb, start
 
 PATIENCE = 30  # seconds; what has to be given back to a broker that is there takes 5 at most
 

@@ -7,14 +7,13 @@ from importlib.metadata import version
 import pytest
 
 from hmb.cli.main import COMMANDS
-
-from .conftest import Hmb
+from tests.cli.conftest import Hmb
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_names_every_command(run: Hmb, option: str) -> None:
     output = run(option).stdout
-    assert all(name in output and text in output for name, text in COMMANDS.items())
+    assert all(name in output and text in output for name, (_, text) in COMMANDS.items())
 
 
 def test_help_imports_nothing_of_the_broker() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Hmb
+from tests.cli.conftest import Hmb
 
 NOBODY = "127.0.0.1:1"
 

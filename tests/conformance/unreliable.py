@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from hmb.cli.frames import Frame
-from hmb.cli.readdressing import Address, holds_addresses, readdressed
+from hmb.cli.wire.frames import Frame
+from hmb.cli.wire.readdressing import Address, holds_addresses, readdressed
 from hmb.client.metadata import parse_servers
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError

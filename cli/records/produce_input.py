@@ -1,0 +1,143 @@
+"""What `hmb produce` reads: standard input or files, in lines or as they are; and how far it is with that."""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from ..shared.common import CliError
+from .line_formats import Parse, Record
+from .lines import MAX_LINE, Lines
+from .tally import Portion, Tally
+
+PROGRESS_INTERVAL = 0.2  # seconds
+STDIN = "-"
+
+
+@dataclass
+class Input:
+    """All that is to be read; `stop` ends it, from any thread."""
+
+    files: tuple[str, ...]
+    in_lines: bool
+    delimiter: bytes
+    parse: Parse | None
+    skip_blank: bool
+    done: int = 0  # bytes, of all files but the current one
+    _lines: Lines | None = field(default=None, init=False)
+    _stopped: bool = field(default=False, init=False)
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._lines is not None:
+            self._lines.stop()
+
+    @property
+    def bytes_read(self) -> int:
+        return self.done + (self._lines.bytes_read if self._lines else 0)
+
+    def size(self) -> int | None:
+        """How many bytes there are; None if nobody knows."""
+        try:
+            infos = [os.fstat(0) if name == STDIN else Path(name).stat() for name in self.files or (STDIN,)]
+        except OSError:
+            return None
+        return sum(info.st_size for info in infos) if all(stat.S_ISREG(info.st_mode) for info in infos) else None
+
+    def portions(self) -> Iterator[Portion]:
+        for name in self.files or (STDIN,):
+            with ExitStack() as stack:
+                is_stdin = name == STDIN
+                stream = sys.stdin.buffer if is_stdin else stack.enter_context(Path(name).open("rb"))
+                where = "standard input" if is_stdin else name
+                try:
+                    if self.in_lines or is_stdin:
+                        yield from self._in_lines(stream, where)
+                    else:
+                        yield self._whole(stream, where)
+                except OSError as error:  # in reading, which does not say of what
+                    raise CliError(f"{where}: {error.strerror}") from error
+            if self._stopped:
+                return
+
+    def _in_lines(self, stream: BinaryIO, name: str) -> Iterator[Portion]:
+        self._lines = lines = Lines(stream, name, self.delimiter)
+        if self._stopped:
+            lines.stop()  # it came before there was anything to stop
+        number = 1
+        try:
+            for block in lines:
+                numbers = range(number, number + len(block))
+                if self.parse is None:
+                    yield Portion(name, numbers, block)
+                else:
+                    yield from self._parsed(self.parse, name, numbers, block)
+                number = numbers.stop
+        finally:
+            self.done, self._lines = self.bytes_read, None
+            lines.close()
+
+    def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Portion]:
+        """A line that cannot be parsed is an error, behind the lines before it."""
+        places: list[int] = []
+        records: list[Record] = []
+        problem: CliError | None = None
+        for number, line in zip(numbers, block, strict=True):
+            if self.skip_blank and not line.strip():
+                continue
+            try:
+                records.append(parse(line))
+            except ValueError as error:
+                problem = CliError(f"{name}, line {number}: {error}")
+                break
+            places.append(number)
+        yield Portion(name, places, [record.value for record in records], records)
+        if problem is not None:
+            raise problem
+
+    def _whole(self, stream: BinaryIO, name: str) -> Portion:
+        data = stream.read(MAX_LINE + 1)
+        if len(data) > MAX_LINE:
+            raise CliError(f"{name}: longer than {MAX_LINE:,} bytes; -l sends it line by line")
+        self.done += len(data)
+        if self.parse is None:
+            return Portion(name, None, [data])
+        record = self.parse(data)
+        return Portion(name, None, [record.value], [record])
+
+
+def with_progress(source: Input, tally: Tally) -> Iterator[Portion]:
+    """Shows how far it is, where both ends are worth it: input from files or a pipe, standard error on a terminal."""
+    if not sys.stderr.isatty() or (not source.files and sys.stdin.isatty()):
+        yield from source.portions()
+        return
+    with ExitStack() as stack:
+        show = _bar(stack, source) if (source.size() or 0) else _counter(stack)
+        sent, shown = 0, time.monotonic()
+        for portion in source.portions():
+            yield portion
+            sent += len(portion)
+            if time.monotonic() - shown > PROGRESS_INTERVAL:
+                shown = time.monotonic()
+                show(f"{sent} records sent, {tally.delivered} acknowledged")
+
+
+def _counter(stack: ExitStack) -> Callable[[str], None]:
+    from rich.console import Console
+
+    return stack.enter_context(Console(stderr=True).status("sending ...")).update
+
+
+def _bar(stack: ExitStack, source: Input) -> Callable[[str], None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    progress = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = progress.add_task("sending ...", total=source.size())
+    return lambda text: progress.update(task, completed=source.bytes_read, description=text)

@@ -1,0 +1,40 @@
+"""`hmb meta`: the cluster at a glance."""
+
+import json
+
+import hmb
+from tests.cli.conftest import Hmb
+
+
+def test_brokers_and_partitions(run: Hmb, servers: str) -> None:
+    host, _, port = servers.partition(":")
+    with hmb.Admin(servers) as admin:
+        admin.create_topics(["seen"])
+        cluster_id = admin.describe_cluster().cluster_id
+    head, _, brokers, broker, _, partitions, *rows = run("meta", "-b", servers).stdout.splitlines()
+    assert head == f"cluster {cluster_id}, controller 0, 1 broker, 1 topic"
+    assert brokers.split() == ["broker", "host", "port", "rack"]
+    assert broker.split() == ["0", host, port, "-"]
+    assert partitions.split() == ["topic", "partition", "leader", "replicas", "isr", "offline"]
+    assert [row.split() for row in rows] == [["seen", str(number), "0", "0", "0", "-"] for number in range(3)]
+    described = json.loads(run("meta", "-t", "seen", "--json", "-b", servers).stdout)
+    assert described["brokers"] == [{"broker": 0, "host": host, "port": int(port), "rack": None}]
+    assert len(described["topics"][0]["topic_id"]) == 36
+    assert described["topics"][0]["partitions"][2]["isr"] == [0]
+
+
+def test_what_the_broker_can_do(run: Hmb, servers: str) -> None:
+    head, *lines = run("meta", "--versions", "-b", servers).stdout.splitlines()
+    assert head.startswith(f"broker {servers}, ")
+    produce = next(line.split() for line in lines if " PRODUCE " in line)
+    assert produce[:2] == ["0", "PRODUCE"]
+    assert produce[2].startswith("0-")
+    described = json.loads(run("meta", "--versions", "--json", "-b", servers).stdout)
+    assert described["broker"] == servers
+    assert described["apis"][0]["hmb"][0] == 0
+
+
+def test_what_there_is_not(run: Hmb, servers: str) -> None:
+    assert "there is no topic 'nowhere'" in run("meta", "nowhere", "-b", servers, exit_code=3).stderr
+    assert "leave out the topics" in run("meta", "t", "--versions", "-b", servers, exit_code=2).stderr
+    assert "nobody listens on" in run("meta", "-b", "127.0.0.1:1", exit_code=4).stderr

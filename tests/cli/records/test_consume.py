@@ -1,0 +1,191 @@
+"""`hmb consume`: which records it prints, how, and when it ends."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import hmb
+from hmb.client import Admin
+from tests.cli.conftest import Hmb, start
+
+DAY = 1_644_796_800_000  # 2022-02-14
+
+
+@pytest.fixture(scope="module")
+def log(servers: str) -> Iterator[str]:
+    """A topic of three partitions: eight records a minute apart in the first one, none in the others."""
+    with hmb.Producer(servers) as producer:
+        for number in range(8):
+            headers = [("n", b"%d" % number), ("odd", b"yes" if number % 2 else None)]
+            producer.send("log", b"%d" % number, b"k%d" % number, 0, headers, DAY + number * 60_000)
+    yield "log"
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"),
+    [
+        (["-o", "start", "-c", "2"], "01"),
+        (["-o", "2:5"], "234"),
+        (["-o", ":3", "-p", "0"], "012"),
+        (["-o", "6:100", "-p", "0"], "67"),
+        (["-o", "8:100", "-p", "0"], ""),
+        (["-o", ":100", "-p", "0-2"], "01234567"),
+        (["-o", "+2:end", "-p", "0"], "234567"),
+        (["-o", ":end"], "01234567"),
+        (["-o", "6:end", "-p", "0"], "67"),
+        (["-o", "-3", "-e"], "567"),
+        (["--tail", "2"], "67"),
+        (["-o", "@2022-02-14T00:05:00Z", "-e"], "567"),
+        (["-o", "@2022-02-14:2m"], "01"),
+        (["-o", "@2022-02-14T00:06:00Z:end"], "67"),
+        (["-o", f"s@{DAY + 120_000}", "-o", f"e@{DAY + 240_000}"], "23"),
+        (["-o", f"s@{DAY + 120_001}", "-e"], "34567"),
+        (["-e", "-p", "1-2"], ""),
+        (["-e", "-p", "0,2"], "01234567"),
+        (["-e", "-n", "3"], "012"),
+        (["--from-beginning", "--max-messages", "3"], "012"),
+        (["--from-beginning", "--timeout-ms", "1"], "01234567"),
+        (["-e", "--filter-value", "[2-4]"], "234"),
+        (["-e", "--filter-key", "^k[17]$"], "17"),
+        (["-e", "--filter-header", "odd=yes", "--filter-value", "[0-4]"], "13"),
+        (["-e", "--filter-header", "odd="], "1357"),
+        (["-e", "--filter-value", "[2-9]", "-c", "2"], "23"),
+        (["-e", "--isolation-level", "read_committed"], "01234567"),
+        (["-e", "-X", "isolation.level=read_committed", "-X", "fetch.max.bytes=100"], "01234567"),
+        (["-e", "-X", "auto.offset.reset=latest", "-q", "-u"], "01234567"),
+    ],
+)
+def test_which_records(run: Hmb, servers: str, log: str, options: list[str], printed: str) -> None:
+    options = options if "-p" in options or "-o" not in options else [*options, "-p", "0"]
+    result = run("consume", log, *options, "-b", servers)
+    assert result.stdout.replace("\n", "") == printed
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"),
+    [
+        (["-f", r"%t/%p/%o %k=%s %h\n"], b"log/0/1 k1=1 n=1,odd=yes\n"),
+        (["-f", r"%d{strftime[%T]} %v{hex}\n"], b"00:01:00 31\n"),
+        (["-K", ":"], b"k1:1\n"),
+        (["-K", ":", "-D", r"\0"], b"k1:1\0"),
+        (["-D", ";"], b"1;"),
+        (["-J", "-D", "x"], None),
+        (["--property", "print.key=true"], b"k1\t1\n"),
+        (
+            ["--property=print.timestamp=true", "--property=print.partition=true", "--property=print.offset=true",
+             "--formatter-property=print.headers=true", "--property=key.separator=|"],
+            b"CreateTime:%d|Partition:0|Offset:1|n:1,odd:yes|1\n" % (DAY + 60_000),
+        ),
+        (["--property=print.value=false", "--property=print.key=true", r"--property=line.separator=\0"], b"k1\0"),
+    ],
+)  # fmt: skip
+def test_how_they_are_printed(run: Hmb, servers: str, log: str, options: list[str], printed: bytes | None) -> None:
+    result = run("consume", log, "-o", "1:2", "-p", "0", *options, "-b", servers, exit_code=0 if printed else 2)
+    assert result.stdout_bytes == (printed or b"")
+
+
+def test_null_and_empty(run: Hmb, servers: str) -> None:
+    with hmb.Producer(servers) as producer:
+        producer.send("nulls", None, b"", 0, [("h", None)])
+        producer.send("nulls", b"", None, 0)
+    consume = ("consume", "nulls", "-e", "-b", servers)
+    assert run(*consume, "-K", ":").stdout == ":\n:\n"
+    assert run(*consume, "-K", ":", "-Z").stdout == ":NULL\nNULL:\n"
+    assert run(*consume, "-Z").stdout == "NULL\n\n"
+    assert run(*consume, "-Z", "-f", "%k|%s|%h;").stdout == "|NULL|h=NULL;NULL||;"
+    properties = ("--property", "print.key=true", "--property", "print.headers=true")
+    assert run(*consume, *properties).stdout == "h:null\t\tnull\nNO_HEADERS\tnull\t\n"
+    assert run(*consume, *properties, "--property", "null.literal=-").stdout == "h:-\t\t-\nNO_HEADERS\t-\t\n"
+
+
+def test_several_topics_and_patterns(run: Hmb, servers: str) -> None:
+    for topic in ("many-a", "many-b", "many-c"):
+        run("produce", topic, "-b", servers, stdin=f"{topic}\n")
+
+    def topics(*options: str) -> list[str]:
+        return sorted(run("consume", *options, "-e", "-b", servers).stdout.split())
+
+    assert topics("many-a", "-t", "many-b") == ["many-a", "many-b"]
+    assert topics("--pattern", "many-.*") == ["many-a", "many-b", "many-c"]
+    assert topics("--whitelist", "many-.", "--exclude", "many-[ab]") == ["many-c"]
+
+
+def test_a_pattern_that_matches_nothing_yet_is_waited_for(run: Hmb, servers: str) -> None:
+    assert run("consume", "--pattern", "no-such-.*", "-b", servers, "--timeout-ms", "1").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-f", "%q"], "%q is no letter of a format"),
+        (["-f", "%s", "-K", ":"], "--format and --key-delimiter exclude each other"),
+        (["-J", "-f", "%s"], "--format and --json exclude each other"),
+        (["-f", "%s", "-D", ":"], "--delimiter and --format exclude each other"),
+        (["-o", "1:2", "-e"], "--offset says already where to stop"),
+        (["-o", "1", "--tail", "2"], "--offset, --from-beginning and --tail exclude each other"),
+        (["-o", "stored"], "give --group"),
+        (["--static", "me"], "give --group"),
+        (["-p", "1-0"], "'1-0' is no list of partitions"),
+        (["-p", "x"], "'x' is no list of partitions"),
+        (["-p", "0", "-G", "g"], "--group and --partition exclude each other"),
+        (["-p", "0", "--pattern", "x"], "--partition and --pattern exclude each other"),
+        (["--exclude", "x"], "--exclude goes with --pattern"),
+        (["--filter-key", "("], "not a regular expression: missing ), unterminated subpattern"),
+        (["--filter-header", "name"], "'name' is not of the form name=value"),
+        (["--property", "print.keys=true"], "--property print.keys: there are print.timestamp"),
+        (["--property", "print.key=yes"], "--property print.key=yes: must be true or false"),
+        (["-X", "fetch.min.bytes=x"], "hmb: -X fetch.min.bytes=x: must be a whole number"),
+        (["-X", "isolation.level=some"], "hmb: an isolation level is one of"),
+        (["-X", "auto.offset.reset=foo"], "auto.offset.reset=foo: must be earliest or latest"),
+        (["-X", "security.protocol=SASL_SSL"], "this client speaks neither TLS nor SASL"),
+    ],
+)
+def test_what_makes_no_sense(run: Hmb, options: list[str], message: str) -> None:
+    result = run("consume", "t", *options, "-b", "127.0.0.1:1", exit_code=2)
+    assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("options", [["-e"], ["--timeout-ms", "1"], ["--timeout-ms", "1", "-G", "nothing"]])
+def test_a_pattern_that_matches_nothing_is_said(run: Hmb, servers: str, log: str, options: list[str]) -> None:
+    result = run("consume", "--pattern", "zzz", *options, "-b", servers)
+    assert result.stderr == "hmb: no topic matches 'zzz'\n"
+    assert run("consume", "--pattern", "lo.", "-e", "-c", "1", "-b", servers).stderr == ""
+
+
+def test_a_setting_that_is_none_is_named_with_the_nearest(run: Hmb, servers: str, log: str) -> None:
+    result = run("consume", log, "-e", "-c", "1", "-X", "fetch.max.byte=1", "-b", servers)
+    assert result.stderr == "hmb: -X fetch.max.byte: unknown setting, ignored; did you mean 'fetch.max.bytes'?\n"
+
+
+def test_the_end_of_a_partition_is_told(run: Hmb, servers: str, log: str) -> None:
+    result = run("consume", log, "-p", "0", "-o", "start", "-v", "--timeout-ms", "1", "-b", servers)
+    assert result.stderr == "% Reached end of topic log [0] at offset 8\n"
+
+
+@pytest.mark.parametrize("options", [[], ["-G", "g"]])
+def test_a_broker_that_dies_is_waited_for_and_that_is_said(
+    run: Hmb, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    """For half a minute there was nothing on the screen; in a group, then two lines and more said the same."""
+    monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.1)
+    monkeypatch.setattr("hmb.cli.records.consume.RETRY_FOR", 1.0)
+    monkeypatch.setattr("hmb.cli.records.consume.GRACE", 0.1)
+    with hmb.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
+        run("produce", "t", "-b", broker.bootstrap_servers, stdin="x")
+        monkeypatch.setattr("hmb.cli.records.consume.write_out", lambda data: broker.stop())
+        result = run("consume", "t", "--from-beginning", *options, "-b", broker.bootstrap_servers, exit_code=4)
+    assert f"waiting for {broker.bootstrap_servers} to answer, 1 s at most ..." in result.stderr
+    assert result.stderr.count("not committed") == len(options) // 2
+
+
+def test_a_topic_that_is_deleted_meanwhile_ends_it(run: Hmb, servers: str) -> None:
+    run("produce", "doomed", "-b", servers, stdin="last words\n")
+    process = start("consume", "doomed", "--from-beginning", "-b", servers)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"last words\n"
+    with Admin(servers) as admin:
+        admin.delete_topics(["doomed"])
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert b"doomed" in errors and errors.count(b"hmb: ") == 1

@@ -1,0 +1,72 @@
+"""Counting what arrived, and finding the line that is to blame for what did not."""
+
+import threading
+
+import pytest
+
+from hmb.cli.records.tally import Portion, Tally
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+
+def portion(*lines: int, source: str = "standard input") -> Portion:
+    return Portion(source, lines, [b"x"] * len(lines))
+
+
+def test_counts_and_places() -> None:
+    tally = Tally(lambda: None)
+    first, second, third = portion(1, 2), portion(3, 4, 5), portion(6, source="file")
+    for each in (first, second, third):
+        tally.begin(each)
+    assert tally.oldest == "standard input, line 1"
+    tally.settle(first)
+    assert (tally.delivered, tally.oldest) == (2, "standard input, line 3")
+    assert tally.missing == "; 4 not acknowledged, from line 3 on: they may be there or not"
+    tally.settle(second, [1, 2], 2, KafkaError(ErrorCode.INVALID_RECORD, "no"))
+    assert (tally.delivered, tally.missing) == (
+        3,
+        "; 2 not, from line 4 on; 1 not acknowledged, from file, line 6 on: they may be there or not",
+    )
+    tally.settle(third)
+    assert (tally.delivered, tally.missing) == (4, "; 2 not, from line 4 on")
+    with pytest.raises(KafkaError, match="standard input, line 5: no"):
+        tally.raise_error()
+
+
+def test_the_error_of_the_guilty_line_is_waited_for() -> None:
+    """A portion that shared a batch with a guilty line of another is settled first, perhaps."""
+    told: list[None] = []
+    tally = Tally(lambda: told.append(None))
+    first, second = portion(1, 2), portion(3, 4)
+    tally.begin(first)
+    tally.begin(second)
+    tally.settle(first, [0, 1], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), is_collateral=True)
+    later = threading.Thread(
+        target=tally.settle, args=(second, [0, 1], 1, KafkaError(ErrorCode.INVALID_RECORD, "guilty"))
+    )
+    later.start()
+    with pytest.raises(KafkaError, match="line 4: guilty"):
+        tally.raise_error()
+    later.join()
+    assert len(told) == 1
+
+
+def test_a_guilty_line_that_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmb.cli.records.tally.BLAME_TIMEOUT", 0.0)
+    tally = Tally(lambda: None)
+    only = portion(7)
+    tally.begin(only)
+    tally.settle(only, [0], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), is_collateral=True)
+    with pytest.raises(KafkaError, match="line 7: together"):
+        tally.raise_error()
+
+
+def test_what_may_be_in_the_log_is_not_called_lost() -> None:
+    """Whoever sends it again may make duplicates."""
+    tally = Tally(lambda: None)
+    refused, late, under_way = portion(1, 2), portion(3, 4, 5), portion(6)
+    for each in (refused, late, under_way):
+        tally.begin(each)
+    tally.settle(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
+    tally.settle(late, [1, 2], 1, TimeoutError("not all records were delivered within 1 s"))
+    lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: they may be there or not"
+    assert (tally.delivered, tally.missing) == (2, lost)

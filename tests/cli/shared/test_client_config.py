@@ -1,0 +1,93 @@
+"""`-X` and `--config`: Kafka's names and texts become the client's keywords."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from hmb.cli.shared.client_config import client_keywords
+from hmb.cli.shared.common import CliError
+from hmb.client import Consumer, Producer
+from hmb.client.consuming.settings import CONSUMER
+from hmb.client.producing.settings import PRODUCER
+from hmb.client.settings import Setting
+from tests.cli.conftest import Hmb
+
+
+@pytest.mark.parametrize(("known", "client"), [(PRODUCER, Producer), (CONSUMER, Consumer)])
+def test_every_setting_is_a_keyword_of_the_client(known: dict[str, Setting], client: type) -> None:
+    keywords = inspect.signature(client).parameters
+    assert {it.keyword for it in known.values() if it.keyword} <= keywords.keys()
+
+
+def test_texts_become_values(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# a comment\nlinger.ms=5\nacks=1\nkey.serializer=org.example.Serializer\n")
+    given = (("acks", "all"), ("request.timeout.ms", "1500"), ("enable.idempotence", "TRUE"), ("batch.size", "10"))
+    assert client_keywords(PRODUCER, str(file), given) == {
+        "linger_ms": 5.0,
+        "acks": "all",
+        "request_timeout": 1.5,
+        "idempotence": True,
+        "batch_size": 10,
+    }
+    names = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor, RoundRobinAssignor,range"
+    assert client_keywords(CONSUMER, None, (("partition.assignment.strategy", names),)) == {
+        "assignors": ("cooperative-sticky", "roundrobin", "range")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("linger.ms", "soon", "must be a number"),
+        ("linger.ms", "nan", "must be a number from 0 on"),
+        ("linger.ms", "-1", "must be a number from 0 on"),
+        ("request.timeout.ms", "inf", "must be a number from 0 on"),
+        ("request.timeout.ms", "0", "must be above 0"),
+        ("batch.size", "1.5", "must be a whole number"),
+        ("batch.size", "-1", "must be a whole number from 0 on"),
+        ("enable.idempotence", "yes", "must be true or false"),
+        ("acks", "most", "must be a whole number"),
+        ("security.protocol", "SSL", "this client speaks neither TLS nor SASL; only PLAINTEXT will do"),
+    ],
+)
+def test_a_text_that_is_no_value(name: str, text: str, message: str) -> None:
+    with pytest.raises(CliError) as caught:
+        client_keywords(PRODUCER, None, ((name, text),))
+    assert str(caught.value).startswith(f"-X {name}={text}: {message}")
+    assert caught.value.code == 2
+
+
+def test_an_unknown_name_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert client_keywords(PRODUCER, None, (("linger.m", "5"), ("sasl.jaas.config", "x"))) == {}
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "hmb: -X linger.m: unknown setting, ignored; did you mean 'linger.ms'?"
+    assert second.startswith("hmb: -X sasl.jaas.config: unknown setting, ignored")
+
+
+def test_a_file_may_be_of_a_producer_and_of_a_consumer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("linger.ms=5\ngroup.id=g\n")
+    assert client_keywords(PRODUCER, str(file), ()) == {"linger_ms": 5.0}
+    assert client_keywords(CONSUMER, str(file), ()) == {"group": "g"}
+    assert capsys.readouterr().err == ""
+    client_keywords(PRODUCER, str(file), (("group.id", "g"),))  # but here it was meant for this one
+    assert capsys.readouterr().err.startswith("hmb: -X group.id: unknown setting, ignored")
+
+
+@pytest.mark.parametrize("command", ["produce", "consume"])
+def test_the_brokers_of_b_win_over_those_of_a_file(run: Hmb, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.servers=127.0.0.1:1\n")
+    options = ("-e",) if command == "consume" else ()
+    where = ("--config", str(file))
+    assert "nobody listens on 127.0.0.1:1;" in run(command, "t", *where, *options, exit_code=4).stderr
+    result = run(command, "t", *where, *options, "-b", "127.0.0.1:2", exit_code=4)
+    assert "nobody listens on 127.0.0.1:2;" in result.stderr
+    setting = ("-X", "bootstrap.servers=127.0.0.1:3")
+    assert "nobody listens on 127.0.0.1:3;" in run(command, "t", *where, *options, *setting, exit_code=4).stderr
+    result = run(command, "t", *options, *setting, "-b", "127.0.0.1:2", exit_code=2)
+    assert "-b 127.0.0.1:2 and -X bootstrap.servers=127.0.0.1:3 exclude each other" in result.stderr
+    same = ("-X", "bootstrap.servers=127.0.0.1:2", "-b", "127.0.0.1:2")
+    run(command, "t", *options, *same, exit_code=4)

@@ -1,0 +1,57 @@
+"""What is said when nothing moves."""
+
+import threading
+
+import pytest
+
+from hmb.cli.shared.patience import Patience
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.01)
+
+
+def test_it_says_once_what_is_being_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = threading.Event()
+
+    def what() -> str:
+        asked.set()
+        return "the broker"
+
+    with Patience(what, lambda: 1):
+        assert asked.wait(30)
+    assert capsys.readouterr().err == "waiting for the broker ...\n"
+
+
+@pytest.mark.parametrize("moving", [True, False])
+def test_it_says_nothing_while_something_moves_or_nothing_is_waited_for(
+    capsys: pytest.CaptureFixture[str], moving: bool
+) -> None:
+    enough = threading.Event()
+    seen: list[None] = []
+
+    def progress() -> object:
+        seen.append(None)
+        if len(seen) > 20:
+            enough.set()
+        return len(seen) if moving else None
+
+    with Patience(lambda: "nothing", progress):
+        assert enough.wait(30)
+    assert capsys.readouterr().err == ""
+
+
+def test_it_says_it_again_when_something_has_moved_in_between(capsys: pytest.CaptureFixture[str]) -> None:
+    moved = 0
+    asked = threading.Semaphore(0)
+
+    def what() -> str:
+        asked.release()
+        return f"answer {moved}"
+
+    with Patience(what, lambda: moved):
+        assert asked.acquire(timeout=30)
+        moved = 1
+        assert asked.acquire(timeout=30)
+    assert capsys.readouterr().err == "waiting for answer 0 ...\nwaiting for answer 1 ...\n"
