@@ -37,6 +37,11 @@ from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 READ_AHEAD = 8192  # bytes: many small answers that have come together are read at once
+# The correlation id of the first request, as bytes two line ends. A server of a protocol in lines (HTTP, SMTP, Redis)
+# would wait for the end of the line until the time limit. With the line ends it answers at once, and its answer is
+# not a Kafka response.
+FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
+OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 CONNECT_TIMEOUT = 10.0  # seconds: an address that swallows packets should not use up the time of the others
 # Brokers without ApiVersions: 0.8.2 has the APIs 0 to 10, 0.9 those of groups as well. Version 1 of the requests for
 # committed offsets is about those in Kafka itself, 0 about those in ZooKeeper.
@@ -57,10 +62,11 @@ class HungUp(ConnectionFailed):
 
 
 def _guess(beginning: bytes) -> str:
-    """What it may be that began so."""
-    if beginning.startswith(b"\x15\x03"):  # an alert: what came was no ClientHello
+    """Return a hint on the protocol of a server whose first bytes are not a Kafka response; empty if unknown."""
+    if beginning.startswith(b"\x15\x03"):  # A TLS alert: the server expected a ClientHello.
         return "; it looks like TLS, which this client does not speak: use a PLAINTEXT listener"
-    return "; it looks like HTTP" if beginning == b"HTTP" else ""
+    found = next((name for start, name in OTHER_PROTOCOLS.items() if beginning.lower().startswith(start)), "")
+    return f"; it looks like {found}" if found else ""
 
 
 class _Stream:
@@ -287,7 +293,7 @@ class Connection:
             raise self._failed(f"{self.address} cannot be reached: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._stream = _Stream(self._socket)
-        self._protocol = ClientConnection(self._client_id)
+        self._protocol = ClientConnection(self._client_id, FIRST_CORRELATION_ID)
 
     def _negotiate(self) -> None:
         try:

@@ -74,9 +74,9 @@ class ServerConnection:
 class ClientConnection:
     """The client's end.  A broker answers in order, so the answers awaited form a queue."""
 
-    def __init__(self, client_id: str | None) -> None:
+    def __init__(self, client_id: str | None, first_correlation_id: int = 0) -> None:
         self.client_id = client_id
-        self._correlation_ids = itertools.count()
+        self._correlation_ids = itertools.chain([first_correlation_id], itertools.count(1))
         self._awaited: deque[tuple[int, type[Response], int]] = deque()
 
     def request(self, request: Request, version: int, answered: bool = True) -> list[Part]:

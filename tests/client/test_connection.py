@@ -1,5 +1,6 @@
 """One connection: agreeing on versions, and every way in which it can fail."""
 
+import http.server
 import socket
 import threading
 from contextlib import suppress
@@ -166,6 +167,20 @@ def test_a_server_that_speaks_something_else(said: bytes) -> None:
         pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port} does not speak Kafka's protocol"),
     ):
         Connection("127.0.0.1", port).send(ApiVersionsRequest())
+
+
+def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None:
+    """The first request has a correlation id of line ends, so that a server of a protocol in lines answers at once."""
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with pytest.raises(ConnectionFailed, match=r"does not speak Kafka's protocol: .*; it looks like HTTP"):
+            Connection("127.0.0.1", server.server_address[1], timeout=60.0).send(ApiVersionsRequest())
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @pytest.mark.parametrize(
