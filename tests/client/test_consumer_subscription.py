@@ -176,3 +176,19 @@ def test_in_a_group_a_topic_that_was_made_again_is_read_from_its_beginning(serve
         admin.delete_topics(["again"])
         write(servers, "again", b"1", b"2", b"3")
         assert read_until(consumer, lambda found: len(found) == 3) == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("options", [{}, {"group": "waits-for-a-topic"}], ids=["alone", "group"])
+def test_a_named_topic_that_is_created_later_is_read_from_its_start(servers: str, options: dict[str, str]) -> None:
+    topic = f"created-later-{len(options)}"
+    waiting = Consumer(servers, topic, offset="latest", wait_for_topics=True, **options)  # type: ignore[arg-type]
+    with waiting as consumer:
+        assert consumer.subscription == frozenset()
+        write(servers, topic, b"1", b"2")
+        assert read_until(consumer, lambda found: len(found) == 2) == [b"1", b"2"]
+        assert consumer.subscription == {topic}
+
+
+def test_a_named_topic_must_exist_by_default(servers: str) -> None:
+    with pytest.raises(KafkaError, match="there is no topic 'never-created'"):
+        Consumer(servers, "never-created")

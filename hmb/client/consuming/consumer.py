@@ -81,6 +81,7 @@ class Consumer(AssignedPartitions):
         self._is_closing = self._was_at_end = False
         self._offset, self._until, self._numbers = chosen["offset"], chosen["until"], chosen["partitions"]
         self._max_age, self._limit = chosen["metadata_max_age"], chosen["max_poll_records"]
+        self._wait_for_topics = chosen["wait_for_topics"]
         self._cluster = Cluster(
             bootstrap_servers, chosen["client_id"], chosen["request_timeout"], metadata_max_age=self._max_age
         )
@@ -254,7 +255,9 @@ class Consumer(AssignedPartitions):
 
     def _subscribe(self, subscription: Subscription) -> None:
         """Find the topics first: if one is missing, all stays as it was."""
-        discovery = Discovery(self._cluster, subscription, self._numbers, self._max_age)
+        discovery = Discovery(
+            self._cluster, subscription, self._numbers, self._max_age, wait_for_topics=self._wait_for_topics
+        )
         found = self._reader.patiently(discovery.look, subscription.topics)
         if self._group is None or self._discovery is None:
             self.unsubscribe()
@@ -295,8 +298,9 @@ class Consumer(AssignedPartitions):
         if self._discovery is not None:
             before = self._discovery.names
             news = self._discovery.news()
-            if self._group is not None and self._discovery.names != before:
-                self._group.subscribe(self._discovery.names)
+            names = self._discovery.names
+            if self._group is not None and names != before:
+                self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:  # (a topic that one answer left out is none of them)
                 self._reader.add({it: "earliest" for it in news if it not in self._reader.positions})
             if self._discovery.is_by_pattern:

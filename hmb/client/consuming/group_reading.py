@@ -46,6 +46,7 @@ class GroupReading:
     ) -> None:  # fmt: skip
         self._cluster, self._reader, self._settings = cluster, reader, settings
         self._offset = offset
+        self._created: set[str] = set()  # topics that did not exist when this consumer started
         self._callbacks = callbacks
         self._interval = auto_commit_interval  # None: the program commits
         self._commit_at = time.monotonic() + (auto_commit_interval or 0.0)
@@ -64,7 +65,9 @@ class GroupReading:
             self._alone = group_offsets(self._cluster, self._settings)
         return self._alone
 
-    def subscribe(self, topics: Collection[str]) -> None:
+    def subscribe(self, topics: Collection[str], *, created: Collection[str] = ()) -> None:
+        """Read these topics. Those in `created` are read from their start: all their records are newer than this."""
+        self._created |= set(created)
         if self._membership is None:
             self._membership = join_group(self._cluster, self._settings, self)
         self._membership.subscribe(topics)
@@ -82,7 +85,10 @@ class GroupReading:
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         # A coordinator of KIP-848 groups answers at once and computes later: nothing, at first, is no answer yet.
         self.is_assigned = bool(partitions) or self._settings.group_protocol == "classic" or self.is_assigned
-        self._reader.add(dict.fromkeys(partitions, self._offset), in_group=True)
+        offsets: dict[TopicPartition, Offset] = {
+            partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
+        }
+        self._reader.add(offsets, in_group=True)
         if self._callbacks.on_assigned is not None:
             self._callbacks.on_assigned(sorted(partitions))
 

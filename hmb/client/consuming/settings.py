@@ -53,6 +53,9 @@ class ConsumerSettings(TypedDict, total=False):
     metadata_max_age: Annotated[
         float, Declared(300.0, "metadata.max.age.ms", seconds, "How often the consumer looks for new partitions.")
     ]
+    wait_for_topics: Annotated[
+        bool, Declared(False, "", boolean, "Whether a named topic need not exist yet; it is then read from its start.")
+    ]
     isolation_level: Annotated[
         IsolationLevelName,
         Declared("read_uncommitted", "isolation.level", str, "read_committed skips records of open transactions."),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.settings import Pattern
 from hmb.client.metadata import Cluster, Topic, no_such_partition
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS, TopicPartition, check_topic_name
 
 log = logging.getLogger(__name__)
@@ -74,10 +74,17 @@ class Discovery:
     """Finds the topics and partitions of a subscription, and those that come later."""
 
     def __init__(
-        self, cluster: Cluster, subscription: Subscription, numbers: Iterable[int] | None, max_age: float
+        self,
+        cluster: Cluster,
+        subscription: Subscription,
+        numbers: Iterable[int] | None,
+        max_age: float,
+        *,
+        wait_for_topics: bool = False,
     ) -> None:
         self._cluster = cluster
         self._subscription = subscription
+        self._wait_for_topics = wait_for_topics  # Whether a named topic need not exist yet.
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
         self._look_at = 0.0  # time.monotonic()
@@ -93,21 +100,23 @@ class Discovery:
         return set(self._topics)
 
     def look(self) -> list[TopicPartition]:
-        """Ask for the topics that are wanted; their partitions that were not told before.
+        """Find the topics of the subscription. Return the partitions that are new since the last look.
 
-        KafkaError if one of those named is not there.
+        Raises KafkaError if a named topic does not exist, unless this waits for topics.
         """
         self._look_at = time.monotonic() + min(self._max_age, RETRY_AFTER)  # if it fails
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.wants(topic)]
         else:
-            topics = [self._cluster.topic(name) for name in self._subscription.topics]
-        self._look_at = time.monotonic() + self._max_age
-        return self._news(topics)
+            found = [self._named(name) for name in self._subscription.topics]
+            topics = [topic for topic in found if topic is not None]
+        news = self._news(topics)
+        self._look_at = time.monotonic() + (RETRY_AFTER if self._is_incomplete else self._max_age)
+        return news
 
     def news(self) -> list[TopicPartition]:
-        """The same, but only where others have asked meanwhile, or if it is time: to be called all the time."""
-        if self.is_by_pattern:
+        """Do the same, but only if it is time or if the metadata are new anyway: this may be called all the time."""
+        if self.is_by_pattern or self._is_incomplete:
             if time.monotonic() < self._look_at:
                 return []
             try:
@@ -117,6 +126,19 @@ class Discovery:
                 return []
         known = (self._cluster.last_known(name) for name in self._subscription.topics)
         return self._news([topic for topic in known if topic is not None])
+
+    @property
+    def _is_incomplete(self) -> bool:
+        """Whether a named topic does not exist yet."""
+        return self._wait_for_topics and len(self._topics) < len(self._subscription.topics)
+
+    def _named(self, name: str) -> Topic | None:
+        try:
+            return self._cluster.topic(name)
+        except KafkaError as error:
+            if self._wait_for_topics and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return None
+            raise
 
     def _news(self, topics: list[Topic]) -> list[TopicPartition]:
         found: list[TopicPartition] = []
