@@ -31,10 +31,11 @@ SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-
 
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
-    LOGGER.debug("client %s %s", request.client_software_name, request.client_software_version)
     named = (request.client_software_name, request.client_software_version)
-    if context.version >= FIRST_VERSION_OF_NAMES and not all(map(SOFTWARE_NAME.fullmatch, named)):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if context.version >= FIRST_VERSION_OF_NAMES:
+        if not all(map(SOFTWARE_NAME.fullmatch, named)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        LOGGER.info("client %s is %s %s", context.header.client_id, *named)
     response = _response(ErrorCode.NONE)
     if context.version >= FIRST_VERSION_OF_LEAST_0:
         response.supported_features = [Supported(name=TRANSACTIONS, min_version=0, max_version=VERSION_2)]

@@ -68,6 +68,7 @@ class Connection:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
+        LOGGER.info("%s connected", self._peer)
         try:
             self._serve()
         except (CloseConnection, ProtocolError) as error:
@@ -77,6 +78,7 @@ class Connection:
         finally:
             self._socket.close()
             self._on_close(self)
+            LOGGER.info("%s disconnected", self._peer)
 
     def _serve(self) -> None:
         later: list[Finish] = []

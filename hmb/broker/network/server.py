@@ -20,6 +20,7 @@ from functools import partial
 
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Dispatcher
+from hmb.broker.network import request_log
 from hmb.broker.network.connection import Connection, has_left
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.staged import Handlers, StagedConnection
@@ -106,10 +107,12 @@ class Server:
                 client.close()
                 return
             make = Connection if self._handlers is None else partial(StagedConnection, self._handlers)
+            is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
+            dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
             connection = make(
                 client,
                 peer,
-                Dispatcher(
+                dispatcher(
                     broker,
                     listener,
                     client_host=peer.rpartition(":")[0],

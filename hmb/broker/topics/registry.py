@@ -157,7 +157,8 @@ class Topics:
             self._make_partitions(topic, range(partitions))
             self._by_name[name] = self._by_id[topic.id] = topic
             self.version += 1
-            return topic
+        LOGGER.info("created topic %s, partitions: %d", name, partitions)
+        return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         """The topic as it would be if it were made now, without its logs.  Raises as `create` does."""
@@ -200,6 +201,7 @@ class Topics:
             if validate_only:
                 return
             self._make_partitions(topic, range(first, count))
+        LOGGER.info("topic %s has more partitions: %d", topic.name, count)
 
     def alter_configs(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
         """Put these settings in the place of those that the topic has; its logs heed them from now on.
@@ -221,6 +223,7 @@ class Topics:
             topic.configs = configs
             for log in topic.partitions.values():
                 log.reconfigure(settings)
+        LOGGER.info("altered topic %s, its own settings: %s", topic.name, configs)
 
     def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
         """A topic's own settings as we write them, and all those of its logs.  Raises INVALID_CONFIG."""
@@ -259,6 +262,7 @@ class Topics:
                 self._store.write(self._stored())
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}") from error
+        LOGGER.info("deleted topic %s", topic.name)
         forget(topic.name, topic.id)
         try:
             self._logs.empty_trash(trash)

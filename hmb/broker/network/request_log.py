@@ -1,0 +1,73 @@
+"""The log of requests: one line for each request, for people who want to see what a client does.
+
+    127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
+    127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
+
+The number in parentheses is the correlation id. The time is that from the request to its response, including all
+waiting: a Fetch without new records waits for up to `fetch.max.wait.ms`.
+
+The lines have the level DEBUG (`hmb broker -vv`). The server decides for each connection, when it is opened, whether
+its requests are logged. A connection without the log therefore pays nothing for it. A logger whose level is changed
+while the broker runs applies to new connections only.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.headers import RequestHeader
+from hmb.protocol.messages import api_name
+from hmb.protocol.primitives import Part
+
+LOGGER = logging.getLogger(__name__)
+LENGTH_SIZE = 4  # bytes before each request and each response
+API_NAMES = {int(key): api_name(key) for key in ApiKey}
+
+
+class LoggedDispatcher(Dispatcher):
+    """A dispatcher that logs each request when its response is ready."""
+
+    def __init__(self, peer: str, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._peer = peer
+
+    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+        started = time.perf_counter()
+        request = f"{self._peer} {_described(frame)}: {len(frame) + LENGTH_SIZE} B"
+        answer = super().begin(frame)
+        if not callable(answer):
+            _log(request, answer, started)
+            return answer
+
+        def finish() -> list[Part]:
+            parts = answer()
+            _log(request, parts, started)
+            return parts
+
+        return finish
+
+
+def _described(frame: memoryview) -> str:
+    """Return the API, the version, the correlation id and the client id of a request."""
+    try:
+        header, _ = RequestHeader.decode_prefix(frame, 1)
+    except ProtocolError:
+        return "an unreadable request"
+    api = API_NAMES.get(header.api_key, f"api key {header.api_key}")
+    return f"{api} v{header.api_version} ({header.correlation_id}) from {header.client_id!r}"
+
+
+def _log(request: str, parts: Sequence[Part] | None, started: float) -> None:
+    if parts is None:
+        LOGGER.debug("%s, no response", request)
+        return
+    length = parts[0]
+    assert isinstance(length, bytes | bytearray | memoryview)  # `framing.frame` puts the length first.
+    size = LENGTH_SIZE + int.from_bytes(length[:LENGTH_SIZE], "big")
+    LOGGER.debug("%s, response %d B after %.1f ms", request, size, 1000 * (time.perf_counter() - started))
