@@ -55,13 +55,20 @@ READERS: dict[str, dict[View, Reader]] = {
 def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
     """The entries of each file; of a directory those of the log files in it. FileNotFoundError if one is missing."""
     findings = Findings(FEW if options.verify else MAX_FINDINGS)
-    files = (file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
+    files = (file for path in paths for file in _files_of(path, options.verify))
     if options.verify:
         yield from _verified(files, options, findings)
     else:
         for file in files:
             yield from _entries(file, options, findings)
     yield from (entry for entry in findings.entries() if entry.is_damage or not options.verify)
+
+
+def _files_of(path: Path, verify: bool) -> list[Path]:
+    """Return the file itself, or the files of a directory. Empty files have nothing to show, only to verify."""
+    if not path.is_dir():
+        return [path]
+    return [file for file in log_files(path) if verify or file.stat().st_size]
 
 
 def as_json_fields(entry: Entry) -> dict[str, object]:
