@@ -1,9 +1,17 @@
-"""`hmb broker`: settings from all their places, then a broker until somebody stops it.
+"""`hmb broker`: run a broker with settings from several places, until a signal stops it.
 
-Later places win: `server.properties` (--config), the environment (HMB_LOG_SEGMENT_BYTES for log.segment.bytes), -X,
-and the options that have a name of their own. SIGTERM, Ctrl-C and the end of the terminal (SIGHUP, unless nohup has
-the broker ignore it) stop it cleanly, also while it starts, which takes long where much has to be checked.
+A later place wins over an earlier one:
+
+1. `server.properties` (--config)
+2. the environment: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
+3. -X log.segment.bytes=1MiB
+4. --host, --port and --data-dir
+
+SIGTERM, Ctrl-C and the end of the terminal (SIGHUP) stop the broker cleanly, also while it starts. A start takes long
+after a crash, because the broker then checks its logs. Under `nohup`, SIGHUP is ignored.
 """
+
+from __future__ import annotations
 
 import logging
 import os
@@ -19,26 +27,33 @@ import click
 
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
 
-from .shared.common import USAGE, CliError, IntRange, NewPath, json_option, name_value, print_json
+from .shared.errors import USAGE, CliError
+from .shared.output import json_option, print_json
+from .shared.parameters import IntRange, NewPath
+from .shared.settings import plain_values, read_settings, setting
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
 
-WATCH_SECONDS = 0.1  # between looks for a signal during the start
-# Seconds after which a thread asks for the interpreter that another one has.  A thread that serves a request gives it
-# away by itself within some 0.1 ms, at its next system call.  With Python's own 0.005 a thousand busy connections spend
-# their time asking: 1,512 requests/s of one connection's 8,104; with this 5,533 (bench/connections.py).
+WATCH_SECONDS = 0.1  # between checks for a signal during the start
+# The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
+# the lock itself within some 0.1 ms, at its next system call. With Python's default of 0.005 s, a thousand busy
+# connections spend their time asking: together they serve 1,512 requests/s, where one connection serves 8,104. With
+# this value they serve 5,533 (`hmb bench connections`).
 SWITCH_INTERVAL = 0.1
-STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed.
+LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # for no -v, for -v and for -vv
 
 
 @click.command()
 @click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
 @click.option("--port", type=IntRange(0, 65535), help=f"The port; 0: any free one.  [default: {DEFAULT_PORT}]")
-@click.option("--data-dir", type=NewPath(), help=f"Where the log is kept.  [default: {DEFAULT_DATA_DIR}]")
-@click.option("--config", type=NewPath(), help="A server.properties file as Kafka has them.")
-@click.option("-X", "settings", type=name_value, multiple=True, metavar="NAME=VALUE", help="A setting, as in Kafka.")
-@click.option("-v", "--verbose", is_flag=True, help="Log what the broker does on standard error.")
+@click.option("--data-dir", type=NewPath(), help=f"The directory of the log.  [default: {DEFAULT_DATA_DIR}]")
+@click.option("--config", type=NewPath(), help="A server.properties file as Kafka's brokers have it.")
+@click.option(
+    "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting with Kafka's name."
+)
+@click.option("-v", "--verbose", count=True, help="Log topics, connections and groups; -vv: each request, too.")
 @json_option
 def command(
     host: str | None,
@@ -46,18 +61,18 @@ def command(
     data_dir: str | None,
     config: str | None,
     settings: tuple[tuple[str, str], ...],
-    verbose: bool,
+    verbose: int,
     as_json: bool,
 ) -> None:
     """Run a broker until it is stopped.
 
-    Prints its address on standard output once it accepts connections.
+    The broker prints its address on standard output when it accepts connections. The log goes to standard error.
     """
     from hmb.broker.config.keys import ConfigError
 
     if host == "":
-        raise click.BadParameter("it is empty; 0.0.0.0 stands for all addresses", param_hint="--host")
-    level = logging.INFO if verbose else logging.WARNING
+        raise click.BadParameter("it is empty; 0.0.0.0 means all addresses", param_hint="--host")
+    level = LOG_LEVELS[min(verbose, len(LOG_LEVELS) - 1)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     properties, origins = _all_settings(config, settings)
     if host is not None or port is not None:
@@ -73,16 +88,12 @@ def command(
 
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Settings from all places, and where each of them comes from, as the user wrote it there."""
+    """Return the settings from all places, and for each setting its origin as the user wrote it."""
     from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
-    from hmb.storage.properties import PropertiesError, read_properties
 
-    try:
-        properties = {} if config is None else read_properties(Path(config))
-    except PropertiesError as error:
-        raise CliError(str(error)) from error
+    properties = read_settings(config)
     origins = {name: f"{config}: {name}" for name in properties}
-    properties |= environment_properties(os.environ)
+    properties |= plain_values(environment_properties(os.environ), "environment: ")
     origins |= {name: variable for variable, name in VARIABLES.items() if variable in os.environ}
     properties |= dict(given)
     origins |= {name: f"-X {name}" for name, _ in given}
@@ -92,30 +103,31 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 
 def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
-    """Start, say so, wait for a signal, stop.  Raises ConfigError."""
+    """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError."""
     from hmb.storage.recovery import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop_signals = STOP_SIGNALS
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: the broker outlives its terminal
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker outlives its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    # Blocked before any thread starts, and waited for below: a handler would run in the middle of anything; one that
-    # sets an Event while this thread begins to wait for it would wait for itself.
+    # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler would run
+    # at any point of the main thread. A handler that sets an Event while this thread begins to wait for it would
+    # wait for itself.
     with _blocked(stop_signals):
         try:
             with running_broker(data_dir, host, port, properties, stop_signals) as broker:
                 _print_ready(broker, as_json)
                 received = signal.sigwait(stop_signals)
         except Stopped:
-            click.echo("hmb: stopped while the logs were checked; the next start checks them again", err=True)
-            received = signal.sigwait(stop_signals)  # it is still there
+            click.echo("hmb: stopped during the check of the logs; the next start checks them again", err=True)
+            received = signal.sigwait(stop_signals)  # The signal is still pending.
     if received == signal.SIGINT:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Keeps signals waiting; those that nobody has waited for, sent again during the stop, are dropped at the end."""
+    """Block signals. Drop those that are pending at the end: the user has sent them again during the stop."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
@@ -125,7 +137,7 @@ def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _print_ready(broker: "Broker", as_json: bool) -> None:
+def _print_ready(broker: Broker, as_json: bool) -> None:
     servers, listeners = broker.bootstrap_servers, [str(listener) for listener in broker.listeners]
     if as_json:
         directory = str(broker.data_dir.resolve())
@@ -144,10 +156,11 @@ def running_broker(
     port: int,
     properties: dict[str, str],
     stop_signals: Set[signal.Signals] = frozenset(),
-) -> "Iterator[Broker]":
-    """A broker, stopped at the end; what keeps it from starting becomes one line.
+) -> Iterator[Broker]:
+    """Run a broker, and stop it at the end.
 
-    Raises ConfigError, and Stopped when one of the signals, which are blocked, has come while it started.
+    Raises CliError if the broker cannot start, ConfigError for a setting, and Stopped if one of `stop_signals`, which
+    are blocked, is pending during the start.
     """
     from hmb.broker import Broker
     from hmb.broker.network.listeners import BindError
@@ -166,8 +179,8 @@ def running_broker(
 
 
 @contextmanager
-def _watching(signals: Set[signal.Signals], broker: "Broker") -> Iterator[None]:
-    """Cancels the start when one of the signals is waiting."""
+def _watching(signals: Set[signal.Signals], broker: Broker) -> Iterator[None]:
+    """Cancel the start of a broker when one of the signals is pending."""
     started = threading.Event()
 
     def watch() -> None:

@@ -1,10 +1,12 @@
-"""`hmb demo`: everything at work once, on real data, in some seconds.
+"""`hmb demo`: a broker at work on real data, in a few seconds.
 
-A broker in a temporary directory; the data set streamed in by the producer and read back by the consumer, compared
-record by record; a look-up by time, answered by the broker; then the broker stops, and what it left on disk is
-looked at: segments, and one look-up in an offset index, step by step. The segments are small (256 KiB, where Kafka's
-default is 1 GiB), so that there are several.
+The demo starts a broker in a temporary directory. A producer sends the data set, and a consumer reads it back and
+compares each record. The broker finds the first record of a given time. Then the broker stops, and the demo shows the
+log on disk: its segments, and the steps of a look-up in an offset index. Segments have 256 KiB, so that there are
+several. Kafka's default is 1 GiB.
 """
+
+from __future__ import annotations
 
 import contextlib
 import re
@@ -23,29 +25,31 @@ import click
 
 from . import demo_data
 from .broker import running_broker
-from .shared.common import DAMAGE, CliError, NewPath, json_option, print_json
+from .shared.errors import DAMAGE, CliError
+from .shared.output import json_option, print_json
+from .shared.parameters import NewPath
 
 if TYPE_CHECKING:
     from hmb.storage.segment import Segment
 
 PARTITIONS = 3
-BATCH_SIZE = 4096  # small, so that an index has some entries
+BATCH_SIZE = 4096  # bytes: small batches give each index several entries
 TOPIC_CONFIG = {
     "segment.bytes": str(256 * 1024),
-    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),  # the data are of six years: no new segment for each week of them
-    "retention.ms": "-1",  # and old: keep them
+    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),  # The data cover six years, and must not roll a segment each week.
+    "retention.ms": "-1",  # The data are old, and must not be deleted.
 }
 PACIFIC = timezone(timedelta(hours=-8))
-WANTED_TIME = datetime(2012, 12, 24, tzinfo=PACIFIC)
+LOOKED_UP_TIME = datetime(2012, 12, 24, tzinfo=PACIFIC)
 CITY = b"Seattle"
-SHOWN = 12  # segments
+MAX_SHOWN = 12  # segments
 
 T = TypeVar("T")
 
 
 @dataclass
-class Findings:
-    """What `--json` prints."""
+class DemoResult:
+    """The figures that `--json` prints."""
 
     records: int = 0
     bytes: int = 0
@@ -56,67 +60,63 @@ class Findings:
 
 
 @click.command()
-@click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log here, to look at it afterwards.")
+@click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log in this directory.")
 @json_option
 def command(data_dir: Path | None, as_json: bool) -> None:
-    """See it all: a broker, real data through it, its log."""
+    """Show a broker, real data in it, and its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(stop) is not signal.SIG_IGN:
-            signal.signal(stop, signal.default_int_handler)  # as Ctrl-C, so that what is temporary is removed
+        if signal.getsignal(stop) is not signal.SIG_IGN:  # Like Ctrl-C, they end the demo and remove its directory.
+            signal.signal(stop, signal.default_int_handler)
     if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):
         raise CliError(
-            f"{data_dir} has a topic {demo_data.TOPIC!r} already, of an earlier demo perhaps; "
+            f"{data_dir} contains a topic {demo_data.TOPIC!r} already, perhaps from an earlier demo; "
             "remove the directory or choose another"
         )
-    found = Findings()
+    result = DemoResult()
     with contextlib.ExitStack() as stack:
         if as_json:
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         directory = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hmb-demo-")))
-        through_the_broker(directory, found)
-        segments = show_segments(directory, found)
+        run_broker(directory, result)
+        segments = show_segments(directory, result)
         show_lookup(segments)
     hmb = "hmb" if shutil.which("hmb") else sys.argv[0]
     if as_json:
-        print_json(vars(found))
+        print_json(vars(result))
     elif data_dir:
-        click.echo(f"\nThe log stays in {data_dir}; look at it with:\n  {hmb} dump-log {segments[0].path}")
+        click.echo(f"\nThe log stays in {data_dir}. Look at it with:\n  {hmb} dump-log {segments[0].path}")
     else:
-        click.echo(f"\nNow you, in three terminals:\n  {hmb} broker\n  {hmb} consume events\n  {hmb} produce events")
+        click.echo(
+            f"\nContinue in three terminals:\n  {hmb} broker\n  {hmb} consume events\n  {hmb} produce events"
+        )
 
 
-def through_the_broker(directory: Path, found: Findings) -> None:
-    """Produce, consume, compare, look up."""
+def run_broker(directory: Path, result: DemoResult) -> None:
+    """Start a broker, send the data, read and compare them, look up a time, and stop the broker."""
     started = time.monotonic()
     with running_broker(directory, "127.0.0.1", 0, {}) as broker:
         servers = broker.bootstrap_servers
         seconds = time.monotonic() - started
-        step(f"A broker listens on {servers}, {seconds:.2f} s after the start. Its data is in")
+        step(f"A broker listens on {servers}, {seconds:.2f} s after the start. Its files are in")
         click.echo(f"  {directory}")
         create_topic(servers)
         events = list(demo_data.events())
-        found.records, found.bytes = len(events), sum(len(event.value) for event in events)
-        produce(servers, events, found)
-        consume(servers, events, found)
+        result.records, result.bytes = len(events), sum(len(event.value) for event in events)
+        produce(servers, events, result)
+        consume(servers, events, result)
         look_up_by_time(servers)
     step("The broker is stopped.")
 
 
 def create_topic(servers: str) -> None:
-    from hmb.client import Cluster
-    from hmb.client.metadata import topic_error
-    from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from hmb.client import Admin, NewTopic
+    from hmb.client.admin import raised
 
-    new_topic = CreateTopicsRequest.CreatableTopic
-    configs = [new_topic.CreatableTopicConfig(name=name, value=value) for name, value in TOPIC_CONFIG.items()]
-    new = new_topic(name=demo_data.TOPIC, num_partitions=PARTITIONS, replication_factor=1, configs=configs)
-    response: CreateTopicsResponse = Cluster(servers).send(CreateTopicsRequest(topics=[new], timeout_ms=10_000))
-    for topic in response.topics:
-        if topic.error_code:
-            raise topic_error(topic.name, topic.error_code, topic.error_message)
+    with Admin(servers) as admin:
+        raised(admin.create_topics([NewTopic(demo_data.TOPIC, PARTITIONS, configs=TOPIC_CONFIG)])[demo_data.TOPIC])
 
 
-def produce(servers: str, events: list[demo_data.Event], found: Findings) -> None:
+def produce(servers: str, events: list[demo_data.WeatherEvent], result: DemoResult) -> None:
     from hmb.client import Producer
 
     started = time.monotonic()
@@ -128,46 +128,46 @@ def produce(servers: str, events: list[demo_data.Event], found: Findings) -> Non
         producer.flush()
     for future in futures:
         future.result()
-    found.produce_seconds = time.monotonic() - started
-    what = f"{found.records:,} weather events ({found.bytes / 1e6:.1f} MB)"
-    step(f"Produced {what} in {found.produce_seconds:.1f} s, each acknowledged.")
+    result.produce_seconds = time.monotonic() - started
+    what = f"{result.records:,} weather events ({result.bytes / 1e6:.1f} MB)"
+    step(f"A producer sent {what} in {result.produce_seconds:.1f} s, all acknowledged.")
 
 
-def consume(servers: str, events: list[demo_data.Event], found: Findings) -> None:
+def consume(servers: str, events: list[demo_data.WeatherEvent], result: DemoResult) -> None:
     from hmb.client import Consumer
 
     started = time.monotonic()
-    received: dict[bytes, list[demo_data.Event]] = {event.key: [] for event in events}
+    received: dict[bytes, list[demo_data.WeatherEvent]] = {event.key: [] for event in events}
     with Consumer(servers, demo_data.TOPIC, until="end") as consumer:
         for record in progress(consumer, "consuming", len(events)):
-            event = demo_data.Event(record.key or b"", record.value or b"", record.timestamp)
+            event = demo_data.WeatherEvent(record.key or b"", record.value or b"", record.timestamp)
             received.setdefault(event.key, []).append(event)
-    found.consume_seconds = time.monotonic() - started
-    found.same = all(mine == [event for event in events if event.key == key] for key, mine in received.items())
+    result.consume_seconds = time.monotonic() - started
+    result.same = all(mine == [event for event in events if event.key == key] for key, mine in received.items())
     count = sum(map(len, received.values()))
-    if not found.same or count != len(events):
-        raise CliError(f"{count:,} records came back, and they are not the ones that were sent", DAMAGE)
-    step(f"Consumed {count:,} records in {found.consume_seconds:.1f} s: the same, byte for byte, each key in order.")
+    if not result.same or count != len(events):
+        raise CliError(f"{count:,} records were read, and they differ from those that were sent", DAMAGE)
+    step(f"A consumer read {count:,} records in {result.consume_seconds:.1f} s: the same bytes, each key in order.")
 
 
 def look_up_by_time(servers: str) -> None:
-    """The time index: from a timestamp to an offset, then one record from there."""
+    """Ask the broker for the offset of a timestamp, and read one record from there."""
     from hmb.client import Cluster, Consumer, TopicPartition
     from hmb.client.offsets import list_offsets
     from hmb.client.producing.partitioner import partition_of_key
 
     partition = TopicPartition(demo_data.TOPIC, partition_of_key(CITY, PARTITIONS))
-    asked = int(WANTED_TIME.timestamp() * 1000)
-    offset = list_offsets(Cluster(servers), [partition], asked)[partition]
+    timestamp = int(LOOKED_UP_TIME.timestamp() * 1000)
+    offset = list_offsets(Cluster(servers), [partition], timestamp)[partition]
     with Consumer(servers, demo_data.TOPIC, offset=offset, partitions=[partition.partition]) as consumer:
         record = next(iter(consumer))
-    step(f"The first record at or after {WANTED_TIME:%Y-%m-%d} in {partition} has offset {offset:,}:")
-    for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):  # broken behind commas
+    step(f"The first record at or after {LOOKED_UP_TIME:%Y-%m-%d} in {partition} has offset {offset:,}:")
+    for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):  # A line ends after a comma.
         click.echo(f"  {line}")
 
 
-def show_segments(directory: Path, found: Findings) -> "list[Segment]":
-    """What is on disk: one line a segment."""
+def show_segments(directory: Path, result: DemoResult) -> list[Segment]:
+    """Print a line for each segment on disk. Return the segments."""
     from hmb.storage.config import LogConfig
     from hmb.storage.segment import Segment
 
@@ -176,34 +176,34 @@ def show_segments(directory: Path, found: Findings) -> "list[Segment]":
         Segment(folder, int(log.stem), LogConfig()) for folder in folders for log in sorted(folder.glob("*.log"))
     ]
     segments = [segment for segment in segments if segment.size]
-    step(f"The log on disk: {len(segments)} segments. A segment is named after the first offset in it.")
+    step(f"The log on disk has {len(segments)} segments. The name of a segment is its first offset.")
     for number, segment in enumerate(segments):
         batches = sum(1 for _ in segment.batches(0, segment.size))
         name = f"{segment.path.parent.name}/{segment.path.name}"
         entries = segment.offset_index.entries
-        found.segments.append({"log": name, "bytes": segment.size, "batches": batches, "index_entries": entries})
-        if number < SHOWN:
+        result.segments.append({"log": name, "bytes": segment.size, "batches": batches, "index_entries": entries})
+        if number < MAX_SHOWN:
             click.echo(f"  {name} {segment.size:>7,} bytes, {batches:>2} batches, {entries:>2} index entries")
-    if len(segments) > SHOWN:
-        click.echo(f"  ... and {len(segments) - SHOWN} more")
+    if len(segments) > MAX_SHOWN:
+        click.echo(f"  ... and {len(segments) - MAX_SHOWN} more")
     return segments
 
 
-def show_lookup(segments: "list[Segment]") -> None:
-    """How the broker finds an offset: the segment by its name, the entry by bisection, the batch by a short scan."""
+def show_lookup(segments: list[Segment]) -> None:
+    """Print the three steps in which the broker finds an offset: segment, index entry, batch."""
     segment = segments[len(segments) // 2]
     last = [batch.last_offset for _, batch in segment.batches(0, segment.size)][-1]
     wanted = (segment.base_offset + last) // 2 + 1
-    step(f"To find offset {wanted:,} in {segment.path.parent.name}:")
-    click.echo(f"  1. the segment: {segment.path.name}, the last to begin at or before it")
+    step(f"The broker finds offset {wanted:,} of {segment.path.parent.name} in three steps:")
+    click.echo(f"  1. segment {segment.path.name}, the last that begins at or below it")
     entry = segment.offset_index.lookup(wanted)
     entries = segment.offset_index.entries
     found = f"offset {entry.offset:,} is at byte {entry.position:,}"
-    click.echo(f"  2. its index, {entries} entries, by bisection: {found}")
-    for steps, (position, batch) in enumerate(segment.batches(entry.position, segment.size)):
+    click.echo(f"  2. binary search in {entries} index entries: {found}")
+    for steps, (position, batch) in enumerate(segment.batches(entry.position, segment.size), 1):
         if batch.last_offset >= wanted:
-            held = f"offsets {batch.base_offset:,} to {batch.last_offset:,} at byte {position:,}"
-            click.echo(f"  3. batch by batch from there, {steps + 1} read: {held}")
+            contents = f"offsets {batch.base_offset:,} to {batch.last_offset:,} at byte {position:,}"
+            click.echo(f"  3. scan of {steps} batches from there: {contents}")
             break
 
 
@@ -213,7 +213,7 @@ def step(text: str) -> None:
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """The items, with a bar on standard error where that is a terminal."""
+    """Return the items, with a progress bar on standard error if it is a terminal."""
     from rich.console import Console
     from rich.progress import track
 

@@ -1,8 +1,10 @@
-"""The data set shipped with HMB: 18,979 weather events, public domain (data/README.md has source and licence).
+"""The data set of HMB: 18,979 weather events in the public domain (data/README.md names source and license).
 
-One event is one record: the city is its key, the event's own time its timestamp, and the line of JSON, byte for byte,
-its value. The stream is sorted by time, so that what reads it sees time move forward, as it would with live data.
+One event becomes one record. Its key is the city, its timestamp the time of the event, and its value the line of JSON,
+byte for byte. The events are sorted by time, so a consumer sees time move forward as with live data.
 """
+
+from __future__ import annotations
 
 import json
 from collections.abc import Iterator
@@ -14,19 +16,19 @@ TOPIC = "weather"
 COUNT = 18_979
 
 
-class Event(NamedTuple):
-    """One record to send, in the order of a producer's arguments."""
+class WeatherEvent(NamedTuple):
+    """A record to send: the fields have the order of a producer's arguments."""
 
     key: bytes
     value: bytes
     timestamp: int  # ms since 1970
 
 
-def events() -> Iterator[Event]:
-    """The data set, a record at a time."""
+def events() -> Iterator[WeatherEvent]:
+    """Yield the events in the order of time."""
     with (files("hmb.cli") / "data" / "weather.jsonl").open("rb") as lines:
         for line in lines:
             value = line.rstrip(b"\n")
             fields = json.loads(value)
             timestamp = int(datetime.fromisoformat(fields["time"]).timestamp() * 1000)
-            yield Event(fields["city"].encode(), value, timestamp)
+            yield WeatherEvent(fields["city"].encode(), value, timestamp)

@@ -1,91 +1,113 @@
-"""The `hmb` command: a group that imports a subcommand only when it runs.
+"""The `hmb` command: a group that imports a subcommand when it runs, and ends it with an exit code.
 
-`hmb --help` must answer at once, so nothing of the broker or the client is imported here: the table below holds each
-command's module and its one line of help; the module exposes it as `command`.
+`hmb --help` must answer in 0.1 s, and the broker and the client take longer to import. The table COMMANDS therefore
+holds the module and the line of help for each command. The module exposes the click command as `command`.
 """
 
-import difflib
+from __future__ import annotations
+
 import importlib
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
-from .shared.common import report
+from . import completion  # noqa: F401  # This import registers the completion for bash.
+from .shared.errors import INTERRUPTED, report
+from .shared.parameters import did_you_mean
 from .shared.streams import mute_stdout, prepare_streams
 
+
+class CommandEntry(NamedTuple):
+    """A command in the table: its module below `hmb.cli`, and its line in `hmb --help`."""
+
+    module: str
+    help: str
+
+
 COMMANDS = {
-    "broker": ("broker", "Run a broker until it is stopped."),
-    "demo": ("demo", "See it all: a broker, real data through it, its log."),
-    "produce": ("records.produce", "Send lines from standard input to a topic."),
-    "consume": ("records.consume", "Print the records of a topic."),
-    "topics": ("cluster.topics", "Create, list, describe, alter, trim and delete topics."),
-    "groups": ("cluster.groups", "Show groups and their lag; reset and delete them."),
-    "offsets": ("cluster.offsets", "Show where partitions begin, end, or are at a time."),
-    "meta": ("cluster.meta", "Show brokers, topics, and who leads what."),
-    "configs": ("cluster.configs", "Show and change settings of topics, brokers, groups."),
-    "dump-log": ("disk.dump_log", "Print what is in the files of a log."),
-    "index-inspect": ("disk.index_inspect", "Look into the index of a log segment."),
-    "decode": ("wire.decode", "Show what the bytes of a message mean."),
-    "sniff": ("wire.sniff", "Print what clients and a broker say to each other."),
-    "spark": ("spark", "See whether Spark will run; load a topic into Parquet."),
-    "bench": ("bench", "Measure brokers and clients, HMB's beside Kafka's."),
-    "notebooks": ("notebooks", "Copy the notebooks on Spark out, for Jupyter."),
-    "completion": ("completion", "Let the shell complete commands, topics and groups."),
+    "broker": CommandEntry("broker", "Run a broker until it is stopped."),
+    "demo": CommandEntry("demo", "Show a broker, real data in it, and its log."),
+    "produce": CommandEntry("records.produce", "Send lines from standard input to a topic."),
+    "consume": CommandEntry("records.consume", "Print the records of topics."),
+    "topics": CommandEntry("cluster.topics", "Create, list, describe, alter, trim and delete topics."),
+    "groups": CommandEntry("cluster.groups", "Show groups and their lag; reset and delete them."),
+    "offsets": CommandEntry("cluster.offsets", "Show the first and last offsets of partitions."),
+    "meta": CommandEntry("cluster.meta", "Show brokers, topics and leaders."),
+    "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
+    "dump-log": CommandEntry("disk.dump_log", "Print the contents of a log's files."),
+    "index-inspect": CommandEntry("disk.index_inspect", "Print and check the index of a log segment."),
+    "decode": CommandEntry("wire.decode", "Explain the bytes of a message."),
+    "sniff": CommandEntry("wire.sniff", "Print the messages between clients and a broker."),
+    "spark": CommandEntry("spark", "Check what Spark needs; load a topic into Parquet files."),
+    "bench": CommandEntry("bench", "Measure brokers and clients, HMB and Apache Kafka."),
+    "notebooks": CommandEntry("notebooks", "Copy the notebooks on Spark, for Jupyter."),
+    "profile": CommandEntry("profile", "Store addresses of clusters, and choose one of them."),
+    "completion": CommandEntry("completion", "Print the script that completes commands and names with Tab."),
+    "help": CommandEntry("help", "Show the help of a command."),
 }
-COMPLETION_VARIABLE = "_HMB_COMPLETE"  # which click makes of the command's name
 
 
 class LazyGroup(click.Group):
-    """Finds its commands in COMMANDS, and turns the mistakes they raise into one line and an exit code."""
+    """A group that finds its commands in COMMANDS, and reports errors as one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:  # a line that is being completed: nobody has asked for it yet
+            if ctx.resilient_parsing:  # The shell completes an unfinished line.
                 return None
-            near = difflib.get_close_matches(cmd_name, COMMANDS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
-            ctx.fail(f"No such command {cmd_name!r}; {hint}")
-        module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__)
+            ctx.fail(f"No such command {cmd_name!r}; {did_you_mean(cmd_name, COMMANDS)}")
+        module = importlib.import_module(f".{COMMANDS[cmd_name].module}", __package__)
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        found = {name: entry for name, entry in COMMANDS.items() if name.startswith(incomplete)}
+        return [CompletionItem(name, help=entry.help) for name, entry in found.items()]
 
-    def main(self, *arguments: Any, **options: Any) -> Any:
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **options: Any
+    ) -> Any:
+        """Run a command line. In standalone mode, end the process with the exit code."""
         prepare_streams()
-        if COMPLETION_VARIABLE in os.environ:
-            from . import completion  # noqa: F401  # click asks for its class for bash
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **options)
         try:
-            return super().main(*arguments, **options)
-        except OSError as error:  # of a text of help, for which nothing is invoked
+            code = super().main(args, standalone_mode=False, **options)
+        except click.Abort:  # click turns a Ctrl-C outside of `invoke` into an Abort.
+            code = INTERRUPTED
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = error.exit_code
+        except (click.ClickException, OSError) as error:  # An OSError comes from printing a help text.
             code = report(error)
             if code is None:
                 raise
-            sys.exit(code)
+        sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
-        except BrokenPipeError:  # the reader has seen enough: `| head`
+        except BrokenPipeError:  # The reader of the output has left, as `| head` does.
             mute_stdout()
             return None
         except KeyboardInterrupt:
-            ctx.exit(130)
+            ctx.exit(INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
         except Exception as error:
             code = report(error)
             if code is None:
@@ -93,13 +115,15 @@ class LazyGroup(click.Group):
             ctx.exit(code)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    "hmb", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="hmb", prog_name="hmb")
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """A Kafka-compatible message broker that you can read.
 
-    The first steps: hmb demo. Then hmb broker in one terminal, hmb produce and hmb consume in others.
+    First steps: run hmb demo. Then run hmb broker in one terminal, hmb consume and hmb produce in two others.
     """
     if os.environ.get("NO_COLOR"):
         ctx.color = False

@@ -1,8 +1,11 @@
-"""`hmb notebooks`: the documentation's notebooks as files for a Jupyter of one's own.
+"""`hmb notebooks`: the notebooks of the documentation as files for Jupyter.
 
-They are written as text (MyST Markdown), which can be read and compared: prose, and fences whose word is
-`{code-cell}`.  Jupyter wants JSON, and Jupyter's format for a cell is a list of lines and its kind (nbformat 4.5).
+The documentation contains them as text (MyST Markdown), which people and `git diff` can read: prose, and code in
+fences with the word `{code-cell}`. Jupyter reads JSON. In Jupyter's format (nbformat 4.5), a cell is a kind and a list
+of lines.
 """
+
+from __future__ import annotations
 
 import json
 import re
@@ -12,7 +15,8 @@ from pathlib import Path
 
 import click
 
-from .shared.common import CliError, NewPath
+from .shared.errors import CliError
+from .shared.parameters import NewPath
 
 CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
@@ -21,34 +25,36 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 
 @click.command()
 @click.argument("directory", type=NewPath(path_type=Path), default="hmb-notebooks")
-@click.option("--force", is_flag=True, help="Write over notebooks that are there already.")
+@click.option("--force", is_flag=True, help="Overwrite existing notebooks.")
 def command(directory: Path, force: bool) -> None:
-    """Copy the documentation's notebooks to DIRECTORY (hmb-notebooks), for Jupyter.
+    """Copy the notebooks of the documentation to DIRECTORY (hmb-notebooks), for Jupyter.
 
-    They read topics with Spark: pip install 'hmb[spark]' jupyterlab matplotlib
+    The notebooks read topics with Spark: pip install 'hmb[spark]' jupyterlab matplotlib
     """
     notebooks = dict(sources())
-    there = [name for name in notebooks if (directory / f"{name}.ipynb").exists()]
-    if there and not force:
-        raise CliError(f"{directory / there[0]}.ipynb is there already; another directory, or --force to write over it")
+    existing = [name for name in notebooks if (directory / f"{name}.ipynb").exists()]
+    if existing and not force:
+        raise CliError(
+            f"{directory / existing[0]}.ipynb exists already; name another directory, or overwrite it with --force"
+        )
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in notebooks.items():
         path = directory / f"{name}.ipynb"
         path.write_text(json.dumps(notebook(text), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         click.echo(path)
-    click.echo(f"to look at them: jupyter lab {directory}", err=True)
+    click.echo(f"open them with: jupyter lab {directory}", err=True)
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Each notebook's name and text."""
+    """Yield the name and the text of each notebook."""
     for source in sorted(files("hmb.notebooks").iterdir(), key=lambda each: each.name):
         if source.name.endswith(".md") and FRONT_MATTER.match(text := source.read_text(encoding="utf-8")):
             yield source.name.removesuffix(".md"), text
 
 
 def notebook(text: str) -> dict[str, object]:
-    """A notebook in Jupyter's format, from one in MyST's."""
-    parts = CODE.split(FRONT_MATTER.sub("", text))  # prose and code in turns
+    """Convert a notebook from MyST Markdown to Jupyter's format."""
+    parts = CODE.split(FRONT_MATTER.sub("", text))  # prose and code alternate
     kinds = [("code" if number % 2 else "markdown", part.strip("\n")) for number, part in enumerate(parts)]
     cells = [_cell(kind, number, part) for number, (kind, part) in enumerate(kinds) if part]
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": KERNEL}, "cells": cells}

@@ -50,8 +50,8 @@ Imports go one way, left to right: protocol, records, storage, coordinator, brok
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # As in typing. Ctrl-C prints a traceback until `hmb` can handle it, and typing takes 3 ms.
 if TYPE_CHECKING:
     from hmb.broker import Broker
     from hmb.client import (

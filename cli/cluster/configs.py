@@ -1,8 +1,16 @@
 """`hmb configs`: settings of topics, brokers, loggers and groups, to show and to change.
 
-The entity is named as kafka-configs names it, in its long way (--entity-type topics --entity-name T) or its short one
-(--topic T).
+An entity is named as kafka-configs names it, in the long form (`--entity-type topics --entity-name weather`) or in the
+short one (`--topic weather`). A setting has a value and a source. The first source that has the setting wins::
+
+    --topic weather --add-config segment.bytes=1MiB     dynamic_topic_config
+    --broker 0 --add-config log.segment.bytes=2MiB      dynamic_broker_config
+    --broker-defaults --add-config ...                  dynamic_default_broker_config
+    server.properties of the broker                     static_broker_config
+    Kafka's default                                     default_config
 """
+
+from __future__ import annotations
 
 import itertools
 import re
@@ -11,21 +19,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..completion import complete_config_names, complete_configs, complete_groups, complete_topics
-from ..shared.common import print_json
-from .administration import Target, admin_options
+from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.completion import complete_groups, complete_setting_names, complete_settings, complete_topics
+from ..shared.output import print_json, print_result
+from ..shared.settings import plain_value
 
 if TYPE_CHECKING:
     from hmb.client.admin import ConfigEntry, ConfigResource
 
-TYPES = {
+TYPES = {  # the value of --entity-type -> the name of a ResourceType
     "topics": "TOPIC",
     "brokers": "BROKER",
     "broker-loggers": "BROKER_LOGGER",
     "groups": "GROUP",
     "client-metrics": "CLIENT_METRICS",
 }
-SHORT = {  # option -> its entity type
+SHORT = {  # the short option -> its entity type
     "topic": "topics",
     "broker": "brokers",
     "broker_logger": "broker-loggers",
@@ -37,30 +46,34 @@ CHANGES = re.compile(r"([^=,\[\]]+)=(\[[^\]]*\]|[^,]*)(?:,|$)")
 
 @click.group()
 def command() -> None:
-    """Show and change settings of topics, brokers, groups."""
+    """Show and change settings of topics, brokers and groups."""
 
 
 def entity_options(run: Callable[..., None]) -> Callable[..., None]:
-    """The options that name what has the settings; `resource_of` reads them."""
+    """Add the options that name an entity. `resource_of` reads them."""
     for option in reversed(
         (
-            click.option("--entity-type", type=click.Choice(list(TYPES)), help="What has the settings."),
-            click.option("--entity-name", metavar="NAME", help="Its name, or a broker's id."),
-            click.option("--entity-default", is_flag=True, help="What is set for all brokers."),
-            click.option("-t", "--topic", metavar="NAME", help="A topic.", shell_complete=complete_topics),
-            click.option("--broker", metavar="ID", help="A broker."),
-            click.option("--broker-defaults", is_flag=True, help="All brokers."),
-            click.option("--broker-logger", metavar="ID", help="The loggers of a broker."),
-            click.option("--group", metavar="NAME", help="A group.", shell_complete=complete_groups),
-            click.option("--client-metrics", metavar="NAME", help="What clients are to measure."),
+            click.option("--entity-type", type=click.Choice(list(TYPES)), help="The kind of entity."),
+            click.option("--entity-name", metavar="NAME", help="The entity's name, or a broker's id."),
+            click.option("--entity-default", is_flag=True, help="The defaults of all brokers."),
+            click.option(
+                "-t", "--topic", metavar="NAME", help="The entity is this topic.", shell_complete=complete_topics
+            ),
+            click.option("--broker", metavar="ID", help="The entity is this broker."),
+            click.option("--broker-defaults", is_flag=True, help="The entity is the defaults of all brokers."),
+            click.option("--broker-logger", metavar="ID", help="The entity is the loggers of this broker."),
+            click.option("--group", metavar="NAME", help="The entity is this group.", shell_complete=complete_groups),
+            click.option(
+                "--client-metrics", metavar="NAME", help="The entity is this subscription to clients' metrics."
+            ),
         )
     ):
         run = option(run)
     return run
 
 
-def resource_of(entity: dict[str, Any]) -> "ConfigResource":
-    """What was named, in one of its ways."""
+def resource_of(entity: dict[str, Any]) -> ConfigResource:
+    """Return the entity that the options name. Raises click.UsageError if they name none or several."""
     from hmb.client.admin import ALL_BROKERS, ConfigResource, ResourceType
 
     named = [(SHORT[option], entity[option]) for option in SHORT if entity[option] is not None]
@@ -70,44 +83,50 @@ def resource_of(entity: dict[str, Any]) -> "ConfigResource":
         named.append((entity["entity_type"], entity["entity_name"]))
         if entity["entity_default"]:
             if entity["entity_type"] != "brokers" or entity["entity_name"] is not None:
-                raise click.UsageError("--entity-default stands for all brokers: --entity-type brokers, and no name")
+                raise click.UsageError("--entity-default means all brokers: --entity-type brokers, without a name")
             named[-1] = ("brokers", ALL_BROKERS)
         elif not entity["entity_name"]:
-            raise click.UsageError(f"which of the {entity['entity_type']}? say --entity-name")
+            raise click.UsageError(f"--entity-type {entity['entity_type']} needs --entity-name")
     elif entity["entity_name"] is not None or entity["entity_default"]:
-        raise click.UsageError("what is it? say --entity-type")
+        raise click.UsageError("--entity-name and --entity-default need --entity-type")
     if len(named) != 1:
         what = "--topic, --broker, --broker-defaults, --broker-logger, --group, or --entity-type and --entity-name"
-        raise click.UsageError(f"name one thing that has settings: {what}")
+        raise click.UsageError(f"name one entity: {what}")
     kind, name = named[0]
     return ConfigResource(ResourceType[TYPES[kind]], name)
 
 
-@command.command(short_help="Show settings, and where they come from.")
+def entity_fields(resource: ConfigResource) -> dict[str, Any]:
+    """Return the entity as JSON. The name of all brokers together is None."""
+    kinds = {type_name: kind for kind, type_name in TYPES.items()}
+    return {"entity_type": kinds[resource.type.name], "entity_name": resource.name or None}
+
+
+@command.command()
 @entity_options
-@click.option("--all", "everything", is_flag=True, help="All settings, not only what was set for this one.")
-@click.option("--documentation", is_flag=True, help="With a line on each of what it does.")
-@click.option("--synonyms", is_flag=True, help="With all places that a value could come from.")
-@click.argument("names", nargs=-1, metavar="[SETTING]...", shell_complete=complete_config_names)
-@admin_options
+@click.option("--all", "everything", is_flag=True, help="Show all settings, not only those set for this entity.")
+@click.option("--documentation", is_flag=True, help="Add a line that explains each setting.")
+@click.option("--synonyms", is_flag=True, help="Add all sources that have the setting.")
+@click.argument("names", nargs=-1, metavar="[SETTING]...", shell_complete=complete_setting_names)
+@cluster_options
 def describe(
     everything: bool,
     documentation: bool,
     synonyms: bool,
     names: tuple[str, ...],
-    target: Target,
+    client: ClientConfig,
     as_json: bool,
     **entity: Any,
 ) -> None:
-    """Show what was set for a topic, a broker, its loggers or a group; or these SETTINGS, wherever they come from.
+    """Show the settings that were set for a topic, a broker, its loggers or a group, or show these SETTINGS.
 
-    A value comes from the entity itself (dynamic_topic_config ...), from what was set for all brokers, from a broker's
-    server.properties (static_broker_config), or it is Kafka's default.
+    A value comes from the entity itself (dynamic_topic_config ...), from the defaults of all brokers, from a broker's
+    server.properties (static_broker_config), or from Kafka's default.
     """
     from hmb.client.admin import raised
 
     resource = resource_of(entity)
-    with target.admin() as admin:
+    with client.admin() as admin:
         entries = raised(admin.describe_configs([resource], documentation=documentation)[resource])
     _check_names(resource, entries, names)
     shown = [
@@ -116,21 +135,16 @@ def describe(
         if entry.name in names or (not names and (everything or entry.source is resource.own_source))
     ]
     if as_json:
-        configs = [_as_json(entry, synonyms, documentation) for entry in shown]
-        print_json({"entity": str(resource), "configs": configs})
+        for entry in shown:
+            print_json(entity_fields(resource) | _entry_fields(entry, synonyms, documentation))
         return
     if not shown:
-        click.echo("nothing is set; --all shows all", err=True)
+        click.echo(f"{resource} has no settings of its own; --all shows all settings", err=True)
     for entry in shown:
-        value = "(hidden)" if entry.sensitive else entry.value
-        click.echo(f"{entry.name}={'' if value is None else value}  {_origin(entry)}")
-        for synonym in entry.synonyms if synonyms else ():
-            click.echo(f"    {synonym.source.name.lower()}: {synonym.name}={synonym.value}")
-        if documentation and entry.documentation:
-            click.echo(f"    {entry.documentation}")
+        _print_entry(entry, synonyms, documentation)
 
 
-def _check_names(resource: "ConfigResource", entries: "dict[str, ConfigEntry]", names: tuple[str, ...]) -> None:
+def _check_names(resource: ConfigResource, entries: dict[str, ConfigEntry], names: tuple[str, ...]) -> None:
     from hmb.client.admin.configs import no_such_setting
 
     for name in names:
@@ -138,13 +152,17 @@ def _check_names(resource: "ConfigResource", entries: "dict[str, ConfigEntry]", 
             raise no_such_setting(resource, name, entries)
 
 
-def _origin(entry: "ConfigEntry") -> str:
-    notes = [entry.source.name.lower()]
-    notes += ["read-only"] if entry.read_only else []
-    return f"({', '.join(notes)})"
+def _print_entry(entry: ConfigEntry, synonyms: bool, documentation: bool) -> None:
+    value = "(hidden)" if entry.sensitive else entry.value
+    notes = [entry.source.name.lower(), *(["read-only"] if entry.read_only else [])]
+    click.echo(f"{entry.name}={'' if value is None else value}  ({', '.join(notes)})")
+    for synonym in entry.synonyms if synonyms else ():
+        click.echo(f"    {synonym.source.name.lower()}: {synonym.name}={synonym.value}")
+    if documentation and entry.documentation:
+        click.echo(f"    {entry.documentation}")
 
 
-def _as_json(entry: "ConfigEntry", synonyms: bool, documentation: bool) -> dict[str, Any]:
+def _entry_fields(entry: ConfigEntry, synonyms: bool, documentation: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": entry.name,
         "value": entry.value,
@@ -161,11 +179,14 @@ def _as_json(entry: "ConfigEntry", synonyms: bool, documentation: bool) -> dict[
 
 
 def changes(text: str) -> list[tuple[str, str]]:
-    """The type of an option: name=value,name=[a,b], as kafka-configs has it; brackets keep commas together."""
+    """Parse `name=value,name=[a,b]` as kafka-configs does. Brackets enclose a list, so its commas do not separate."""
     found, end = [], 0
     while match := CHANGES.match(text, end):
-        name, value = match.groups()
-        found.append((name.strip(), value[1:-1] if value.startswith("[") else value))
+        name, value = match[1].strip(), match[2]
+        try:
+            found.append((name, value[1:-1] if value.startswith("[") else plain_value(name, value)))
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r}: {error}") from None
         end = match.end()
     if end < len(text) or not found:
         raise click.BadParameter(f"{text!r} is not of the form name=value,name=[value,value]")
@@ -173,59 +194,52 @@ def changes(text: str) -> list[tuple[str, str]]:
 
 
 def names_of(text: str) -> list[str]:
-    """The type of an option: names with commas between."""
+    """Parse names that are separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _change_option(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return click.option(
-        name, type=changes, multiple=True, metavar="NAME=VALUE", help=help, shell_complete=complete_configs
+        name, type=changes, multiple=True, metavar="NAME=VALUE", help=help, shell_complete=complete_settings
     )
 
 
-@command.command(short_help="Change settings.")
+@command.command()
 @entity_options
-@_change_option("--add-config", "Set this; a list in brackets: NAME=[A,B].")
+@_change_option("--add-config", "Set a value; a list in brackets: NAME=[A,B].")
 @click.option(
-    "--delete-config",
-    type=names_of,
-    multiple=True,
-    metavar="NAME",
-    help="Go back to where else it comes from.",
-    shell_complete=complete_config_names,
+    "--delete-config", type=names_of, multiple=True, metavar="NAME", help="Remove a value; the next source applies.",
+    shell_complete=complete_setting_names
 )
-@_change_option("--append-config", "Add to a list.")
-@_change_option("--subtract-config", "Take from a list.")
-@click.option("--dry-run", is_flag=True, help="Only ask the broker whether it would.")
-@admin_options
+@_change_option("--append-config", "Add an item to a list.")
+@_change_option("--subtract-config", "Remove an item from a list.")
+@click.option("--dry-run", is_flag=True, help="Ask the broker whether it accepts the change.")
+@cluster_options
 def alter(
     add_config: tuple[list[tuple[str, str]], ...],
     delete_config: tuple[list[str], ...],
     append_config: tuple[list[tuple[str, str]], ...],
     subtract_config: tuple[list[tuple[str, str]], ...],
     dry_run: bool,
-    target: Target,
+    client: ClientConfig,
     as_json: bool,
     **entity: Any,
 ) -> None:
-    """Change settings of a topic, a broker, its loggers or a group, all of them or none; what is not named stays."""
+    """Change settings of a topic, a broker, its loggers or a group.
+
+    The broker makes all changes of one command or none. Durations and sizes are accepted: retention.ms=7d.
+    """
     resource = resource_of(entity)
     deleted = [name for names in delete_config for name in names]
-    given = [dict(itertools.chain(*option)) for option in (add_config, append_config, subtract_config)]
-    named = [*deleted, *(name for option in given for name in option)]
+    added, appended, subtracted = (dict(itertools.chain(*it)) for it in (add_config, append_config, subtract_config))
+    named = [*deleted, *added, *appended, *subtracted]
     if not named:
-        raise click.UsageError("say what: --add-config, --delete-config, --append-config, --subtract-config")
+        raise click.UsageError("name a change: --add-config, --delete-config, --append-config or --subtract-config")
     if twice := sorted({name for name in named if named.count(name) > 1}):
         raise click.UsageError(f"one change for each setting: {', '.join(twice)} has several")
-    added, appended, subtracted = given
-    with target.admin() as admin:
+    with client.admin() as admin:
         admin.alter_configs(
             resource, set=added, delete=deleted, append=appended, subtract=subtracted, validate_only=dry_run
         )
-    if as_json:
-        print_json({"entity": str(resource), "altered": not dry_run})
-    else:
-        click.echo(f"{resource} could be altered so" if dry_run else f"altered {resource}")
-
-
-command.add_command(alter, "set")
+    text = f"the broker would accept this for {resource}" if dry_run else f"altered {resource}"
+    print_result(entity_fields(resource) | {"altered": not dry_run}, text, as_json)

@@ -1,4 +1,11 @@
-"""`hmb groups describe`: a group's members, and how far behind it is; once, or again and again."""
+"""`hmb groups describe`: the members of a group and its lag, once or repeatedly.
+
+The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also finds the time of
+the first unread record, which gives the lag as a duration. With `--watch`, a `Trend` compares two looks at the same
+lag. For example, the lag falls from 600 to 500 in 2 s: the trend is -50/s, and the group catches up in 10 s.
+"""
+
+from __future__ import annotations
 
 import sys
 import time
@@ -9,33 +16,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..completion import complete_groups
-from ..shared.common import print_json
+from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.output import plural, print_json, print_rows
 from ..shared.patience import patience_with
 from ..shared.streams import reader_has_left
-from ..shared.tables import plural, print_table
-from .administration import Target, admin_options, named
+from ..shared.subjects import optional_groups_argument
+from ..shared.times import format_duration, now_ms
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
     from hmb.client.admin import GroupDescription, MemberDescription, PartitionLag
 
 OFFSETS = ("topic", "partition", "current_offset", "log_end_offset", "lag", "lag_time")
-WATCH_EVERY = 2.0  # seconds
-MEMBER = ("member_id", "host", "client_id")
+OWNER = ("member_id", "host", "client_id")
+MEMBERS = ("member_id", "group_instance_id", "host", "client_id", "partitions", "assignment")
+WATCH_INTERVAL = 2.0  # seconds
 
 
 @dataclass
 class Trend:
-    """How lags change from one look at them to the next."""
+    """The lags at the last look, from which the next look computes their change."""
 
     seen_at: float = 0.0  # time.monotonic()
-    lags: "dict[tuple[str, TopicPartition], int]" = field(default_factory=dict)
+    lags: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
-    def note(self, group: str, lags: "Mapping[TopicPartition, PartitionLag]") -> "dict[TopicPartition, float]":
-        """The change of each lag in records a second; nothing at the first look."""
-        now = time.monotonic()
-        passed = now - self.seen_at
+    def changes(self, group: str, lags: Mapping[TopicPartition, PartitionLag]) -> dict[TopicPartition, float]:
+        """Store the lags of a group. Return the change of each lag in records/s; nothing at the first look."""
+        passed = time.monotonic() - self.seen_at
         changes = {}
         for partition, described in lags.items():
             if described.lag is None:
@@ -46,22 +53,17 @@ class Trend:
         return changes
 
 
-@click.command(short_help="Show how far behind groups are, and who reads what.")
-@named("group", "-G", complete=complete_groups, several=True, needed=False)
-@click.option("--all-groups", is_flag=True, help="All groups that there are.")
-@click.option("--members", is_flag=True, help="The members, and what each of them reads, in place of the offsets.")
-@click.option("--state", "only_state", is_flag=True, help="Nothing but the first line.")
-@click.option("--no-times", is_flag=True, help="Lags in records alone; reads no records for it.")
+@click.command()
+@optional_groups_argument
+@click.option("--all-groups", is_flag=True, hidden=True, help="All groups, which is the default.")
+@click.option("--members", is_flag=True, help="Show the members and their partitions instead of offsets.")
+@click.option("--state", "only_state", is_flag=True, help="Show only the first line of each group.")
+@click.option("--no-times", is_flag=True, help="Show lags in records only. This reads no records.")
 @click.option(
-    "-w",
-    "--watch",
-    type=click.FloatRange(0, min_open=True),
-    is_flag=False,
-    flag_value=WATCH_EVERY,
-    metavar="[SECONDS]",
-    help=f"Look again every so often, or every {WATCH_EVERY:g} seconds.",
+    "-w", "--watch", type=click.FloatRange(0, min_open=True), is_flag=False, flag_value=WATCH_INTERVAL,
+    metavar="[SECONDS]", help=f"Repeat the output every SECONDS seconds.  [default: {WATCH_INTERVAL:g}]"
 )
-@admin_options
+@cluster_options
 def describe(
     groups: tuple[str, ...],
     all_groups: bool,
@@ -69,23 +71,23 @@ def describe(
     only_state: bool,
     no_times: bool,
     watch: float | None,
-    target: Target,
+    client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Show how far behind GROUPS are, partition by partition, and who reads what.
+    """Show the lag and the members of GROUPS, or of all groups, for each partition.
 
-    The lag is in records, and in time: how long the first record that was not read has been there. With --watch also
-    its trend: how many records a second it grows by, or shrinks.
+    The lag is a number of records, and a time: the age of the first unread record. --watch adds the trend of the lag in
+    records per second.
     """
-    if all_groups == bool(groups):
-        raise click.UsageError("name groups, or say --all-groups")
+    if all_groups and groups:
+        raise click.UsageError("name groups, or choose --all-groups")
     if members and only_state:
         raise click.UsageError("--members and --state exclude each other")
     trend = Trend() if watch else None
-    with target.unwatched_admin() as admin:
+    with client.unwatched_admin() as admin:
         for _ in _rounds(watch):
-            with patience_with(target.servers):
-                names = [it.group_id for it in admin.list_groups()] if all_groups else groups
+            with patience_with(client.servers):
+                names = groups or [it.group_id for it in admin.list_groups()]
                 found = [_collect(admin, name, not (members or only_state), not no_times, trend) for name in names]
             if trend is not None:
                 trend.seen_at = time.monotonic()
@@ -101,7 +103,7 @@ def describe(
 
 
 def _rounds(watch: float | None) -> Iterator[None]:
-    """One, or one every so many seconds until Ctrl-C, or until nobody reads any more."""
+    """Yield once, or every `watch` seconds until Ctrl-C or until nobody reads the output."""
     yield
     while watch is not None:
         Event().wait(watch)
@@ -116,8 +118,11 @@ def _begin_round() -> None:
     click.echo(time.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-def _collect(admin: "Admin", name: str, offsets: bool, times: bool, trend: Trend | None) -> dict[str, Any]:
-    """All that is printed about a group, as `--json` has it."""
+# A group as JSON
+
+
+def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend | None) -> dict[str, Any]:
+    """Return everything about a group, as `--json` prints it. Raises KafkaError."""
     group = _described(admin, name)
     members = () if group is None else group.members
     found: dict[str, Any] = {
@@ -132,15 +137,15 @@ def _collect(admin: "Admin", name: str, offsets: bool, times: bool, trend: Trend
     if offsets:
         owners = {partition: member for member in members for partition in member.assignment}
         lags = admin.describe_lag(name, owners, times=times)
-        changes = None if trend is None else trend.note(name, lags)
+        changes = None if trend is None else trend.changes(name, lags)
         found["offsets"] = [_offset(it, lag, owners.get(it), changes) for it, lag in lags.items()]
         known = [lag.lag for lag in lags.values() if lag.lag is not None]
         found["lag"] = sum(known) if known or not lags else None
     return found
 
 
-def _described(admin: "Admin", name: str) -> "GroupDescription | None":
-    """The group; None from a broker that has no groups and keeps their offsets all the same (0.8.2)."""
+def _described(admin: Admin, name: str) -> GroupDescription | None:
+    """Return the group; None from Kafka 0.8.2, which stores offsets of groups but has no members."""
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -152,7 +157,7 @@ def _described(admin: "Admin", name: str) -> "GroupDescription | None":
         return None
 
 
-def _member(member: "MemberDescription") -> dict[str, Any]:
+def _member(member: MemberDescription) -> dict[str, Any]:
     assignment = {"assignment": [str(partition) for partition in member.assignment]}
     if member.target != member.assignment:
         assignment["target"] = [str(partition) for partition in member.target]
@@ -166,14 +171,14 @@ def _member(member: "MemberDescription") -> dict[str, Any]:
 
 
 def _offset(
-    partition: "TopicPartition",
-    lag: "PartitionLag",
-    owner: "MemberDescription | None",
-    changes: "dict[TopicPartition, float] | None",
+    partition: TopicPartition,
+    lag: PartitionLag,
+    owner: MemberDescription | None,
+    changes: dict[TopicPartition, float] | None,
 ) -> dict[str, Any]:
     lag_ms = None
     if lag.unread_since is not None:
-        lag_ms = max(time.time_ns() // 1_000_000 - lag.unread_since, 0)
+        lag_ms = max(now_ms() - lag.unread_since, 0)
     elif lag.lag == 0:
         lag_ms = 0
     found: dict[str, Any] = {
@@ -186,75 +191,51 @@ def _offset(
     }
     if changes is not None:
         found["trend"] = changes.get(partition)
-    return found | {
-        "member_id": owner and owner.member_id,
-        "host": owner and owner.host,
-        "client_id": owner and owner.client_id,
-    }
+    return found | {key: owner and getattr(owner, key) for key in OWNER}
+
+
+# A group as text
 
 
 def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None:
-    known = [group["type"], group["state"], group["assignor"]]
-    line = (
-        f"group {group['group']}, {''.join(f'{it}, ' for it in known if it)}{plural(len(group['members']), 'member')}"
-    )
+    known = [it for it in (group["type"], group["state"], group["assignor"]) if it]
+    words = [f"group {group['group']}", *known, plural(len(group["members"]), "member")]
     if group["coordinator"]:
-        line += f", coordinator {group['coordinator']}"
+        words.append(f"coordinator {group['coordinator']}")
     if "lag" in group:
-        line += ", lag -" if group["lag"] is None else f", lag {group['lag']:,}{_outlook(group)}"
-    click.echo(line)
-    if members and group["members"]:
-        _print_members(group["members"])
+        words.append("lag -" if group["lag"] is None else f"lag {group['lag']:,}{_outlook(group)}")
+    click.echo(", ".join(words))
+    if members:
+        print_rows(MEMBERS, [_member_row(member) for member in group["members"]], as_json=False)
     elif group.get("offsets") and not only_state:
-        _print_offsets(group["offsets"])
+        trend = ("trend",) if "trend" in group["offsets"][0] else ()
+        print_rows((*OFFSETS, *trend, *OWNER), [_offset_row(offset) for offset in group["offsets"]], as_json=False)
 
 
 def _outlook(group: dict[str, Any]) -> str:
-    """How the lag as a whole changes, and when it will be gone if it goes on like that."""
+    """Return the change of the whole lag, and the time until it is 0 if it continues to fall like that."""
     changes = [offset["trend"] for offset in group["offsets"] if offset.get("trend") is not None]
     if not changes:
         return ""
     change = sum(changes)
-    end = f", caught up in {duration(int(group['lag'] / -change * 1000))}" if group["lag"] and change < 0 else ""
+    end = ""
+    if group["lag"] and change < 0:
+        end = f", caught up in {format_duration(int(group['lag'] / -change * 1000))}"
     return f" ({_rate(change)}{end})"
 
 
-def _print_members(members: list[dict[str, Any]]) -> None:
-    columns = ("member_id", "group_instance_id", "host", "client_id", "partitions", "assignment")
-    rows = [
-        (
-            *(member[name] for name in columns[:4]),
-            len(member["assignment"]),
-            " ".join(member["assignment"]) + (f" -> {' '.join(member['target'])}" if "target" in member else ""),
-        )
-        for member in members
-    ]
-    print_table(columns, rows)
+def _member_row(member: dict[str, Any]) -> dict[str, Any]:
+    target = f" -> {' '.join(member['target'])}" if "target" in member else ""
+    return member | {
+        "partitions": len(member["assignment"]),
+        "assignment": " ".join(member["assignment"]) + target,
+    }
 
 
-def _print_offsets(offsets: list[dict[str, Any]]) -> None:
-    has_trend = "trend" in offsets[0]
-    rows = []
-    for offset in offsets:
-        row = [offset[name] for name in OFFSETS[:-1]] + [duration(offset["lag_ms"])]
-        if has_trend:
-            row.append(_rate(offset["trend"]))
-        rows.append([*row, *(offset[name] for name in MEMBER)])
-    print_table((*OFFSETS, *(("trend",) if has_trend else ()), *MEMBER), rows)
+def _offset_row(offset: dict[str, Any]) -> dict[str, Any]:
+    trend = {"trend": _rate(offset["trend"])} if "trend" in offset else {}
+    return offset | {"lag_time": format_duration(offset["lag_ms"])} | trend
 
 
 def _rate(change: float | None) -> str | None:
     return None if change is None else f"{change:+,.1f}/s" if change else "0/s"
-
-
-def duration(milliseconds: int | None) -> str | None:
-    """`2d3h`, `4m5s`, `0.2s`: two units at most."""
-    if milliseconds is None:
-        return None
-    if milliseconds < 60_000:
-        return f"{milliseconds / 1000:.1f}s" if milliseconds else "0s"
-    seconds = milliseconds // 1000
-    for name, size, part, smaller in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
-        if seconds >= size:
-            return f"{seconds // size}{name}{seconds % size // smaller}{part}"
-    raise AssertionError(milliseconds)

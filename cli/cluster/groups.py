@@ -1,22 +1,17 @@
-"""`hmb groups`: list, describe, reset, delete offsets, remove members, delete."""
+"""`hmb groups`: list, describe, reset and delete groups, their offsets and their members."""
+
+from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
 
-from ..completion import complete_topics
-from ..shared.common import CliError, print_json
-from ..shared.tables import print_table
-from .administration import (
-    Partitions,
-    Target,
-    admin_options,
-    chosen_partitions,
-    group_argument,
-    groups_argument,
-    raise_failures,
-    topic_partitions,
-)
+from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.completion import complete_topics
+from ..shared.errors import CliError
+from ..shared.output import print_result, print_rows
+from ..shared.parameters import topic_partitions
+from ..shared.subjects import Partitions, chosen_partitions, group_argument, groups_argument, raise_failures
 from .group_description import describe
 from .group_reset import reset
 
@@ -34,6 +29,8 @@ STATES = (
     "NotReady",
 )
 TYPES = ("classic", "consumer", "share", "streams")
+LISTED = ("group", "type", "state", "protocol_type")
+DELETED_OFFSETS = ("topic", "partition", "deleted_offset")
 
 
 @click.group()
@@ -46,39 +43,31 @@ command.add_command(reset)
 
 
 @command.command("list")
-@click.option("--state", "states", type=click.Choice(STATES, False), multiple=True, help="Only those in this state.")
-@click.option("--type", "types", type=click.Choice(TYPES, False), multiple=True, help="Only those of this type.")
-@admin_options
-def list_(states: tuple[str, ...], types: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """List all groups, with their types and states."""
-    with target.admin() as admin:
+@click.option("--state", "states", type=click.Choice(STATES, False), multiple=True, help="Only groups in this state.")
+@click.option("--type", "types", type=click.Choice(TYPES, False), multiple=True, help="Only groups of this type.")
+@cluster_options
+def list_(states: tuple[str, ...], types: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
+    """List all groups with their types and states."""
+    with client.admin() as admin:
         groups = admin.list_groups(states, types)
-    if as_json:
-        print_json(
-            [
-                {"group": it.group_id, "type": it.type, "state": it.state, "protocol_type": it.protocol_type}
-                for it in groups
-            ]
-        )
-    elif groups:
-        rows = [(it.group_id, it.type, it.state, it.protocol_type) for it in groups]
-        print_table(("group", "type", "state", "protocol_type"), rows)
+    rows = [
+        {"group": it.group_id, "type": it.type, "state": it.state, "protocol_type": it.protocol_type} for it in groups
+    ]
+    print_rows(LISTED, rows, as_json)
 
 
-@command.command(short_help="Delete groups that have no members any more.")
+@command.command()
 @groups_argument
-@admin_options
-def delete(groups: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Delete GROUPS, which have no members any more, with all that they have committed."""
+@cluster_options
+def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
+    """Delete GROUPS and all their committed offsets. A group with members cannot be deleted."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
-    with target.admin() as admin:
+    with client.admin() as admin:
         results = admin.delete_groups(groups)
     for group, error in results.items():
-        if error is None and as_json:
-            print_json({"group": group, "deleted": True})
-        elif error is None:
-            click.echo(f"deleted group {group}")
+        if error is None:
+            print_result({"group": group, "deleted": True}, f"deleted group {group}", as_json)
     raise_failures(
         KafkaError(error.code, f"group {group!r} has members: stop them first, or see `hmb groups remove-members`")
         if error.code is ErrorCode.NON_EMPTY_GROUP
@@ -88,60 +77,55 @@ def delete(groups: tuple[str, ...], target: Target, as_json: bool) -> None:
     )
 
 
-@command.command("delete-offsets", short_help="Forget what a group has committed in a topic.")
+@command.command("delete-offsets")
 @group_argument
 @click.option(
-    "--topic",
-    "topics",
-    type=topic_partitions,
-    multiple=True,
-    required=True,
-    metavar="TOPIC[:0,1]",
-    help="In this topic, or these partitions of it.",
-    shell_complete=complete_topics,
+    "--topic", "topics", type=topic_partitions, multiple=True, required=True, metavar="TOPIC[:0,1]",
+    help="The topic, or some of its partitions.", shell_complete=complete_topics
 )
-@admin_options
-def delete_offsets(group: str, topics: Partitions, target: Target, as_json: bool) -> None:
-    """Forget what GROUP has committed in a topic that it no longer reads."""
-    with target.admin() as admin:
+@cluster_options
+def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json: bool) -> None:
+    """Delete the committed offsets of GROUP in a topic that the group no longer reads."""
+    with client.admin() as admin:
         committed = admin.list_group_offsets(group)
         chosen = [it for it in chosen_partitions(admin, topics) if it in committed]
         if not chosen:
             names = ", ".join(name for name, _ in topics)
-            raise CliError(f"group {group!r} has committed nothing in {names}; `hmb groups describe` shows what it has")
+            hint = "`hmb groups describe` shows its committed offsets"
+            raise CliError(f"group {group!r} has no committed offsets in {names}; {hint}")
         results = admin.delete_group_offsets(group, chosen)
-    rows = [(it.topic, it.partition, committed[it].offset) for it, error in results.items() if error is None]
-    columns = ("topic", "partition", "deleted_offset")
-    if as_json:
-        print_json({"group": group, "deleted": [dict(zip(columns, row, strict=True)) for row in sorted(rows)]})
-    elif rows:
-        print_table(columns, sorted(rows))
+    rows = [
+        {"group": group, "topic": it.topic, "partition": it.partition, "deleted_offset": committed[it].offset}
+        for it in sorted(results)
+        if results[it] is None
+    ]
+    print_rows(DELETED_OFFSETS, rows, as_json)
     raise_failures(error for error in results.values() if error)
 
 
-@command.command("remove-members", short_help="Send members of a group away.")
+@command.command("remove-members")
 @group_argument
-@click.option("--member", "member_ids", multiple=True, metavar="ID", help="The member of this id.")
-@click.option("--instance", "instance_ids", multiple=True, metavar="ID", help="The member of this group.instance.id.")
+@click.option("--member", "member_ids", multiple=True, metavar="ID", help="The member with this member id.")
+@click.option("--instance", "instance_ids", multiple=True, metavar="ID", help="The member with this group.instance.id.")
 @click.option("--all", "everybody", is_flag=True, help="All members.")
-@admin_options
+@cluster_options
 def remove_members(
     group: str,
     member_ids: tuple[str, ...],
     instance_ids: tuple[str, ...],
     everybody: bool,
-    target: Target,
+    client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Send members of GROUP away: those that died and block it, or static ones that will not come back.
+    """Remove members of GROUP: dead members that delay the group, or static members that will not return.
 
-    A member that still runs joins again.
+    A member that still runs joins the group again.
     """
     from hmb.client.admin import raised
 
     if everybody == bool(member_ids or instance_ids):
-        raise click.UsageError("say who: --member and --instance, or --all")
-    with target.admin() as admin:
+        raise click.UsageError("name the members with --member and --instance, or choose --all")
+    with client.admin() as admin:
         described = raised(admin.describe_groups([group])[group])
         if everybody:
             member_ids = tuple(it.member_id for it in described.members if it.group_instance_id is None)
@@ -149,21 +133,21 @@ def remove_members(
         _check_members(described, member_ids, instance_ids)
         results = admin.remove_members(group, member_ids=member_ids, group_instance_ids=instance_ids)
     for member, error in results.items():
-        if error is None and as_json:
-            print_json({"group": group, "member": member, "removed": True})
-        elif error is None:
-            click.echo(f"removed {member}")
+        if error is None:
+            key = "group_instance_id" if member in instance_ids else "member_id"
+            print_result({"group": group, key: member, "removed": True}, f"removed {member}", as_json)
     raise_failures(error for error in results.values() if error)
 
 
-def _check_members(group: "GroupDescription", member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
-    for what, wanted, known in (
+def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
+    """Raise CliError for an id that no member of the group has, and for a group without members."""
+    for kind, wanted, known in (
         ("member", member_ids, {member.member_id for member in group.members}),
         ("instance", instance_ids, {member.group_instance_id for member in group.members}),
     ):
         for name in wanted:
             if name not in known:
-                hint = f"`hmb groups describe {group.group_id} --members` shows all of them"
-                raise CliError(f"group {group.group_id!r} has no {what} {name!r}; {hint}")
+                hint = f"`hmb groups describe {group.group_id} --members` shows all members"
+                raise CliError(f"group {group.group_id!r} has no {kind} {name!r}; {hint}")
     if not group.members:
         raise CliError(f"group {group.group_id!r} has no members")

@@ -1,4 +1,6 @@
-"""All about one topic, as `hmb topics describe` shows it."""
+"""A topic and its partitions as JSON: the same keys in `hmb topics` and `hmb meta`."""
+
+from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,33 +10,54 @@ from hmb.protocol.topics import TopicPartition
 
 if TYPE_CHECKING:
     from hmb.client import Admin
+    from hmb.client.admin import PartitionDescription, TopicDescription
 
 
-def describe_topic(admin: "Admin", name: str) -> dict[str, Any]:
-    """Its settings of its own, and its partitions: who leads, who holds them, from where to where they reach."""
-    topic = raised(admin.describe_topics([name])[name])
-    nodes = admin.cluster.nodes
-    led = [TopicPartition(name, it.partition) for it in topic.partitions if it.leader in nodes]
-    first, end = admin.list_offsets(dict.fromkeys(led, "earliest")), admin.list_offsets(dict.fromkeys(led, "latest"))
+def topic_fields(topic: TopicDescription) -> dict[str, Any]:
+    """Return what a list of topics shows: the topic without its partitions."""
     return {
-        "topic": name,
+        "topic": topic.name,
+        "topic_id": str(topic.topic_id) if topic.topic_id.int else None,
+        "internal": topic.is_internal,
+        "partition_count": len(topic.partitions),
+        "replication_factor": max((len(partition.replicas) for partition in topic.partitions), default=0),
+    }
+
+
+def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
+    """Return a partition with the ids of its brokers. A partition without a leader has `leader` None."""
+    return {
+        "partition": partition.partition,
+        "leader": None if partition.leader < 0 else partition.leader,
+        "leader_epoch": None if partition.leader_epoch < 0 else partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "offline": list(partition.offline),
+    }
+
+
+def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
+    """Return a topic with its own settings, its partitions and their offsets. Raises KafkaError."""
+    topic = raised(admin.describe_topics([name])[name])
+    led = [TopicPartition(name, it.partition) for it in topic.partitions if it.leader in admin.cluster.nodes]
+    first, end = admin.list_offsets(dict.fromkeys(led, "earliest")), admin.list_offsets(dict.fromkeys(led, "latest"))
+
+    def offset(offsets: dict[TopicPartition, Any], number: int) -> int | None:
+        found = offsets.get(TopicPartition(name, number))
+        return None if found is None else raised(found).offset
+
+    return topic_fields(topic) | {
         "configs": own_settings(admin, ConfigResource(ResourceType.TOPIC, name)),
         "partitions": [
-            {
-                "partition": it.partition,
-                "leader": f"{nodes[it.leader].host}:{nodes[it.leader].port}" if it.leader in nodes else None,
-                "replicas": list(it.replicas),
-                "isr": list(it.isr),
-                "log_start_offset": _offset(first, TopicPartition(name, it.partition)),
-                "log_end_offset": _offset(end, TopicPartition(name, it.partition)),
-            }
+            partition_fields(it)
+            | {"log_start_offset": offset(first, it.partition), "log_end_offset": offset(end, it.partition)}
             for it in topic.partitions
         ],
     }
 
 
-def own_settings(admin: "Admin", resource: ConfigResource) -> dict[str, str | None]:
-    """What was set for the resource itself; nothing where the broker is too old to tell (before 0.11)."""
+def own_settings(admin: Admin, resource: ConfigResource) -> dict[str, str | None]:
+    """Return the settings of the resource itself; none from a broker before Kafka 0.11, which has no such request."""
     try:
         entries = raised(admin.describe_configs([resource])[resource])
     except KafkaError as error:
@@ -42,8 +65,3 @@ def own_settings(admin: "Admin", resource: ConfigResource) -> dict[str, str | No
             raise
         return {}
     return {entry.name: entry.value for entry in entries.values() if entry.source is resource.own_source}
-
-
-def _offset(offsets: dict[TopicPartition, Any], partition: TopicPartition) -> int | None:
-    found = offsets.get(partition)
-    return None if found is None else raised(found).offset

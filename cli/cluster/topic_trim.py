@@ -1,121 +1,123 @@
-"""`hmb topics trim`: delete the oldest records of a topic."""
+"""`hmb topics trim`: delete the oldest records of a topic.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+Kafka's DeleteRecords sets the log start offset of a partition. The broker deletes a segment from the disk when all its
+records are before that offset. For example, partition 0 holds the offsets 100 to 499:
+
+    --offset 250    deletes 100 to 249
+    --keep 10       deletes 100 to 489
+    --time -1d      deletes the records before the first one of the last 24 hours
+    --all           deletes all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..completion import complete_partitions
-from ..records.offset_grammar import moment
-from ..shared.common import CliError, IntRange, print_json
-from ..shared.tables import plural, print_table
-from .administration import Target, admin_options, chosen_partitions, raise_failures, topic_argument
+from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.completion import complete_partitions
+from ..shared.errors import CliError
+from ..shared.output import plural, print_rows
+from ..shared.parameters import IntRange
+from ..shared.subjects import chosen_partitions, raise_failures, topic_argument
+from ..shared.times import moment
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
+    from hmb.client.admin import OffsetSpec
     from hmb.protocol.errors import KafkaError
 
-Offsets = dict["TopicPartition", int]
-
-
-@click.command()
-@topic_argument
-@click.option("-o", "--offset", type=IntRange(0), help="Delete what is before this offset.")
-@click.option("--time", "timestamp", type=moment, metavar="TIME", help="Delete what is older than this.")
-@click.option("--keep", type=IntRange(0), metavar="N", help="Delete all but the last N of each partition.")
-@click.option("--all", "everything", is_flag=True, help="Delete all records.")
-@click.option(
-    "-p",
-    "--partition",
-    "partitions",
-    type=IntRange(0),
-    multiple=True,
-    help="Only in this partition.",
-    shell_complete=complete_partitions,
-)
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
-@admin_options
-def trim(
-    topic: str,
-    offset: int | None,
-    timestamp: int | None,
-    keep: int | None,
-    everything: bool,
-    partitions: tuple[int, ...],
-    dry_run: bool,
-    target: Target,
-    as_json: bool,
-) -> None:
-    """Delete the oldest records of TOPIC: those before an offset or a time, or all but the last.
-
-    TIME is 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for so long ago. The records before the
-    first one that is younger go, whatever their own times are. Segments that hold none of the others leave the disk.
-    """
-    if [offset, timestamp, keep, everything or None].count(None) != 3:
-        raise click.UsageError("say what goes, in one way: --offset, --time, --keep or --all")
-    with target.admin() as admin:
-        chosen = chosen_partitions(admin, [(topic, partitions or None)])
-        start, end = _ends(admin, chosen)
-        if timestamp is not None:
-            before = _at_time(admin, timestamp, end)
-        elif keep is not None:
-            before = {partition: end[partition] - keep for partition in chosen}
-        else:
-            before = {partition: end[partition] if offset is None else offset for partition in chosen}
-        _check(before, end)
-        before = {partition: max(before[partition], start[partition]) for partition in chosen}
-        moved = {partition: number for partition, number in before.items() if number > start[partition]}
-        results = {} if dry_run or not moved else admin.delete_records(moved)
-    failed = {partition: result for partition, result in results.items() if isinstance(result, Exception)}
-    after = before | {partition: result for partition, result in results.items() if isinstance(result, int)}
-    done = [it for it in chosen if it not in failed]
-    rows = [(it.partition, start[it], after[it], end[it], after[it] - start[it]) for it in done]
-    if rows or as_json:
-        _print(topic, rows, dry_run, as_json)
-    raise_failures(_explained(partition, error) for partition, error in failed.items())
-
+    Offsets = dict[TopicPartition, int]
 
 COLUMNS = ("partition", "log_start_offset", "new_start_offset", "log_end_offset", "deleted")
 
 
-def _explained(partition: "TopicPartition", error: "KafkaError") -> "KafkaError":
-    """The broker's answer, and what to do about the one that needs a word."""
+@click.command()
+@topic_argument
+@click.option("-o", "--offset", type=IntRange(0), help="Delete the records before this offset.")
+@click.option(
+    "--time", "timestamp", type=moment, metavar="TIME",
+    help="Delete the records before the first one at or after this time."
+)
+@click.option("--keep", type=IntRange(0), metavar="N", help="Delete all but the last N of each partition.")
+@click.option("--all", "everything", is_flag=True, help="Delete all records.")
+@click.option(
+    "-p", "--partition", "partitions", type=IntRange(0), multiple=True, help="Only in this partition.",
+    shell_complete=complete_partitions
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan; delete nothing.")
+@cluster_options
+def trim(
+    topic: str,
+    partitions: tuple[int, ...],
+    dry_run: bool,
+    client: ClientConfig,
+    as_json: bool,
+    **ways: Any,
+) -> None:
+    """Delete the oldest records of TOPIC: those before an offset or a time, or all but the last.
+
+    TIME is 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for a time before now. The command
+    finds the first record at or after TIME, and deletes all records before it, whatever their timestamps are.
+    """
+    if len([value for value in ways.values() if value is not None and value is not False]) != 1:
+        raise click.UsageError("choose one: --offset, --time, --keep or --all")
+    with client.admin() as admin:
+        chosen = chosen_partitions(admin, [(topic, partitions or None)])
+        start, end = _offsets(admin, chosen, "earliest"), _offsets(admin, chosen, "latest")
+        wanted = _new_starts(admin, end, **ways)
+        for partition, offset in wanted.items():
+            if offset > end[partition]:
+                raise CliError(f"{partition} ends before offset {end[partition]}, so it has no offset {offset - 1}")
+        after = {partition: max(offset, start[partition]) for partition, offset in wanted.items()}
+        moved = {partition: offset for partition, offset in after.items() if offset > start[partition]}
+        results = {} if dry_run or not moved else admin.delete_records(moved)
+    failed = {partition: result for partition, result in results.items() if isinstance(result, Exception)}
+    after |= {partition: result for partition, result in results.items() if isinstance(result, int)}
+    rows = [
+        {"topic": topic, "partition": it.partition, "log_start_offset": start[it], "new_start_offset": after[it],
+         "log_end_offset": end[it], "deleted": after[it] - start[it], "dry_run": dry_run}
+        for it in chosen
+        if it not in failed
+    ]  # fmt: skip
+    print_rows(COLUMNS, rows, as_json)
+    if rows and not as_json:
+        count = plural(sum(after[it] - start[it] for it in chosen if it not in failed), "offset")
+        click.echo(f"{count} would be deleted; this was a dry run" if dry_run else f"{count} deleted", err=True)
+    raise_failures(_explained(partition, error) for partition, error in failed.items())
+
+
+def _new_starts(
+    admin: Admin, end: Mapping[TopicPartition, int], offset: int | None, timestamp: int | None, keep: int | None,
+    everything: bool,
+) -> Offsets:  # fmt: skip
+    """Return the first offset of each partition that is not deleted."""
+    if everything:
+        return dict(end)
+    if keep is not None:
+        return {partition: last - keep for partition, last in end.items()}
+    if offset is not None:
+        return dict.fromkeys(end, offset)
+    assert timestamp is not None
+    found = _offsets(admin, end, timestamp)
+    return {partition: end[partition] if at < 0 else at for partition, at in found.items()}
+
+
+def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
+    """Return one offset of each partition; -1 where no record is at or after the time `spec`."""
+    from hmb.client.admin import raised
+
+    found = admin.list_offsets(dict.fromkeys(partitions, spec))
+    return {partition: raised(listed).offset for partition, listed in found.items()}
+
+
+def _explained(partition: TopicPartition, error: KafkaError) -> KafkaError:
+    """Return the broker's error. A refusal because of compaction gets an explanation."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if error.code is not ErrorCode.POLICY_VIOLATION:
         return error
     why = "only compaction removes records of this topic; add delete to its cleanup.policy"
     return KafkaError(error.code, f"{partition}: {why}")
-
-
-def _print(topic: str, rows: Sequence[tuple[int, ...]], dry_run: bool, as_json: bool) -> None:
-    if as_json:
-        partitions = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-        print_json({"topic": topic, "dry_run": dry_run, "partitions": partitions})
-        return
-    print_table(COLUMNS, rows)
-    deleted = plural(sum(row[-1] for row in rows), "offset")
-    click.echo(f"{deleted} would go; nothing was done (--dry-run)" if dry_run else f"{deleted} gone", err=True)
-
-
-def _ends(admin: "Admin", partitions: "list[TopicPartition]") -> tuple[Offsets, Offsets]:
-    from hmb.client.admin import raised
-
-    start = admin.list_offsets(dict.fromkeys(partitions, "earliest"))
-    end = admin.list_offsets(dict.fromkeys(partitions, "latest"))
-    return tuple({it: raised(found[it]).offset for it in partitions} for found in (start, end))  # type: ignore[return-value]
-
-
-def _at_time(admin: "Admin", timestamp: int, end: Offsets) -> Offsets:
-    """The first record that is not older, or the end."""
-    from hmb.client.admin import raised
-
-    found = admin.list_offsets(dict.fromkeys(end, timestamp))
-    offsets = {partition: raised(found[partition]).offset for partition in end}
-    return {partition: end[partition] if offset < 0 else offset for partition, offset in offsets.items()}
-
-
-def _check(before: Offsets, end: Offsets) -> None:
-    for partition, offset in before.items():
-        if offset > end[partition]:
-            raise CliError(f"{partition} ends before offset {end[partition]}, there is nothing up to {offset}")

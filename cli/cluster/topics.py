@@ -1,15 +1,37 @@
-"""`hmb topics`: create, list, describe, alter, trim, delete."""
+"""`hmb topics`: create, list, describe, alter, trim and delete topics."""
+
+from __future__ import annotations
 
 from typing import Any
 
 import click
 
-from ..completion import complete_config_names, complete_configs, complete_topics
-from ..shared.arguments import topic_name
-from ..shared.common import IntRange, name_value, print_json
-from ..shared.tables import plural, print_table
-from .administration import Target, admin_options, named, raise_failures, topic_argument, topics_argument
+from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.completion import complete_setting_names, complete_settings
+from ..shared.output import plural, print_json, print_result, print_rows
+from ..shared.parameters import IntRange
+from ..shared.settings import setting
+from ..shared.subjects import (
+    named_topics,
+    no_match,
+    pattern_option,
+    raise_failures,
+    topic_argument,
+    topics_argument,
+    topics_or_patterns_argument,
+)
 from .topic_trim import trim
+
+LISTED = ("topic", "partition_count", "replication_factor")
+DESCRIBED = ("partition", "leader", "replicas", "isr", "log_start_offset", "log_end_offset")
+ACCEPT_EXISTING = "--if-not-exists accepts an existing topic"
+
+Settings = tuple[tuple[str, str], ...]
+
+settings_option = click.option(
+    "-c", "--config", "configs", type=setting, multiple=True, metavar="NAME=VALUE",
+    help="A topic setting, as in Kafka; durations and sizes, too: retention.ms=7d.", shell_complete=complete_settings
+)
 
 
 @click.group()
@@ -21,7 +43,7 @@ command.add_command(trim)
 
 
 def assignment(text: str) -> dict[int, list[int]]:
-    """The type of an option: brokers of partition 0, of partition 1 and so on, as 0:1,1:2,2:0"""
+    """Parse the brokers of each partition: `0:1,1:2` assigns brokers 0 and 1 to the first of two partitions."""
     try:
         return {number: [int(broker) for broker in part.split(":")] for number, part in enumerate(text.split(","))}
     except ValueError:
@@ -30,175 +52,164 @@ def assignment(text: str) -> dict[int, list[int]]:
 
 
 @command.command()
-@topic_argument
-@click.option("--partitions", type=IntRange(1), help="How many.  [default: the broker's num.partitions]")
-@click.option("--replication-factor", type=IntRange(1), help="How many brokers hold each.")
-@click.option("--replica-assignment", type=assignment, metavar="0:1,1:2", help="Which ones, partition by partition.")
-@click.option(
-    "--config",
-    "configs",
-    type=name_value,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A topic setting, as in Kafka.",
-    shell_complete=complete_configs,
-)
-@click.option("--if-not-exists", is_flag=True, help="A topic that is there already is fine.")
-@admin_options
+@topics_argument
+@click.option("-p", "--partitions", type=IntRange(1), help="Number of partitions.  [default: num.partitions]")
+@click.option("-r", "--replication-factor", "--replicas", type=IntRange(1), help="Number of replicas of each.")
+@click.option("--replica-assignment", type=assignment, metavar="0:1,1:2", help="The brokers of each partition.")
+@settings_option
+@click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists already.")
+@cluster_options
 def create(
-    topic: str,
+    topics: tuple[str, ...],
     partitions: int | None,
     replication_factor: int | None,
     replica_assignment: dict[int, list[int]] | None,
-    configs: tuple[tuple[str, str], ...],
+    configs: Settings,
     if_not_exists: bool,
-    target: Target,
+    client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Create TOPIC."""
+    """Create TOPICS, with the broker's defaults for options that are left out."""
     from hmb.client.admin import NewTopic
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if replica_assignment and (partitions or replication_factor):
-        raise click.UsageError("--replica-assignment says how many partitions and replicas there are; leave out both")
-    new = NewTopic(topic, partitions or -1, replication_factor or -1, dict(configs), replica_assignment or {})
-    with target.admin() as admin:
-        result = admin.create_topics([new])[topic]
-    existed = isinstance(result, KafkaError) and result.code is ErrorCode.TOPIC_ALREADY_EXISTS
-    if isinstance(result, KafkaError) and not (existed and if_not_exists):
-        hint = "; --if-not-exists takes that as done" if existed else ""
-        raise KafkaError(result.code, result.message + hint)
-    if as_json:
-        print_json({"topic": topic, "created": not existed})
-    else:
-        click.echo(f"topic {topic} exists already" if existed else f"created topic {topic}")
+        raise click.UsageError("--replica-assignment sets the numbers of partitions and replicas; leave out both")
+    numbers = (partitions or -1, replication_factor or -1)
+    with client.admin() as admin:
+        results = admin.create_topics(
+            [NewTopic(topic, *numbers, dict(configs), replica_assignment or {}) for topic in dict.fromkeys(topics)]
+        )
+    failures = []
+    for topic, result in results.items():
+        existed = isinstance(result, KafkaError) and result.code is ErrorCode.TOPIC_ALREADY_EXISTS
+        if isinstance(result, KafkaError) and not (existed and if_not_exists):
+            failures.append(result if not existed else KafkaError(result.code, f"{result.message}; {ACCEPT_EXISTING}"))
+        else:
+            text = f"topic {topic} exists already" if existed else f"created topic {topic}"
+            print_result({"topic": topic, "created": not existed}, text, as_json)
+    raise_failures(failures)
 
 
 @command.command("list")
-@click.option("-p", "--partitions", "detailed", is_flag=True, help="With partitions and replicas, as a table.")
-@click.option("-i", "--internal", is_flag=True, help="With Kafka's own topics, too.")
-@admin_options
-def list_(detailed: bool, internal: bool, target: Target, as_json: bool) -> None:
-    """List all topics, one a line."""
-    with target.admin() as admin:
-        topics = [topic for topic in admin.describe_topics().values() if not isinstance(topic, Exception)]
-    rows = [
-        {
-            "topic": topic.name,
-            "partitions": len(topic.partitions),
-            "replicas": max((len(partition.replicas) for partition in topic.partitions), default=0),
-            "internal": topic.is_internal,
-        }
-        for topic in sorted(topics)
-        if internal or not topic.is_internal
-    ]
-    if as_json:
-        print_json(rows)
-    elif detailed:
-        shown = ("topic", "partitions", "replicas")
-        print_table(shown, [[row[name] for name in shown] for row in rows])
+@topics_or_patterns_argument
+@pattern_option
+@click.option("-d", "--detailed", is_flag=True, help="Print a table with partitions and replicas.")
+@click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics.")
+@cluster_options
+def list_(
+    topics: tuple[str, ...], is_pattern: bool, detailed: bool, internal: bool, client: ClientConfig, as_json: bool
+) -> None:
+    """List all topics, or TOPICS, one a line."""
+    from hmb.client.admin import raised
+
+    from .topic_description import topic_fields
+
+    with client.admin() as admin:
+        names = named_topics(admin, topics, is_pattern, internal=internal) if topics else None
+        described = [raised(topic) for topic in admin.describe_topics(names).values()]
+    rows = [topic_fields(it) for it in sorted(described) if internal or names is not None or not it.is_internal]
+    if as_json or detailed:
+        print_rows(LISTED, rows, as_json)
     else:
         for row in rows:
             click.echo(row["topic"])
 
 
 @command.command()
-@named("topic", "-t", topic_name, complete_topics, several=True, needed=False)
-@click.option("--under-replicated-partitions", "lagging", is_flag=True, help="Only those of which a replica is behind.")
-@click.option("--unavailable-partitions", "headless", is_flag=True, help="Only those that have no leader.")
-@admin_options
-def describe(topics: tuple[str, ...], lagging: bool, headless: bool, target: Target, as_json: bool) -> None:
-    """Show the partitions of TOPICS or of all, their leaders and which offsets they hold, and settings of their own."""
+@topics_or_patterns_argument
+@pattern_option
+@click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics.")
+@click.option(
+    "--under-replicated-partitions", "lagging", is_flag=True,
+    help="Show only partitions whose replicas are not all in sync."
+)
+@click.option("--unavailable-partitions", "headless", is_flag=True, help="Show only partitions without a leader.")
+@cluster_options
+def describe(
+    topics: tuple[str, ...],
+    is_pattern: bool,
+    internal: bool,
+    lagging: bool,
+    headless: bool,
+    client: ClientConfig,
+    as_json: bool,
+) -> None:
+    """Show the partitions of TOPICS, or of all topics: leaders, replicas, offsets; and each topic's own settings."""
     from .topic_description import describe_topic
 
     def is_wanted(partition: dict[str, Any]) -> bool:
-        is_behind, has_none = len(partition["isr"]) < len(partition["replicas"]), partition["leader"] is None
-        return (lagging and is_behind) or (headless and has_none)
+        is_late, has_no_leader = len(partition["isr"]) < len(partition["replicas"]), partition["leader"] is None
+        return not (lagging or headless) or (lagging and is_late) or (headless and has_no_leader)
 
-    with target.admin() as admin:
-        described = [describe_topic(admin, name) for name in topics or [it.name for it in admin.list_topics()]]
+    with client.admin() as admin:
+        names = named_topics(admin, topics or (".*",), is_pattern or not topics, internal=internal)
+        if topics and not names:
+            raise no_match(topics)
+        described = [describe_topic(admin, name) for name in names]
     for topic in described:
-        if lagging or headless:
-            topic["partitions"] = [it for it in topic["partitions"] if is_wanted(it)]
+        topic["partitions"] = [partition for partition in topic["partitions"] if is_wanted(partition)]
         if not topic["partitions"]:
             continue
         if as_json:
             print_json(topic)
         else:
-            _print_topic(topic)
-
-
-def _print_topic(topic: dict[str, Any]) -> None:
-    click.echo(f"topic {topic['topic']}, {plural(len(topic['partitions']), 'partition')}")
-    for name, value in topic["configs"].items():
-        click.echo(f"{name}={value}")
-    print_table(tuple(topic["partitions"][0]), [[_cell(it) for it in row.values()] for row in topic["partitions"]])
-
-
-def _cell(value: object) -> object:
-    return ",".join(map(str, value)) if isinstance(value, list) else value
+            click.echo(f"topic {topic['topic']}, {plural(len(topic['partitions']), 'partition')}")
+            for name, value in topic["configs"].items():
+                click.echo(f"{name}={value}")
+            print_rows(DESCRIBED, topic["partitions"], as_json)
 
 
 @command.command()
 @topic_argument
-@click.option("--partitions", type=IntRange(1), help="So many in all; a topic only grows.")
+@click.option("-p", "--partitions", type=IntRange(1), help="The new number of partitions; a topic only grows.")
+@settings_option
 @click.option(
-    "--config",
-    "configs",
-    type=name_value,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set this.",
-    shell_complete=complete_configs,
+    "--delete-config", multiple=True, metavar="NAME", shell_complete=complete_setting_names,
+    help="Remove a topic setting; the broker's setting applies again.",
 )
-@click.option(
-    "--delete-config",
-    multiple=True,
-    metavar="NAME",
-    help="Go back to the broker's setting.",
-    shell_complete=complete_config_names,
-)
-@admin_options
+@cluster_options
 def alter(
     topic: str,
     partitions: int | None,
-    configs: tuple[tuple[str, str], ...],
+    configs: Settings,
     delete_config: tuple[str, ...],
-    target: Target,
+    client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Give TOPIC more partitions, or other settings; what is not named stays as it is."""
+    """Add partitions to TOPIC, or change its settings. All other settings stay as they are."""
     from hmb.client.admin import ConfigResource, ResourceType, raised
 
     if partitions is None and not configs and not delete_config:
-        raise click.UsageError("say what: --partitions, --config, --delete-config")
+        raise click.UsageError("name a change: --partitions, --config or --delete-config")
     if both := dict(configs).keys() & set(delete_config):
         raise click.UsageError(f"--config and --delete-config exclude each other for {', '.join(sorted(both))}")
-    with target.admin() as admin:
+    with client.admin() as admin:
         if configs or delete_config:
             admin.alter_configs(ConfigResource(ResourceType.TOPIC, topic), set=dict(configs), delete=delete_config)
         if partitions is not None:
             raised(admin.create_partitions({topic: partitions})[topic])
-    if as_json:
-        print_json({"topic": topic, "altered": True})
-    else:
-        click.echo(f"altered topic {topic}")
+    print_result({"topic": topic, "altered": True}, f"altered topic {topic}", as_json)
 
 
 @command.command()
-@topics_argument
-@click.option("--if-exists", is_flag=True, help="A topic that is not there is fine.")
-@admin_options
-def delete(topics: tuple[str, ...], if_exists: bool, target: Target, as_json: bool) -> None:
-    """Delete TOPICS, with all their records."""
+@topics_or_patterns_argument
+@pattern_option
+@click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
+@cluster_options
+def delete(topics: tuple[str, ...], is_pattern: bool, if_exists: bool, client: ClientConfig, as_json: bool) -> None:
+    """Delete TOPICS with all their records."""
     from hmb.protocol.errors import ErrorCode
 
-    with target.admin() as admin:
-        results = admin.delete_topics(topics)
+    if not topics:
+        raise click.UsageError("Missing argument 'TOPIC'.")
+    with client.admin() as admin:
+        names = named_topics(admin, topics, is_pattern)
+        results = admin.delete_topics(names) if names else {}
+    if not names and not if_exists:
+        raise no_match(topics)
     for topic, error in results.items():
-        if error is None and as_json:
-            print_json({"topic": topic, "deleted": True})
-        elif error is None:
-            click.echo(f"deleted topic {topic}")
+        if error is None:
+            print_result({"topic": topic, "deleted": True}, f"deleted topic {topic}", as_json)
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     raise_failures(error for error in results.values() if error and not (if_exists and error.code is missing))

@@ -1,6 +1,7 @@
-"""`hmb dump-log`: what is in the files of a log, in the lines of Kafka's DumpLogSegments, as hex, a tree or JSON."""
+"""`hmb dump-log`: the contents of a log's files, in the lines of Kafka's DumpLogSegments, as bytes, a tree or JSON."""
 
-import json
+from __future__ import annotations
+
 import sys
 import time
 from pathlib import Path
@@ -8,28 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.common import DAMAGE, ERROR, NOT_FOUND, CliError, json_option
+from ..shared.errors import DAMAGE, ERROR, NOT_FOUND, CliError
+from ..shared.output import json_option, plural, to_json
 
 if TYPE_CHECKING:
-    from hmb.storage.dump.entries import Entry
+    from hmb.storage.dump.entries import DumpOptions, Entry
 
-LARGE_FILE = 64 << 20  # bytes; a larger one shows its progress
+LARGE_FILE = 64 << 20  # bytes; progress is shown for larger files
 PROGRESS_INTERVAL = 0.2  # seconds
 
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="FILE...")
-@click.option("--files", "listed", metavar="FILE,FILE", default="", help="The same, as Kafka's tool takes it.")
+@click.option("--files", "listed", metavar="FILE,FILE", default="", help="The files, as Kafka's tool expects them.")
 @click.option("--deep-iteration", is_flag=True, help="Show the records inside the batches.")
-@click.option("--print-data-log", is_flag=True, help="Show their keys and values too.")
-@click.option("--offsets-decoder", is_flag=True, help="Show the records of __consumer_offsets as what they mean.")
-@click.option("--transaction-log-decoder", is_flag=True, help="The same for those of __transaction_state.")
-@click.option("--index-sanity-check", is_flag=True, help="Check indexes only as a broker does at its start.")
+@click.option("--print-data-log", is_flag=True, help="Show the keys and values of the records, too.")
+@click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
+@click.option("--transaction-log-decoder", is_flag=True, help="Decode the records of __transaction_state.")
+@click.option("--index-sanity-check", is_flag=True, help="Check an index only as a broker does when it starts.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show each byte with its field.")
 @click.option("--tree", "as_tree", is_flag=True, help="Show segments, batches and records with sizes and offsets.")
-@click.option(
-    "--verify", is_flag=True, help="Check everything, show only what is damaged, and a line of what was checked."
-)
+@click.option("--verify", is_flag=True, help="Check everything; show only damage, and a summary.")
 @json_option
 def command(
     files: tuple[Path, ...],
@@ -44,68 +44,89 @@ def command(
     verify: bool,
     as_json: bool,
 ) -> None:
-    """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files, checkpoints, and the files of metadata.
+    """Print the contents of .log, .index, .timeindex, .txnindex and .snapshot files, and of checkpoints.
 
-    A FILE may be the directory of a partition: then its files, segment by segment; or a data directory: then those of
-    all partitions. Damage is named on standard error with its position, and the command ends with exit code 5; with 1
-    where a FILE is none of a log's.
+    FILE may also be a directory. The directory of a partition means its files, segment by segment. A data directory
+    means the files of all partitions. Empty files of a directory are left out. The command reports damage on standard
+    error with its position and ends with exit code 5, or with 1 if a FILE is not a file of a log.
     """
     from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
     from hmb.storage.dump.entries import DumpOptions, View
-    from hmb.storage.dump.log_files import dump
 
     if as_hex + as_tree + verify > 1:
         raise click.UsageError("--hex, --tree and --verify exclude each other")
     if offsets_decoder and transaction_log_decoder:
         raise click.UsageError("--offsets-decoder and --transaction-log-decoder exclude each other")
     view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
-    progress = _Progress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
+    progress = _FileProgress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
     decode = decode_offsets if offsets_decoder else decode_transactions if transaction_log_decoder else None
     options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show, decode)
-    paths = _existing([*files, *map(Path, filter(None, listed.split(",")))])
+    _dump([*files, *map(Path, filter(None, listed.split(",")))], options, progress, as_json)
+
+
+def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_json: bool) -> None:
+    """Print the entries of all files. Raises CliError if one of them is damaged."""
+    from hmb.storage.dump.log_files import dump
+
+    _check_paths(paths)
     damages = unknown = 0
     summary = None
     for entry in dump(paths, options):
         damages += entry.is_damage
         unknown += entry.kind == "unknown_file"
-        if entry.kind == "verified" and not as_json:  # of one file after the other, and at last of all
+        if entry.kind == "verified" and not as_json:  # The last summary is that of all files.
             summary = entry
             continue
         progress.clear()
-        _print(entry, verify, as_json)
+        _print(entry, options.verify, as_json)
     progress.clear()
     if summary is not None:
         click.echo(summary.line())
     sys.stdout.flush()
     if damages:
-        raise CliError(f"damage found in {damages} place{'s' * (damages > 1)}", DAMAGE)
-    if unknown:
-        click.get_current_context().exit(ERROR)  # each is named
+        raise CliError(f"damage found in {plural(damages, 'place')}", DAMAGE)
+    if unknown:  # `_print` has named each file.
+        click.get_current_context().exit(ERROR)
 
 
-def _print(entry: "Entry", verify: bool, as_json: bool) -> None:
+def _check_paths(paths: list[Path]) -> None:
+    from hmb.storage.dump.log_files import log_files
+
+    if not paths:
+        raise click.UsageError("name a file of a log, or the directory of a partition")
+    for path in paths:
+        if not path.exists():
+            raise CliError(f"{path}: no such file or directory", NOT_FOUND)
+        if path.is_dir() and not log_files(path):
+            what = "no log files in this directory; name the directory of a partition, or a data directory"
+            raise CliError(f"{path}: {what}", NOT_FOUND)
+
+
+def _print(entry: Entry, verify: bool, as_json: bool) -> None:
+    from hmb.storage.dump.log_files import as_json_fields
+
     is_unknown = entry.kind == "unknown_file"
     is_complaint = is_unknown or entry.kind in ("damage", "finding")
-    if as_json:
-        sys.stdout.write(json.dumps({"type": entry.kind, **entry.fields()}, ensure_ascii=False) + "\n")
-    elif not is_complaint or (is_unknown and not verify):  # which Kafka's tool says on standard output
+    if as_json:  # A log has many entries. click.echo would flush the output after each of them.
+        sys.stdout.write(to_json(as_json_fields(entry)) + "\n")
+    elif not is_complaint or (is_unknown and not verify):  # Kafka's tool prints this line to standard output.
         sys.stdout.write(entry.line() + "\n")
     if is_complaint:
-        sys.stdout.flush()  # so that a terminal shows it where it belongs
-        text = f"{entry.fields()['file']}: not checked: no file of a log" if is_unknown else entry.line()
+        sys.stdout.flush()  # A terminal then shows the complaint directly after the line that it is about.
+        text = f"{entry.fields()['file']}: not checked: not a file of a log" if is_unknown else entry.line()
         click.echo(f"hmb: {text}", err=True)
 
 
-class _Progress:
-    """How far a large file is read: a line on a terminal, wanted where the output goes elsewhere or is short."""
+class _FileProgress:
+    """A line on a terminal that shows how much of a large file has been read."""
 
-    def __init__(self, is_wanted: bool) -> None:
-        self._is_wanted = is_wanted
+    def __init__(self, is_enabled: bool) -> None:
+        self._is_enabled = is_enabled
         self._next = time.monotonic() + PROGRESS_INTERVAL
         self._is_shown = False
 
     def show(self, path: Path, position: int) -> None:
-        if not self._is_wanted or (now := time.monotonic()) < self._next:
+        if not self._is_enabled or (now := time.monotonic()) < self._next:
             return
         self._next = now + PROGRESS_INTERVAL
         size = path.stat().st_size
@@ -115,23 +136,8 @@ class _Progress:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Before anything else is written."""
+        """Remove the line before other output."""
         if self._is_shown:
             self._is_shown = False
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-
-def _existing(paths: list[Path]) -> list[Path]:
-    from hmb.storage.dump.log_files import log_files
-
-    if not paths:
-        raise click.UsageError("name a file of a log, or the directory of a partition")
-    for path in paths:
-        if not path.exists():
-            raise CliError(f"{path}: no such file or directory", NOT_FOUND)
-        if path.is_dir() and not log_files(path):
-            raise CliError(
-                f"{path}: no log files in this directory; name that of a partition, or a data directory", NOT_FOUND
-            )
-    return paths

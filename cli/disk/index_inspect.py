@@ -1,6 +1,15 @@
-"""`hmb index-inspect`: the entries of an index against its log, and a look-up step by step."""
+"""`hmb index-inspect`: the entries of an index compared with its log, and a look-up step by step.
 
-import json
+An offset index has about one entry for every 4 KiB of the log: the last offset of a batch, and the position where the
+batch begins. A broker finds offset 23 in two steps: a binary search for the last entry at or below 23, then a scan of
+the log from the position of that entry::
+
+    index   11 -> 250   22 -> 500   31 -> 750                     binary search: 22 -> 500
+    log     position 500: offsets 19..22, 610: offsets 23..26     scan: found at position 610
+"""
+
+from __future__ import annotations
+
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.common import DAMAGE, NOT_FOUND, CliError, json_option
+from ..shared.errors import DAMAGE, NOT_FOUND, CliError
+from ..shared.output import json_option, plural, print_json
 
 if TYPE_CHECKING:
     from hmb.storage.dump.inspection import ScanStep, Search, Summary
@@ -23,22 +33,22 @@ INDEX, TIME_INDEX = ".index", ".timeindex"
 )
 @json_option
 def command(file: Path, wanted: int | None, as_json: bool) -> None:
-    """Look into FILE, the .index or .timeindex of a log segment.
+    """Print and check FILE, the .index or .timeindex of a log segment.
 
-    Prints each entry with its distance to the one before. An entry that disagrees with the .log beside it is
-    named, and the command ends with exit code 5. With --lookup it shows how a broker finds an offset: the steps of the
-    binary search, then the batches that it reads in the log.
+    The command prints each entry with its distance from the entry before. It names each entry that contradicts the .log
+    file in the same directory, and then ends with exit code 5. With --lookup it shows how a broker finds an offset: the
+    steps of the binary search, and the batches that the broker reads in the log.
     """
     if not file.exists():
         raise CliError(f"{file}: no such file", NOT_FOUND)
     if file.suffix not in (INDEX, TIME_INDEX) or not file.stem.isdecimal():
         raise click.UsageError(
-            f"{file} is no index: its name is the segment's first offset and {INDEX} or {TIME_INDEX}"
+            f"{file} is not an index: the name of an index is a base offset with {INDEX} or {TIME_INDEX}"
         )
     for needed in (file, file.with_suffix(".log")):
         if not needed.is_file():
             what = "a directory" if needed.is_dir() else "no such file"
-            raise CliError(f"{needed}: {what}; an index is looked at beside its log", NOT_FOUND)
+            raise CliError(f"{needed}: {what}; an index can be checked only with its log", NOT_FOUND)
     if wanted is None:
         _print_entries(file, as_json)
     else:
@@ -61,50 +71,43 @@ def _print_entries(file: Path, as_json: bool) -> None:
         summary = summary.plus(entry, covered)
         if as_json:
             fields = {"entry": entry.number, names[0]: entry.key, names[1]: entry.value, "distance": entry.distance}
-            _print_json({"type": "entry", **fields, "problem": entry.problem})
+            print_json({"type": "entry", **fields, "problem": entry.problem})
         else:
             problem = "" if entry.problem is None else f"  <- {entry.problem}"
             sys.stdout.write(f"{entry.number:>8} {entry.key:>20} {entry.value:>12} {entry.distance:>12}{problem}\n")
     log_size = file.with_suffix(".log").stat().st_size
     if as_json:
-        _print_json({"type": "summary", "log_size": log_size, **asdict(summary), "padding": tail.padding})
+        print_json({"type": "summary", "log_size": log_size, **asdict(summary), "padding": tail.padding})
     else:
         sys.stdout.write(_summary_line(summary, log_size, names[2], tail.padding))
     sys.stdout.flush()
     if summary.mismatches:
-        raise CliError(f"{file}: {summary.mismatches} of {summary.entries} entries disagree with the log", DAMAGE)
+        raise CliError(f"{file}: {summary.mismatches} of {summary.entries} entries contradict the log", DAMAGE)
     if tail.problem:
         raise CliError(f"{file}: damaged at position {tail.position}: {tail.problem}", DAMAGE)
 
 
-def _summary_line(summary: "Summary", log_size: int, unit: str, padding: int) -> str:
-    from hmb.storage.dump.entries import counted
-
-    text = f"{counted(summary.entries, 'entry', 'entries')} for {counted(log_size, 'byte')} of log"
+def _summary_line(summary: Summary, log_size: int, unit: str, padding: int) -> str:
+    text = f"{plural(summary.entries, 'entry', 'entries')} for {plural(log_size, 'byte')} of log"
     if summary.entries:
         text += f", one every {summary.average} {unit} (from {summary.smallest} to {summary.greatest})"
     if padding:
-        text += f", {counted(padding, 'byte')} of padding"
-    mismatches = counted(summary.mismatches, "mismatch", "mismatches") if summary.mismatches else "no mismatches"
+        text += f", {plural(padding, 'byte')} of padding"
+    mismatches = plural(summary.mismatches, "mismatch", "mismatches") if summary.mismatches else "no mismatches"
     return f"{text}; {mismatches}\n"
 
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
-    from hmb.storage.dump.entries import counted
-    from hmb.storage.dump.inspection import search
-
     offset, base_offset, position = wanted, int(file.stem), 0
-    promised: list[tuple[Search, int]] = []  # entries, and the offsets that must be in the log because of them
+    promised: list[tuple[Search, int]] = []  # entries, each with an offset that the log must therefore contain
     if file.suffix == TIME_INDEX:
-        found = search(file, wanted, below=True)
-        _print_search(found, "timestamp", as_json)
+        found = _search(file, wanted, as_json, key="timestamp", below=True)
         offset = base_offset if found.entry is None else found.entry[1]
         promised.append((found, offset))
     elif offset < base_offset:
-        raise CliError(f"{offset} is before this segment, which starts at offset {base_offset}", NOT_FOUND)
+        raise CliError(f"{offset} is below offset {base_offset}, with which this segment begins", NOT_FOUND)
     if file.with_suffix(INDEX).exists():
-        found = search(file.with_suffix(INDEX), offset)
-        _print_search(found, "offset", as_json)
+        found = _search(file.with_suffix(INDEX), offset, as_json, key="offset")
         indexed, position = found.entry or (base_offset, 0)
         promised.append((found, indexed))
     target = {"timestamp": wanted} if file.suffix == TIME_INDEX else {"offset": wanted}
@@ -113,13 +116,12 @@ def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
         return
     for found, promise in promised:
         if found.entry is not None and (not steps or steps[-1].last_offset < promise):
-            raise CliError(f"{found.path}: entry {found.number} points behind the end of the log", DAMAGE)
-    raise CliError(
-        f"{wanted} is behind the end of this segment ({counted(len(steps), 'batch', 'batches')} read)", NOT_FOUND
-    )
+            raise CliError(f"{found.path}: entry {found.number} points after the end of the log", DAMAGE)
+    read = plural(len(steps), "batch", "batches")
+    raise CliError(f"{wanted} is after the end of this segment ({read} read)", NOT_FOUND)
 
 
-def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool) -> "list[ScanStep]":
+def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool) -> list[ScanStep]:
     from hmb.storage.dump.inspection import scan
 
     if not as_json:
@@ -128,35 +130,35 @@ def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool)
     for step in scan(log, position, **target):
         steps.append(step)
         if as_json:
-            _print_json({"type": "scan", **asdict(step)})
+            print_json({"type": "scan", **asdict(step)})
         else:
-            verdict = "here it is" if step.is_found else "go on"
+            verdict = "found" if step.is_found else "continue"
             offsets = f"offsets {step.base_offset}..{step.last_offset}"
             sys.stdout.write(f"  position {step.position}: {offsets}, timestamp {step.max_timestamp}: {verdict}\n")
     return steps
 
 
-def _print_search(search: "Search", key: str, as_json: bool) -> None:
-    from hmb.storage.dump.entries import counted
+def _search(index: Path, wanted: int, as_json: bool, *, key: str, below: bool = False) -> Search:
+    """Print the steps of a binary search. Return its result: the last entry at or below `wanted`.
 
+    With `below`, the entry must be below `wanted`: several records can have the same timestamp.
+    """
+    from hmb.storage.dump.inspection import search
+
+    found = search(index, wanted, below=below)
     if as_json:
-        for step in search.steps:
-            _print_json({"type": "search", "file": str(search.path), **asdict(step)})
-        _print_json({"type": "search_result", "file": str(search.path), "number": search.number, "entry": search.entry})
-        return
-    sys.stdout.write(
-        f"binary search for {key} {search.wanted} in {search.path}, {counted(search.entries, 'entry', 'entries')}:\n"
-    )
-    for step in search.steps:
+        for step in found.steps:
+            print_json({"type": "search", "file": found.path, **asdict(step)})
+        print_json({"type": "search_result", "file": found.path, "number": found.number, "entry": found.entry})
+        return found
+    entries = plural(found.entries, "entry", "entries")
+    sys.stdout.write(f"binary search for {key} {found.wanted} in {found.path}, {entries}:\n")
+    for step in found.steps:
         side = "right" if step.goes_right else "left"
-        sys.stdout.write(
-            f"  entries {step.low}..{step.high}: the middle one, {step.middle}, has {key} {step.key}: go {side}\n"
-        )
-    if search.entry is None:
-        sys.stdout.write("  no entry is that small: start at the beginning\n")
+        middle = f"the middle entry, {step.middle}, has {key} {step.key}"
+        sys.stdout.write(f"  entries {step.low}..{step.high}: {middle}: go {side}\n")
+    if found.entry is None:
+        sys.stdout.write("  all entries are greater: the scan starts at the beginning\n")
     else:
-        sys.stdout.write(f"  entry {search.number}: {search.entry[0]} -> {search.entry[1]}\n")
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.write(f"  entry {found.number}: {found.entry[0]} -> {found.entry[1]}\n")
+    return found

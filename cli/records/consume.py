@@ -1,9 +1,15 @@
-"""`hmb consume`: records become lines on standard output.
+"""`hmb consume`: print the records of topics.
 
-What a poll gives is printed at once and as one piece, so that nobody who reads it waits for more, and a line costs
-little. A group's offsets are committed by this command and not by the consumer: only what has been printed counts as
-consumed, whatever ends the command.
+The command prints all records of a poll at once and without a buffer: a reader gets each record immediately, and a
+line costs little. For example, a poll returns 3,000 records, the format turns them into one bytes object, and one
+write() sends it to standard output.
+
+A topic that does not exist yet is not an error, because consumers are often started before producers. The command
+prints a line and waits for the topic. It then prints all records of the topic, because all of them are newer than the
+command.
 """
+
+from __future__ import annotations
 
 import signal
 import sys
@@ -15,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..shared.client_config import chosen_servers
-from ..shared.common import USAGE, CliError
-from ..shared.option_groups import GroupedCommand
+from ..shared.errors import USAGE, CliError
+from ..shared.headings import GroupedCommand
 from ..shared.patience import Patience
 from ..shared.streams import reader_has_left, write_out
-from .consume_options import Options, consume_options
+from .commits import GRACE, GroupCommits
+from .consume_options import ConsumeOptions, consume_options
 from .filters import record_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from hmb.client import Consumer, ConsumerRecord, TopicPartition
     from hmb.client.offsets import Until
@@ -33,10 +39,8 @@ Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds that a connection may be lost
-PROMPT = 1000  # ms that a broker may wait for records and is not said to be silent
-POLL_RECORDS = 10_000  # in a group, too, where Kafka's default leaves time for each record
-COMMIT_INTERVAL = 5.0  # seconds
-GRACE = 5.0  # seconds to commit and to leave the group at the end
+SOON = 1000  # ms; a broker with a longer fetch.max.wait.ms is silent without being stuck
+POLL_RECORDS = 10_000  # records of one poll, also in a group, where Kafka's default is 500
 
 
 @click.command(cls=GroupedCommand)
@@ -44,25 +48,29 @@ GRACE = 5.0  # seconds to commit and to leave the group at the end
 def command(**given: Any) -> None:
     """Print the records of TOPICS, one a line.
 
-    Starts with the records that come from now on, unless an option says otherwise, and goes on until Ctrl-C.
+    By default, print the records that arrive from now on, until Ctrl-C. A topic need not exist yet.
     """
-    options = Options(**given)
+    options = ConsumeOptions(**given)
     options.check()
     keywords = options.keywords()
     write = writer(options)
-    is_prompt = keywords.get("max_wait_ms", 0) <= PROMPT
-    reading = Reading(keywords.get("until"), in_group="group" in keywords, is_prompt=is_prompt)
-    servers = chosen_servers(keywords, options.servers, options.settings)
-    joining = f"group {keywords.get('group')} to share out its partitions"
+    answers_soon = keywords.get("max_wait_ms", 0) <= SOON
+    progress = ReadProgress(keywords.get("until"), in_group="group" in keywords, answers_soon=answers_soon)
+    servers = options.client.servers
+    joining = f"group {keywords.get('group')} to assign partitions"
     patience = Patience(
-        lambda: joining if reading.is_joining else f"{servers} to answer, {RETRY_FOR:g} s at most", reading.progress
+        lambda: joining if progress.is_joining else f"{servers} to answer, {RETRY_FOR:g} s at most", progress.state
     )
-    with patience, _consumer(servers, options, keywords) as (consumer, commits):
-        _copy(consumer, write, options, reading, commits)
+    with patience, _consumer(options, keywords) as (consumer, commits):
+        _print_missing(options, consumer)
+        _copy(consumer, write, options, progress, commits)
+        missing = set(options.topics) - consumer.subscription
+        if missing:  # --timeout-ms or --count ended the command before the topic existed.
+            raise _no_such_topic(min(missing))
 
 
-def writer(options: Options) -> Write:
-    """From records to what is printed."""
+def writer(options: ConsumeOptions) -> Write:
+    """Return the function from records to the bytes that are printed."""
     if options.as_json:
         from .record_json import to_json
 
@@ -88,111 +96,37 @@ def writer(options: Options) -> Write:
 
 
 @dataclass
-class Reading:
-    """How far it is, and whether that is for the broker to change, and soon."""
+class ReadProgress:
+    """The progress of reading, from which `Patience` sees whether the broker is silent."""
 
-    until: "Until"
+    until: Until
     in_group: bool
-    is_prompt: bool  # a broker that is there answers soon, if only that there is nothing
+    answers_soon: bool  # Whether a working broker answers within SOON, even without records.
     printed: int = 0
     polled: int = 0
     answers: int = 0
-    awaited: bool = True
-    is_joining: bool = False  # a group that has not said yet what is to be read
+    is_waiting: bool = True
+    is_joining: bool = False  # Whether the group has not assigned partitions yet.
 
-    def progress(self) -> tuple[int, int] | None:
-        return (self.polled, self.answers) if self.awaited else None
-
-
-class Commits:
-    """Commits what has been printed, and nothing that a poll gave and Ctrl-C or a closed pipe kept from the printer."""
-
-    def __init__(self) -> None:
-        self._printed: dict[TopicPartition, int] = {}  # next offsets
-        self._committed: dict[TopicPartition, int] = {}
-        self._unanswered = 0
-        self._told = self._is_finished = False
-        self._at = time.monotonic()
-
-    @contextmanager
-    def printing(self, consumer: "Consumer") -> "Iterator[None]":
-        """Around the printing of what was polled last; now and then it commits."""
-        settled = (it for it in consumer.assignment if consumer.lag(it) is not None)
-        positions = {partition: consumer.position(partition) for partition in settled}
-        yield
-        self._printed = positions
-        if time.monotonic() - self._at >= COMMIT_INTERVAL:
-            self._at = time.monotonic()
-            self._send(consumer, consumer.assignment)
-
-    def before_giving_up(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
-        """Commit these now; whoever gets them goes on from there."""
-        from hmb.protocol.errors import KafkaError
-
-        offsets = {} if self._is_finished else self._news(partitions)
-        try:
-            if offsets:
-                consumer.commit(offsets)
-                self._told = False
-            self._committed |= offsets
-        except (KafkaError, ConnectionError) as error:
-            self._tell(error)
-
-    def finish(self, consumer: "Consumer") -> None:
-        """Commit what is left, and leave the group; a broker that says nothing is not waited for long."""
-        self._send(consumer, consumer.assignment)
-        self._is_finished = True  # what this commit cannot do, another one would not do either
-        consumer.close(GRACE)
-        if self._unanswered:
-            self._tell(f"no answer within {GRACE:g} s")
-
-    def _send(self, consumer: "Consumer", partitions: "Iterable[TopicPartition]") -> None:
-        offsets = self._news(partitions)
-        if offsets:
-            self._unanswered += 1
-            self._committed |= offsets
-            consumer.commit_async(offsets, self._answered)
-
-    def _answered(self, offsets: object, error: Exception | None) -> None:
-        self._unanswered -= 1
-        if error is None:
-            self._told = False
-        else:
-            self._committed.clear()
-            self._tell(error)
-
-    def _tell(self, why: object) -> None:
-        """Once, until a commit works again."""
-        if self._told:
-            return
-        self._told = True
-        click.echo(f"hmb: what was printed last is not committed, and may be printed again: {why}", err=True)
-
-    def _news(self, partitions: "Iterable[TopicPartition]") -> "dict[TopicPartition, int]":
-        return {
-            partition: self._printed[partition]
-            for partition in partitions
-            if partition in self._printed and self._printed[partition] != self._committed.get(partition)
-        }
+    def state(self) -> tuple[int, int] | None:
+        """Return a value that changes with each answer; None while the command does not wait for the broker."""
+        return (self.polled, self.answers) if self.is_waiting else None
 
 
 @contextmanager
-def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iterator[tuple[Consumer, Commits | None]]":
-    """A consumer; one in a group commits what was printed and leaves, however it ends."""
-    from hmb.client import Consumer
-
-    topics = dict.fromkeys((*options.topics, *options.more_topics))
+def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
+    """Open a consumer. A member of a group commits the printed records and leaves the group in any case."""
     if "group" not in keywords:
-        consumer = _made(Consumer, servers, *topics, **keywords)
+        consumer = _open(options, **keywords)
         yield consumer, None
-        consumer.close()  # after Ctrl-C the end of the process does that, and at once
+        consumer.close()  # After an error, the end of the process closes the connections.
         return
-    commits = Commits() if keywords.pop("auto_commit", True) else None
+    commits = GroupCommits() if keywords.pop("auto_commit", True) else None
     if commits is not None:
-        keywords["on_revoked"] = lambda partitions: commits.before_giving_up(member, partitions)
+        keywords["on_revoked"] = lambda partitions: commits.before_revocation(member, partitions)
     keywords.setdefault("max_poll_records", POLL_RECORDS)
-    member: Consumer = _made(Consumer, servers, *topics, auto_commit=False, **keywords)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it commits and leaves
+    member: Consumer = _open(options, auto_commit=False, **keywords)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM commits and leaves, like Ctrl-C.
     try:
         yield member, commits
     finally:
@@ -202,35 +136,58 @@ def _consumer(servers: str, options: Options, keywords: dict[str, Any]) -> "Iter
         signal.signal(signal.SIGTERM, before)
 
 
-def _made(kind: "type[Consumer]", *arguments: str, **keywords: Any) -> "Consumer":
+def _open(options: ConsumeOptions, **keywords: Any) -> Consumer:
+    from hmb.client import Consumer
+
     try:
-        return kind(*arguments, retry_for=RETRY_FOR, **keywords)
-    except ValueError as error:  # what an option or a setting says cannot be
+        return Consumer(options.client.servers, *dict.fromkeys(options.topics), retry_for=RETRY_FOR, **keywords)
+    except ValueError as error:  # The value of an option or a setting is out of range.
         raise CliError(str(error), USAGE) from error
 
 
-def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading, commits: Commits | None) -> None:
+def _print_missing(options: ConsumeOptions, consumer: Consumer) -> None:
+    """Print a line for each topic that does not exist yet, and for a pattern that matches no topic."""
+    for topic in dict.fromkeys(options.topics):
+        if topic not in consumer.subscription:
+            hint = "waiting for it (Ctrl-C ends, --no-wait does not wait)"
+            click.echo(f"hmb: topic {topic!r} does not exist yet; {hint}", err=True)
+    if options.pattern is not None and not consumer.subscription:
+        click.echo(f"hmb: no topic matches {options.pattern.pattern!r}", err=True)
+
+
+def _no_such_topic(name: str) -> Exception:
+    from hmb.client.metadata import topic_error
+    from hmb.protocol.errors import ErrorCode
+
+    return topic_error(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _copy(
+    consumer: Consumer, write: Write, options: ConsumeOptions, progress: ReadProgress, commits: GroupCommits | None
+) -> None:
+    """Print records until the end, the count, or the time limit is reached."""
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
     idle = None if options.timeout_ms is None else options.timeout_ms / 1000
     last = time.monotonic()
     wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
-    is_enough = _reached(consumer, reading)
-    if options.pattern is not None and not consumer.subscription:
-        click.echo(f"hmb: no topic matches {options.pattern!r}", err=True)
-    while not consumer.at_end and not is_enough() and (options.count is None or reading.printed < options.count):
-        left = None if options.count is None else options.count - reading.printed
-        reading.is_joining = reading.in_group and not consumer.assignment
-        is_reading = reading.is_prompt and bool(consumer.assignment)
-        reading.awaited = reading.until is not None or reading.is_joining or is_reading
+    is_enough = _end_of_log(consumer, progress)
+    while not consumer.at_end and not is_enough() and (options.count is None or progress.printed < options.count):
+        left = None if options.count is None else options.count - progress.printed
+        progress.is_joining = progress.in_group and not consumer.assignment and bool(consumer.subscription)
+        is_reading = progress.answers_soon and bool(consumer.assignment)
+        progress.is_waiting = progress.until is not None or progress.is_joining or is_reading
         records = consumer.poll(wait, left)
-        reading.awaited = False
-        reading.answers = consumer.metrics().fetches
-        reading.polled += len(records)
+        progress.is_waiting = False
+        progress.answers = consumer.metrics().fetches
+        progress.polled += len(records)
         with nullcontext() if commits is None else commits.printing(consumer):
-            _print(write, records if keep is None else keep(records), reading)
+            shown = records if keep is None else keep(records)
+            if shown:
+                write_out(write(shown))
+            progress.printed += len(shown)
         if notes is not None:
-            notes.tell(consumer)
+            notes.print_new(consumer)
         if records:
             last = time.monotonic()
         elif reader_has_left():
@@ -239,36 +196,32 @@ def _copy(consumer: "Consumer", write: Write, options: Options, reading: Reading
             return
 
 
-def _reached(consumer: "Consumer", reading: "Reading") -> Callable[[], bool]:
-    """FROM:TO ends where the log does, if that is before TO: the records behind it may never come."""
-    until = reading.until
-    if reading.in_group or not isinstance(until, int):
+def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
+    """Return a function that tests for the end of `-o FROM:TO` where the log ends before TO.
+
+    The consumer itself would wait for the records up to TO, which may never be written.
+    """
+    until = progress.until
+    if progress.in_group or not isinstance(until, int):
         return lambda: False
     ends = consumer.end_offsets(consumer.assignment)
     if any(consumer.position(it) > end for it, end in ends.items()):
-        return lambda: False  # there is no such offset, as the first poll will say
+        return lambda: False  # FROM does not exist. The first poll raises that error.
     return lambda: all(consumer.position(it) >= min(until, end) for it, end in ends.items())
 
 
-def _print(write: Write, records: "list[ConsumerRecord]", reading: Reading) -> None:
-    """Print many records at once, and see them off: whoever reads them should not wait."""
-    if records:
-        write_out(write(records))
-    reading.printed += len(records)
-
-
 class EndNotes:
-    """Says on standard error, once each time, that a partition is read to its end; kcat has the same words."""
+    """Prints a note when the end of a partition is reached, once for each end, in the words of kcat."""
 
     def __init__(self) -> None:
-        self._told: dict[TopicPartition, int] = {}
+        self._printed: dict[TopicPartition, int] = {}
 
-    def tell(self, consumer: "Consumer") -> None:
+    def print_new(self, consumer: Consumer) -> None:
         for partition in consumer.assignment:
             if consumer.lag(partition) != 0:
                 continue
             position = consumer.position(partition)
-            if self._told.get(partition) != position:
-                self._told[partition] = position
+            if self._printed.get(partition) != position:
+                self._printed[partition] = position
                 topic, number = partition
                 click.echo(f"% Reached end of topic {topic} [{number}] at offset {position}", err=True)

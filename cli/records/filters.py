@@ -1,16 +1,16 @@
-"""Which records `hmb consume` prints: regular expressions on key, value and headers, all of which have to match.
+"""Filters of `hmb consume`: regular expressions for key, value and headers. A record must match all of them.
 
-They are searched for in the bytes, as grep does, so a record need not be text; what is null matches nothing.
+An expression is searched in the bytes, as grep does, so a record need not be text. Null matches no expression.
 """
+
+from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
-from ..shared.common import name_value
+from ..shared.parameters import bad_expression, name_value
 
 if TYPE_CHECKING:
     from hmb.client import ConsumerRecord
@@ -19,36 +19,35 @@ Search = Callable[[bytes], object]
 HeaderFilter = tuple[str, Search]
 
 
-def search(text: str) -> Search:
-    """The type of an option: a regular expression."""
+def bytes_expression(text: str) -> Search:
+    """Compile a regular expression for bytes."""
     try:
         return re.compile(os.fsencode(text)).search
     except re.error as error:
-        place = f"\n  {text}\n  {' ' * error.pos}^" if error.pos is not None and text.isprintable() else ""
-        raise click.BadParameter(f"not a regular expression: {error.msg}{place}") from None
+        raise bad_expression(text, error) from None
 
 
-def header_search(text: str) -> HeaderFilter:
-    """The type of an option: the name of a header, and a regular expression for its value."""
+def header_expression(text: str) -> HeaderFilter:
+    """Parse `NAME=REGEX`: the name of a header, and a regular expression for its value."""
     name, expression = name_value(text)
-    return name, search(expression)
+    return name, bytes_expression(expression)
 
 
 def record_filter(
     keys: Sequence[Search], values: Sequence[Search], headers: Sequence[HeaderFilter]
-) -> "Callable[[list[ConsumerRecord]], list[ConsumerRecord]] | None":
-    """The function that keeps those records that match; None if all do."""
+) -> Callable[[list[ConsumerRecord]], list[ConsumerRecord]] | None:
+    """Return the function that keeps matching records; None if there are no filters."""
     if not (keys or values or headers):
         return None
 
-    def matches(record: "ConsumerRecord") -> bool:
+    def has_header(record: ConsumerRecord, name: str, search: Search) -> bool:
+        return any(key == name and value is not None and search(value) for key, value in record.headers)
+
+    def matches(record: ConsumerRecord) -> bool:
         return (
-            all(record.key is not None and found(record.key) for found in keys)
-            and all(record.value is not None and found(record.value) for found in values)
-            and all(
-                any(key == name and value is not None and found(value) for key, value in record.headers)
-                for name, found in headers
-            )
+            all(record.key is not None and search(record.key) for search in keys)
+            and all(record.value is not None and search(record.value) for search in values)
+            and all(has_header(record, name, search) for name, search in headers)
         )
 
     return lambda records: [record for record in records if matches(record)]

@@ -1,26 +1,30 @@
-r"""`-f`: how a record becomes text, in kcat's letters and rpk's.
+r"""`-f`: from a record to text, in the letters of kcat and rpk.
 
-    %t topic        %p partition       %o offset          %T timestamp, ms since 1970 (also %d)
-    %k key          %s value (also %v) %h headers, a=1,b=2 %H how many headers
+    %t topic        %p partition       %o offset           %T timestamp, ms since 1970 (also %d)
+    %k key          %s value (also %v) %h headers, a=1,b=2 %H number of headers
     %K %S (also %V) the lengths of key and value, -1 for null
-    %R the value's length in 4 bytes, big endian          %i how many records were printed, this one included
-    %% %{ %}        themselves         \n \t \r \0 \xHH \\ as in C
+    %R the value's length in 4 bytes, big endian           %i number of printed records, this one included
+    %% %{ %}        the character itself                   \n \t \r \0 \xHH \\ as in C
 
-Braces right after a letter say how to write it::
+Braces directly after a letter are a modifier: they say how to print it::
 
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
-    timestamps      %d{strftime[%F %T]} in UTC; any of # [ { ( may stand around the layout, repeated if need be
-    headers         %h{ %k=%v{hex} }: a format of its own, for one header after the other
+    timestamps      %d{strftime[%F %T]} in UTC; # [ { or ( encloses the layout, and may be repeated
+    headers         %h{ %k=%v{hex} }: a format of its own for each header
 
-The two tools disagree about one letter: %T is kcat's timestamp here, not the length of the topic. Of rpk's letters
-those are left out that tell of a batch and not of a record (%e %x %y %a), or of a partition at the time (%[ %| %]), and
-Go's layouts of dates.
+kcat and rpk disagree about one letter: %T is kcat's timestamp here, not the length of the topic. Left out are rpk's
+letters for batches (%e %x %y %a) and for the state of a partition (%[ %| %]), and the layouts of dates in Go.
 
-A format is parsed once. What is constant in it becomes a template for bytes' `%` operator, and records are printed many
-at a time: a column for each letter, then the template over their rows. All of that loops in C, which is three times as
-fast as a call for each letter of each record.
+A format is parsed once. Its constant parts become a template for the `%` operator of bytes. Many records are then
+printed at a time: a column for each letter, and the template for each row of the columns. All these loops run in C,
+which is three times as fast as one call for each letter of each record. For example, `%p-%o:%v\n`::
+
+    template   b"%d-%d:%b\n"
+    columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
 """
+
+from __future__ import annotations
 
 import base64
 import os
@@ -33,28 +37,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..shared.arguments import ESCAPES
+from ..shared.parameters import ESCAPES, unknown_escape
 from .unpack import UnpackError, parse_unpack
 
 if TYPE_CHECKING:
     from hmb.client import ConsumerRecord
 
-Field = Callable[[Any], Any]  # of a record, or of a header
-Column = Callable[[Sequence[Any]], Iterable[Any]]  # that field of many of them
+Getter = Callable[[Any], Any]  # record or header -> one of its fields
+Column = Callable[[Sequence[Any]], Iterable[Any]]  # records or headers -> that field of each
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOSING = {"[": "]", "{": "}", "(": ")", "#": "#"}
 
 
-def _length(name: str) -> Field:
+def _length(name: str) -> Getter:
     get = attrgetter(name)
     return lambda record: -1 if (data := get(record)) is None else len(data)
 
 
 class Letters(NamedTuple):
-    """Which letters there are; a number's field is an int, a text's is bytes or None."""
+    """The letters of a format, each with its field: bytes or None for texts, an int for numbers."""
 
-    texts: dict[str, Field]
-    numbers: dict[str, Field]
+    texts: dict[str, Getter]
+    numbers: dict[str, Getter]
 
 
 VALUE, TIMESTAMP, VALUE_LENGTH = attrgetter("value"), attrgetter("timestamp"), _length("value")
@@ -71,7 +75,7 @@ OF_RECORD = Letters(
         "H": lambda record: len(record.headers),
     },
 )
-HEADER_LENGTH: Field = lambda header: -1 if header[1] is None else len(header[1])  # noqa: E731
+HEADER_LENGTH: Getter = lambda header: -1 if header[1] is None else len(header[1])  # noqa: E731
 OF_HEADER = Letters(
     {"k": lambda header: header[0].encode(), "s": itemgetter(1), "v": itemgetter(1)},
     {"K": lambda header: len(header[0].encode()), "S": HEADER_LENGTH, "V": HEADER_LENGTH},
@@ -103,10 +107,10 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A letter of a format, and how to write it: for bytes' `%` operator, `%d` or `%b`."""
+    """A letter of a format: its field, its modifier, and its directive (`%d` or `%b`) in the template."""
 
     directive: bytes
-    field: Field
+    field: Getter
     modifier: Callable[[Any], bytes] | None = None
 
     def column(self, null: bytes) -> Column:
@@ -119,13 +123,13 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Format:
-    """A format that was understood: literal, piece, literal, piece ..."""
+class RecordFormat:
+    """A parsed format: constant bytes and pieces, in their order."""
 
-    parts: Sequence["bytes | Piece | Headers"]
+    parts: Sequence[bytes | Piece | HeaderPiece]
 
-    def writer(self, null: bytes = b"") -> "Callable[[Sequence[ConsumerRecord]], bytes]":
-        """The function from records to bytes; `null` stands for keys and values that are null."""
+    def writer(self, null: bytes = b"") -> Callable[[Sequence[ConsumerRecord]], bytes]:
+        """Return the function from records to bytes. It prints `null` for keys and values that are null."""
         template = b"".join(
             part.replace(b"%", b"%%") if isinstance(part, bytes) else part.directive for part in self.parts
         )
@@ -139,10 +143,10 @@ class Format:
 
 
 @dataclass(frozen=True)
-class Headers:
-    """`%h`: a format for each header, what stands between two, and what stands for none."""
+class HeaderPiece:
+    """`%h`: a format for each header, the separator between headers, and the text for a record without headers."""
 
-    format: Format
+    format: RecordFormat
     separator: bytes = b""
     none: bytes = b""
     directive = b"%b"
@@ -155,24 +159,24 @@ class Headers:
         ]
 
 
-def parse_format(text: str) -> Format:
-    """The type of an option; a mistake is shown with its place."""
-    return Parser(text, OF_RECORD).parse()
+def parse_format(text: str) -> RecordFormat:
+    """Parse the value of -f. The error names the character at which the mistake is."""
+    return FormatParser(text, OF_RECORD).parse()
 
 
-class Parser:
-    """Goes through a format once; `position` is where it stands."""
+class FormatParser:
+    """A parser that reads a format once, from `position` on."""
 
     def __init__(self, text: str, letters: Letters, position: int = 0) -> None:
         self._text, self._letters, self._position = text, letters, position
-        self._parts: list[bytes | Piece | Headers] = []
+        self._parts: list[bytes | Piece | HeaderPiece] = []
 
-    def parse(self, inside: bool = False) -> Format:
-        """All of it, or up to the brace that closes the format of headers that it stands in."""
+    def parse(self, inside: bool = False) -> RecordFormat:
+        """Parse the rest of the text; with `inside`, only up to the brace that ends a format of headers."""
         while self._position < len(self._text):
             character = self._text[self._position]
             if inside and character == "}":
-                return Format(self._parts)
+                return RecordFormat(self._parts)
             if character == "%":
                 self._token()
             elif character == "\\":
@@ -181,7 +185,7 @@ class Parser:
                 self._literal(os.fsencode(character), 1)
         if inside:
             raise self._mistake("the braces of %h are not closed", len(self._text))
-        return Format(self._parts)
+        return RecordFormat(self._parts)
 
     def _literal(self, data: bytes, length: int) -> None:
         if self._parts and isinstance(self._parts[-1], bytes):
@@ -196,7 +200,7 @@ class Parser:
         digits = self._text[self._position + 2 : self._position + 4]
         if letter == "x" and len(digits) == 2 and all(digit in "0123456789abcdefABCDEF" for digit in digits):
             return self._literal(bytes.fromhex(digits), 4)
-        raise self._mistake(rf"'\{letter}' is none of: \t, \n, \r, \0, \xHH, \\", self._position)
+        raise self._mistake(unknown_escape(letter), self._position)
 
     def _token(self) -> None:
         start = self._position
@@ -217,10 +221,13 @@ class Parser:
         if letter in self._letters.texts:
             modifier = self._modifier(TEXT_MODIFIERS, {"unpack": self._unpack}) if braced else None
             return self._parts.append(Piece(b"%b", self._letters.texts[letter], modifier))
-        counted = letter == "i" and self._letters is OF_RECORD
-        if not counted and letter not in self._letters.numbers:
-            raise self._mistake(f"%{letter} is no letter of a format; there are {self._known()}", start)
-        field = _counter() if counted else self._letters.numbers[letter]
+        return self._number(letter, braced, start)
+
+    def _number(self, letter: str, braced: bool, start: int) -> None:
+        is_counter = letter == "i" and self._letters is OF_RECORD
+        if not is_counter and letter not in self._letters.numbers:
+            raise self._mistake(f"%{letter} is not a letter of a format; the letters are {self._known()}", start)
+        field = _counter() if is_counter else self._letters.numbers[letter]
         if not braced:
             return self._parts.append(Piece(b"%d", field))
         modifier = self._modifier(NUMBER_MODIFIERS, {"strftime": _strftime} if letter in "dT" else {})
@@ -228,19 +235,21 @@ class Parser:
 
     def _headers(self, braced: bool) -> None:
         if not braced:
-            plain = Parser("%k=%v", OF_HEADER).parse()
-            return self._parts.append(Headers(plain, b","))
-        inner = Parser(self._text, OF_HEADER, self._position)
-        self._parts.append(Headers(inner.parse(inside=True)))
+            plain = FormatParser("%k=%v", OF_HEADER).parse()
+            return self._parts.append(HeaderPiece(plain, b","))
+        inner = FormatParser(self._text, OF_HEADER, self._position)
+        self._parts.append(HeaderPiece(inner.parse(inside=True)))
         self._position = inner._position + 1
         return None
 
     def _modifier(
-        self, plain: dict[str, Callable[[Any], bytes]], wrapped: dict[str, Callable[[str], Callable[[Any], bytes]]]
+        self,
+        plain: dict[str, Callable[[Any], bytes]],
+        with_argument: dict[str, Callable[[str], Callable[[Any], bytes]]],
     ) -> Callable[[Any], bytes]:
-        """What the braces say, up to the closing one; a `wrapped` one has an argument of its own: unpack[...]."""
+        """Parse a modifier up to its closing brace. Some modifiers have an argument: unpack[...]."""
         start = self._position
-        for name, parse in wrapped.items():
+        for name, parse in with_argument.items():
             if self._text.startswith(name, start):
                 self._position += len(name)
                 modifier = parse(self._argument(name))
@@ -252,23 +261,23 @@ class Parser:
         if not closed:
             raise self._mistake("this brace is not closed; a brace itself is %{", start - 1)
         if name not in plain:
-            there_are = ", ".join([*plain, *(f"{wrapped_name}[...]" for wrapped_name in wrapped)])
-            raise self._mistake(f"{name!r} is none of {there_are}; a brace itself is %{{", start)
+            known = ", ".join([*plain, *(f"{each}[...]" for each in with_argument)])
+            raise self._mistake(f"{name!r} is not a modifier; the modifiers are {known}; a brace itself is %{{", start)
         self._position += len(name) + 1
         return plain[name]
 
     def _argument(self, name: str) -> str:
-        """What stands between brackets, braces or #; `_position` goes behind them, `_inside` is where it began."""
+        """Parse the argument of a modifier. `_inside` is set to its position, `_position` to the one after it."""
         start = self._position
         opening = self._text[start : start + 1]
         if opening not in CLOSING or not opening:
-            raise self._mistake(f"{name} wants brackets: {name}[...]", start)
+            raise self._mistake(f"{name} requires brackets: {name}[...]", start)
         width = len(self._text[start:]) - len(self._text[start:].lstrip(opening))
         closing = CLOSING[opening] * width
         self._inside = start + width
         end = self._text.find(closing, self._inside)
         if end < 0:
-            raise self._mistake(f"{name}'s {closing} is missing", len(self._text))
+            raise self._mistake(f"the {closing} of {name} is missing", len(self._text))
         self._position = end + width
         return self._text[self._inside : end]
 
@@ -283,11 +292,11 @@ class Parser:
         return " ".join(f"%{letter}" for letter in (*self._letters.texts, *self._letters.numbers, *more, "%"))
 
     def _mistake(self, message: str, position: int) -> click.BadParameter:
-        shown = "".join(character if character.isprintable() else "?" for character in self._text)
-        return click.BadParameter(f"{message}\n  {shown}\n  {' ' * position}^")
+        text = "".join(character if character.isprintable() else "?" for character in self._text)
+        return click.BadParameter(f"{text!r}, character {position + 1}: {message}")
 
 
-def _counter() -> Field:
+def _counter() -> Getter:
     numbers = count(1)
     return lambda record: next(numbers)
 
@@ -296,7 +305,7 @@ def _strftime(layout: str) -> Callable[[int], bytes]:
     def write(timestamp: int) -> bytes:
         try:
             return (EPOCH + timedelta(milliseconds=timestamp)).strftime(layout).encode(errors="surrogateescape")
-        except (OverflowError, ValueError):  # not a date that a calendar has
+        except (OverflowError, ValueError):  # The calendar of Python ends in the year 9999.
             return b"%d" % timestamp
 
     return write

@@ -1,24 +1,27 @@
-r"""How a line becomes a record: kcat's delimiters, or the properties of kafka-console-producer.
+r"""From a line to a record: kcat's delimiters, the properties of kafka-console-producer, or JSON.
 
-    kcat        -K TEXT: a line is key, TEXT, value; one without TEXT has no key. -Z: what is empty is null
-    Kafka       parse.key=true: key, key.separator (a tab), value
-                parse.headers=true: a:1,b:2 and headers.delimiter (a tab) before that; between two headers stands
-                headers.separator (,), between name and value headers.key.separator (:)
-                null.marker: a key, a value, a header's value or all headers that are this text are null
-                ignore.error=true: a line without its separators is all value; without it, it is an error
+    kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
+            -Z              an empty key or value is null
+    Kafka   parse.key       a line is key, key.separator (a tab), value
+            parse.headers   headers such as a:1,b:2 and headers.delimiter (a tab) come before that;
+                            headers.separator (,) divides headers, headers.key.separator (:) name and value
+            null.marker     this text means null: for a key, a value, a header's value, or all headers
+            ignore.error    a line without its separators is a value; without ignore.error it is an error
 
-Both end in a `Parse`: from a line to key, value, headers. Where a line is the value as it is, there is none.
+Each function here returns a `Parse`: a function from a line to a `LineRecord`. `kcat_line` returns None where a line is
+a value as it is, so that `hmb produce` can send lines without parsing them.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import click
 
-from ..shared.arguments import delimiter
+from ..shared.parameters import delimiter
 from .kafka_format import is_true
 
-Header = tuple[str, bytes | None]
 SWITCHES = ("parse.key", "parse.headers", "ignore.error")
 TEXTS = {
     "key.separator": b"\t",
@@ -28,26 +31,28 @@ TEXTS = {
     "null.marker": None,
 }
 
+HeaderPair = tuple[str, bytes | None]
 
-class Record(NamedTuple):
-    """What a line says of its record; what it does not say is left to the options and to the producer."""
+
+class LineRecord(NamedTuple):
+    """The parts of a record that a line contains. Options and the producer add the others."""
 
     key: bytes | None
     value: bytes | None
-    headers: tuple[Header, ...] = ()
-    timestamp: int | None = None
+    headers: tuple[HeaderPair, ...] = ()
+    timestamp: int | None = None  # ms since 1970
     partition: int | None = None
 
 
-Parse = Callable[[bytes], Record]
+Parse = Callable[[bytes], LineRecord]
 
 
 def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | None) -> Parse | None:
-    """The parser for -K, -Z and -k; None if lines are values as they are."""
+    """Return the parser for -K, -Z and -k; None if a line is a value as it is. `key` is for lines without a key."""
     if not key_delimiter and not empty_is_null and key is None:
         return None
 
-    def parse(line: bytes) -> Record:
+    def parse(line: bytes) -> LineRecord:
         found = b""
         own_key, value = key, line
         if key_delimiter:
@@ -55,14 +60,25 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
             if found:
                 own_key, value = before, rest
         if empty_is_null:
-            return Record(own_key or None, value or None)
-        return Record(own_key, value)
+            return LineRecord(own_key or None, value or None)
+        return LineRecord(own_key, value)
 
     return parse
 
 
+def json_line(key: bytes | None) -> Parse:
+    """Return the parser for --json. `key` is for lines without a key."""
+    from .record_json import from_json
+
+    def parse(line: bytes) -> LineRecord:
+        record = from_json(line)
+        return record._replace(key=key) if record.key is None else record
+
+    return from_json if key is None else parse
+
+
 class KafkaLine:
-    """The parser for kafka-console-producer's properties; ValueError says what is wrong with a line."""
+    """The parser for kafka-console-producer's properties. It raises ValueError for a line with an error."""
 
     def __init__(self, properties: Iterable[tuple[str, str]], key: bytes | None) -> None:
         self._key = key
@@ -75,10 +91,10 @@ class KafkaLine:
                 if not text and name != "null.marker":
                     raise click.UsageError(f"--property {name}: it is empty")
             else:
-                raise click.UsageError(f"--property {name}: there are {', '.join((*SWITCHES, *TEXTS))}")
+                raise click.UsageError(f"--property {name}: the names are {', '.join((*SWITCHES, *TEXTS))}")
 
-    def __call__(self, line: bytes) -> Record:
-        headers: tuple[Header, ...] = ()
+    def __call__(self, line: bytes) -> LineRecord:
+        headers: tuple[HeaderPair, ...] = ()
         key, rest = self._key, line
         if self._switches["parse.headers"]:
             before, rest = self._cut(rest, "headers.delimiter")
@@ -86,25 +102,25 @@ class KafkaLine:
                 headers = tuple(map(self._header, before.split(self._texts["headers.separator"])))
         if self._switches["parse.key"]:
             before, rest = self._cut(rest, "key.separator")
-            key = key if before is None else self._null(before)
-        return Record(key, self._null(rest), headers)
+            key = key if before is None else self._or_null(before)
+        return LineRecord(key, self._or_null(rest), headers)
 
-    def _header(self, pair: bytes) -> Header:
+    def _header(self, pair: bytes) -> HeaderPair:
         name, value = self._cut(pair, "headers.key.separator")
-        return (_name(pair), None) if name is None else (_name(name), self._null(value))
+        return (_name(pair), None) if name is None else (_name(name), self._or_null(value))
 
-    def _null(self, text: bytes) -> bytes | None:
+    def _or_null(self, text: bytes) -> bytes | None:
         return None if text == self._texts["null.marker"] else text
 
-    def _cut(self, text: bytes, what: str) -> tuple[bytes | None, bytes]:
-        """What stands before a separator and what behind it; None and all where it is missing and may be."""
-        separator = self._texts[what] or b""
+    def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
+        """Split a text at a separator. Return None and the whole text if it is missing and ignore.error is set."""
+        separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)
         if found:
             return before, rest
         if self._switches["ignore.error"]:
             return None, text
-        raise ValueError(f"no {what} ({separator.decode(errors='backslashreplace')!r}) in it")
+        raise ValueError(f"no {name} ({separator.decode(errors='backslashreplace')!r}) in it")
 
 
 def _name(text: bytes) -> str:
@@ -112,14 +128,3 @@ def _name(text: bytes) -> str:
         return text.decode()
     except UnicodeDecodeError:
         raise ValueError(f"the name of a header is not UTF-8: {text!r}") from None
-
-
-def json_line(key: bytes | None) -> Parse:
-    """The parser for --json; `key` is for lines that have none."""
-    from .record_json import from_json
-
-    def parse(line: bytes) -> Record:
-        own_key, value, headers, timestamp, partition = from_json(line)
-        return Record(key if own_key is None else own_key, value, tuple(headers), timestamp, partition)
-
-    return parse

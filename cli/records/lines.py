@@ -1,11 +1,14 @@
-"""Standard input or a file in lines, with two cares that a file object does not take.
+"""A stream in lines, with a limit for a line and with a way to stop.
 
-A line has a bound: what never sends a newline (a disk image, /dev/zero) must not be read until memory ends. And who
-waits for a line hears nothing else: if a delivery fails meanwhile, the next line may be hours away. So `Lines` waits
-with select() for its input and for a socket of its own, which `stop` writes to (the "self-pipe trick").
+A file object of Python lacks two things. It reads a line of any length, so /dev/zero would fill the memory. And a
+thread that waits for the next line notices nothing else: if a delivery fails meanwhile, the next line may be hours
+away. `Lines` therefore waits with select() for its stream and for a socket of its own, to which `stop` writes (the
+self-pipe trick).
 
-What has come is handed out at once and together: a line of a terminal alone, thousands of a file at a time.
+`Lines` returns all lines that have arrived in one list: a single line of a terminal, thousands of a file.
 """
+
+from __future__ import annotations
 
 import select
 import socket
@@ -14,27 +17,27 @@ from contextlib import suppress
 from io import UnsupportedOperation
 from typing import BinaryIO
 
-from ..shared.common import CliError
+from ..shared.errors import CliError
 
-MAX_LINE = 16 * 1024 * 1024  # bytes; far above what a broker takes by default
-BLOCK = 256 * 1024  # bytes to read at once
+MAX_LINE = 16 * 1024 * 1024  # bytes; brokers accept 1 MiB by default
+BLOCK = 256 * 1024  # bytes of one read
 
 
 class Lines:
-    """The lines of a stream, each without its delimiter, in the portions in which they come."""
+    """The lines of a stream, each without its delimiter, in lists of lines that arrived together."""
 
     def __init__(self, stream: BinaryIO, name: str = "standard input", delimiter: bytes = b"\n") -> None:
         self._stream, self._name, self._delimiter = stream, name, delimiter
         try:
             self._descriptor: int | None = stream.fileno()
-        except UnsupportedOperation:
-            self._descriptor = None  # a stream in memory: nothing to wait for
+        except UnsupportedOperation:  # A stream in memory never waits.
+            self._descriptor = None
         self._woken, self._waker = socket.socketpair()
         self.bytes_read = 0
 
     def stop(self) -> None:
-        """End at the next portion, or right away if it is being waited for; from any thread."""
-        with suppress(OSError):  # closed already
+        """End the iteration before the next list, also while it waits. Any thread may call this."""
+        with suppress(OSError):  # The sockets may be closed already.
             self._waker.send(b"\0")
 
     def close(self) -> None:
@@ -43,9 +46,9 @@ class Lines:
 
     def __iter__(self) -> Iterator[list[bytes]]:
         read, delimiter = self._stream.read1, self._delimiter  # type: ignore[attr-defined]
-        number = 1  # of the line whose beginning is in the buffer
+        number = 1  # the number of the line that begins in the buffer
         buffer = bytearray()
-        searched = 0  # there is no delimiter before
+        searched = 0  # bytes of the buffer that do not contain a delimiter
         while self._wait() and (block := read(BLOCK)):
             self.bytes_read += len(block)
             buffer += block
@@ -61,7 +64,7 @@ class Lines:
             yield [bytes(buffer)]
 
     def _wait(self) -> bool:
-        """Wait for input, or its end; False if there was a `stop`."""
+        """Wait for input or its end. Return False after `stop`."""
         if self._descriptor is None:
             return True
         woken = self._woken.fileno()

@@ -1,26 +1,28 @@
-r"""`-o`: where to start, and where to stop, in the words of rpk, kcat and Kafka's tools.
+r"""`-o`: where to start and where to stop, in the words of rpk, kcat and Kafka's tools.
 
-    start end           the oldest record; what comes from now on (also beginning, earliest; latest)
-    12  +12  -12        that offset; 12 after the oldest; 12 before the end
-    12:40  12:  :40     from offset 12 on; up to 40, which is not printed any more, or to the end if that comes before
-    12:end  :end        ... up to what is the end now
-    @T  @T:T  @:T       from a time on; up to another; T is one of the times below, or `end` behind the colon
-    s@T  e@T            kcat's start and end, each with a -o of its own; a bare number is milliseconds
-    stored              where the group has committed that it is (-G); what `-o` is without an option, in a group
+    start end           the oldest record; the records from now on (also beginning, earliest, oldest; latest, newest)
+    12  +12  -12        offset 12; 12 after the oldest; 12 before the end
+    12:40  12:  :40     from offset 12; up to 40, which is not printed, or to the end if the end is lower
+    12:end  :end        from offset 12, and up to the present end
+    @T  @T:T  @:T       from a time; up to another time; T is a time as in `shared/times.py`, or `end` after the colon
+    s@T  e@T            kcat's start and end, each with a -o of its own; a bare number is in milliseconds
+    stored              the committed offset of the group (-G), which is the default in a group
 
-Times are 2026-02-14, 2026-02-14T10:30:00Z (UTC unless they say otherwise), seconds since 1970 (up to 10 digits) or
-milliseconds, and durations as -1h30m, which count from now; behind a colon, from the first time if that is no duration.
+A duration counts from now: `@-1h` starts one hour ago. After the colon, a duration counts from the first time, if that
+is not a duration itself: `@2026-02-14:30m` is the first half hour of that day.
 
-A time's colons are not in the way of the one in the middle: the whole is one regular expression.
+One regular expression matches the whole text, so the colons of a time are not confused with the colon between times.
 """
 
+from __future__ import annotations
+
 import re
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
+
+from ..shared.times import MAX_INT64, TIME, in_range, is_duration, now_ms, parse_time
 
 if TYPE_CHECKING:
     from hmb.client.offsets import AtTime, Offset, Until
@@ -29,26 +31,21 @@ STARTS = ("start", "beginning", "earliest", "oldest")
 ENDS = ("end", "latest", "newest")
 STORED = "stored"
 
-UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
-DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
-TIME = rf"\d+|{DATE}|{DURATION}"
 TIMES = re.compile(rf"@(?P<start>{TIME})?(?P<colon>:(?P<until>{TIME}|end)?)?", re.ASCII)
 OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?)?", re.ASCII)
-MAX_INT64 = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Span:
-    """Where to start and where to stop; None where nothing was said."""
+    """The start and the end of reading; None where the text has no start or no end."""
 
-    start: "Offset | None" = None
-    until: "Until" = None
-    stored: bool = False
+    start: Offset | None = None
+    until: Until = None
+    stored: bool = False  # Whether to start at the committed offset of the group.
 
 
 def parse_span(text: str) -> Span:
-    """The type of an option."""
+    """Parse the value of -o."""
     try:
         if text[:2] in ("s@", "e@"):
             return Span(start=_kcat_time(text[2:])) if text[0] == "s" else Span(until=_kcat_time(text[2:]))
@@ -59,19 +56,19 @@ def parse_span(text: str) -> Span:
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: {error}") from None
     raise click.BadParameter(
-        f"{text!r} is none of: start, end, an offset, +N, -N (N before the end), FROM:TO, @TIME, @TIME:TIME, "
-        "s@TIME, e@TIME, stored; `hmb consume --help` explains them"
+        f"{text!r} is not start, end, an offset, +N, -N (N before the end), FROM:TO, @TIME, @TIME:TIME, "
+        "s@TIME, e@TIME or stored; `hmb consume --help` explains them"
     )
 
 
-def merge(spans: "tuple[Span, ...]") -> Span:
-    """What several -o say together: one where to start, the other where to stop."""
+def merge(spans: tuple[Span, ...]) -> Span:
+    """Combine several -o: one with a start and another with an end. Raises click.UsageError for two of a kind."""
     merged = Span()
     for span in spans:
         if (merged.start is not None or merged.stored) and (span.start is not None or span.stored):
-            raise click.UsageError("two -o say where to start; one of them has to go")
+            raise click.UsageError("two -o have a start; remove one of them")
         if merged.until is not None and span.until is not None:
-            raise click.UsageError("two -o say where to stop; one of them has to go")
+            raise click.UsageError("two -o have an end; remove one of them")
         start = merged.start if span.start is None else span.start
         until = merged.until if span.until is None else span.until
         merged = Span(start, until, merged.stored or span.stored)
@@ -86,11 +83,11 @@ def _offsets(start: str | None, until: str | None, colon: bool) -> Span:
     if isinstance(first, int) and isinstance(stop, int) and first >= 0 and stop <= first:
         raise ValueError(f"it stops at {stop}, before it starts")
     if first == "latest" and colon:
-        raise ValueError("nothing comes after the end")
+        raise ValueError("no records come after the end")
     return Span(first, stop)
 
 
-def _start(text: str) -> "Offset":
+def _start(text: str) -> Offset:
     from hmb.client.offsets import FromStart
 
     if text in STARTS:
@@ -103,7 +100,7 @@ def _start(text: str) -> "Offset":
     return "latest" if text == "-0" else number
 
 
-def _until(text: str | None) -> "Until":
+def _until(text: str | None) -> Until:
     if text is None:
         return None
     return "end" if text == "end" else _int64(text)
@@ -122,63 +119,25 @@ def _int64(text: str) -> int:
 def _times(start: str | None, until: str | None) -> Span:
     from hmb.client.offsets import AtTime
 
-    now = time.time_ns() // 1_000_000
+    now = now_ms()
     if start is None:
         if until is None:
             raise ValueError("a time is missing after the @")
-        return Span("earliest", "end" if until == "end" else AtTime(_time(until, now)))
-    first = _time(start, now)
+        return Span("earliest", "end" if until == "end" else AtTime(parse_time(until, now)))
+    first = parse_time(start, now)
     if until is None or until == "end":
         return Span(AtTime(first), None if until is None else "end")
-    stop = _time(until, now if _is_duration(start) else first)
+    stop = parse_time(until, now if is_duration(start) else first)
     if stop <= first:
         raise ValueError("it stops before it starts")
     return Span(AtTime(first), AtTime(stop))
 
 
-def _kcat_time(text: str) -> "AtTime":
+def _kcat_time(text: str) -> AtTime:
     from hmb.client.offsets import AtTime
 
     if text.isascii() and text.isdigit():
-        return AtTime(_int64(text))
+        return AtTime(in_range(int(text)))
     if not re.fullmatch(TIME, text, re.ASCII):
-        raise ValueError("what follows the @ is no time")
-    return AtTime(_time(text, time.time_ns() // 1_000_000))
-
-
-def _is_duration(text: str) -> bool:
-    return re.fullmatch(DURATION, text, re.ASCII) is not None
-
-
-def _time(text: str, base: int) -> int:
-    """Milliseconds since 1970; a duration is added to `base`."""
-    if text.isdigit():
-        return _moment(int(text) * (1000 if len(text) <= 10 else 1))
-    if _is_duration(text):
-        parts = re.findall(r"([\d.]+)(ms|[smhdw])", text)
-        duration = sum(float(number) * UNITS[unit] for number, unit in parts)
-        return _moment(base + (-duration if text.startswith("-") else duration))
-    try:
-        moment = datetime.fromisoformat(text.upper())
-    except ValueError as error:
-        raise ValueError(f"{text} is no date: {error}") from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return _moment((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
-
-
-def _moment(milliseconds: float) -> int:
-    if milliseconds > MAX_INT64:
-        raise ValueError("no record is that far in the future")
-    return max(int(milliseconds), 0)
-
-
-def moment(text: str) -> int:
-    """The type of an option: a time as above, in ms since 1970."""
-    try:
-        if re.fullmatch(TIME, text, re.ASCII):
-            return _time(text, time.time_ns() // 1_000_000)
-        problem = "it is no time"
-    except ValueError as error:
-        problem = str(error)
-    hint = "write 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for so long ago"
-    raise click.BadParameter(f"{text!r}: {problem}; {hint}")
+        raise ValueError("a time must follow the @")
+    return AtTime(parse_time(text, now_ms()))

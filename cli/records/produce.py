@@ -1,8 +1,14 @@
-"""`hmb produce`: lines or files become records.
+"""`hmb produce`: send lines or files as records.
 
-Lines go off in the portions in which they come, each with one call of `Producer.send_many`; a portion remembers which
-lines it has, so that an error names the guilty one and what was acknowledged is counted exactly.
+The input arrives in portions: one line of a terminal, thousands of lines of a file. Each portion becomes one call of
+`Producer.send_many`. The `Tally` connects each delivery with the lines of its portion. An error therefore names its
+line, and the last line of the command counts the acknowledged records exactly::
+
+    $ printf 'one\\ntwo\\n' | hmb produce weather
+    2 records sent to weather in 0.1 s
 """
+
+from __future__ import annotations
 
 import signal
 import threading
@@ -14,55 +20,56 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..shared.client_config import chosen_servers
-from ..shared.common import USAGE, CliError
+from ..shared.errors import USAGE, CliError
+from ..shared.headings import GroupedCommand
 from ..shared.interruption import uninterrupted
-from ..shared.option_groups import GroupedCommand
 from ..shared.patience import Patience, patience_with
-from .produce_input import Input, with_progress
-from .produce_options import Options, produce_options
-from .tally import Portion, Tally, of_place
+from .produce_input import RecordInput, with_progress
+from .produce_options import BY_KEY, ProduceOptions, produce_options
+from .tally import Portion, Tally, with_position
 
 if TYPE_CHECKING:
     from hmb.client import Producer
     from hmb.client.producing.delivery import Deliveries, Delivery
 
-    from .line_formats import Header
+    from .line_formats import HeaderPair
 
-BATCH_SIZE = 256 * 1024
+    Batches = Iterator[tuple[Portion, int | None]]  # portions, each with its partition; None: by key
+
+BATCH_SIZE = 256 * 1024  # bytes
 DELIVERY_TIMEOUT = 30.0  # seconds
-GRACE = 1.0  # seconds for what is on its way, when something has gone wrong: for the next answer, ...
-LONGEST_GRACE = 5.0  # ... and for all; 32 MB wait at most, which a slow disk takes in that time
-ABORT_GRACE = 5.0  # seconds for a transaction, likewise
-LARGE = 256 * 1024  # bytes; the size of a value that goes alone, for it may be one too many
-TICK = 0.1  # seconds of records that go together when their rate is limited
+GRACE = 1.0  # seconds to wait for the next response after an error
+LONGEST_GRACE = 5.0  # seconds to wait for all responses; at most 32 MB are in flight, which a slow disk writes in 5 s
+ABORT_GRACE = 5.0  # seconds to wait for the end of an aborted transaction
+LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse it
+TICK = 0.1  # seconds of records that are sent together if their rate is limited
 
 
 @click.command(cls=GroupedCommand)
 @produce_options
 def command(**given: Any) -> None:
-    """Send lines from standard input to TOPIC, or FILES, each of which is a value (-l: which have lines).
+    """Send lines from standard input to TOPIC, or FILES, each as one value (with -l: each line).
 
-    A line is a record's value, without its newline. With --json a line has key, value, headers, timestamp and
-    partition; all but the value may be missing. Ends at the first record that cannot be delivered.
+    A line without its newline is the value of a record. With --json a line has key, value, headers, timestamp and
+    partition; only the value is required. The command ends at the first record that cannot be delivered.
     """
-    options = Options(**given)
+    options = ProduceOptions(**given)
     topic, files = options.topic_and_files()
-    source = Input(files, options.in_lines(), options.record_delimiter or b"\n", options.parse(), options.as_json)
-    keywords = options.keywords()
-    servers = chosen_servers(keywords, options.servers, options.settings)
+    source = RecordInput(files, options.in_lines(), options.record_delimiter or b"\n", options.parse(), options.as_json)
+    keywords, servers = options.keywords(), options.client.servers
     tally = Tally(source.stop)
-    producer = _producer(servers, keywords)
-    transaction = Transaction(producer, options.abort) if "transactional_id" in keywords else nullcontext("")
+    producer = _open(servers, keywords)
+    transaction = ProduceTransaction(producer, options.abort) if "transactional_id" in keywords else None
     started = time.monotonic()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: with a tally
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM prints the counts, like Ctrl-C.
     try:
-        patience = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
-        with Patience(partial(_awaited, servers, tally, producer, patience), lambda: tally.oldest), transaction:
+        limit = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
+        patience = Patience(partial(_awaited, servers, tally, producer, limit), lambda: tally.oldest)
+        with patience, transaction or nullcontext():
             _send_all(producer, topic, options, source, tally)
             _raise_error(tally, topic)
         if not tally.delivered:
-            _reach(servers)
+            _check_servers(servers)
     finally:
         tally.wait_for_the_rest(GRACE, LONGEST_GRACE)
         with suppress(TimeoutError):
@@ -70,64 +77,64 @@ def command(**given: Any) -> None:
         signal.signal(signal.SIGTERM, before)
         if not options.quiet or tally.missing:
             count, seconds = tally.delivered, time.monotonic() - started
-            what = f"{count} record{'s' * (count != 1)} sent to {topic} in {seconds:.1f} s"
-            fate = transaction.fate if isinstance(transaction, Transaction) else ""
-            click.echo(what + fate + tally.missing, err=True)
+            fate = "" if transaction is None else transaction.fate
+            sent = f"{count} record{'s' * (count != 1)} sent to {topic} in {seconds:.1f} s"
+            click.echo(f"{sent}{fate}{tally.missing}", err=True)
 
 
-class Transaction(AbstractContextManager[None]):
-    """One around all: committed if everything went well and nobody wants otherwise, else aborted."""
+class ProduceTransaction(AbstractContextManager[None]):
+    """A transaction around all records: committed at the end, or aborted after an error or on request."""
 
-    def __init__(self, producer: "Producer", abort: bool) -> None:
+    def __init__(self, producer: Producer, abort: bool) -> None:
         self._producer, self._abort = producer, abort
-        self.fate = ""
+        self.fate = ""  # what the last line of the command says about the transaction
 
     def __enter__(self) -> None:
         self._producer.init_transactions()
         self._producer.begin_transaction()
-        self.fate = "; what became of their transaction is not known"
+        self.fate = "; it is unknown whether their transaction was committed"
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is not None:
-            self._take_back_soon()
+            self._abort_within_grace()
             return
         try:
-            self._take_back() if self._abort else self._commit()
+            if self._abort:
+                self._abort_now()
+            else:
+                self._producer.commit_transaction()
+                self.fate = " and committed"
         except BaseException:
-            self._take_back_soon()
+            self._abort_within_grace()
             raise
 
-    def _commit(self) -> None:
-        self._producer.commit_transaction()
-        self.fate = " and committed"
+    def _abort_now(self) -> None:
+        self._producer.abort_transaction()
+        self.fate = "; their transaction was aborted"
 
-    def _take_back_soon(self) -> None:
-        """Whoever pressed Ctrl-C does not wait for a broker that says nothing; it aborts by itself in a minute."""
-        aborting = threading.Thread(target=self._take_back_quietly, daemon=True)
+    def _abort_within_grace(self) -> None:
+        """Abort, but wait ABORT_GRACE at most. The broker aborts an abandoned transaction itself after a minute."""
+        aborting = threading.Thread(target=self._abort_silently, daemon=True)
         aborting.start()
         aborting.join(ABORT_GRACE)
 
-    def _take_back(self) -> None:
-        self._producer.abort_transaction()
-        self.fate = " and taken back: the transaction was aborted"
-
-    def _take_back_quietly(self) -> None:
-        with suppress(Exception):  # the first error is the one to tell
-            self._take_back()
+    def _abort_silently(self) -> None:
+        with suppress(Exception):  # The command reports the first error, not this one.
+            self._abort_now()
 
 
-def _producer(servers: str, keywords: dict[str, Any]) -> "Producer":
+def _open(servers: str, keywords: dict[str, Any]) -> Producer:
     from hmb.client import Producer
 
     defaults = {"batch_size": BATCH_SIZE, "delivery_timeout": DELIVERY_TIMEOUT, "max_block": DELIVERY_TIMEOUT}
     try:
         return Producer(servers, **(defaults | keywords))
-    except ValueError as error:  # what an option or a setting says cannot be
+    except ValueError as error:  # The value of an option or a setting is out of range.
         raise CliError(str(error), USAGE) from error
 
 
-def _reach(servers: str) -> None:
-    """Nothing was sent, so nobody has met the broker yet: say if it is not there."""
+def _check_servers(servers: str) -> None:
+    """Connect to the broker. The producer has sent nothing, so a wrong address would go unnoticed."""
     from hmb.client import Cluster
 
     cluster = Cluster(servers, timeout=DELIVERY_TIMEOUT)
@@ -136,35 +143,33 @@ def _reach(servers: str) -> None:
     cluster.close()
 
 
-def _awaited(servers: str, tally: Tally, producer: "Producer", patience: float) -> str:
+def _awaited(servers: str, tally: Tally, producer: Producer, limit: float) -> str:
     trouble = f" ({producer.last_error})" if producer.last_error else ""
     oldest = (tally.oldest or "").removeprefix("standard input, ")
-    return f"{servers} to take {oldest}{trouble}, {patience:g} s at most"
+    return f"{servers} to take {oldest}{trouble}, {limit:g} s at most"
 
 
-def _send_all(producer: "Producer", topic: str, options: Options, source: Input, tally: Tally) -> None:
-    """Send all, and see it delivered; ends at once when a delivery fails.
+def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: RecordInput, tally: Tally) -> None:
+    """Send all records and wait for their delivery. Return at once when a delivery fails.
 
-    A line that cannot be sent is the last one, and those before it are delivered.
+    Raises the error of a line that cannot be sent, after all lines before it are delivered.
     """
     from hmb.protocol.errors import KafkaError
 
-    partition = None if options.partition == -1 else options.partition
-    portions = _cut(with_progress(source, tally), partition, options.count)
+    portions = _divide(with_progress(source, tally, options.quiet), options.partition, options.count)
     if options.rate is not None:
-        portions = _paced(portions, options.rate, tally)
+        portions = _at_rate(portions, options.rate, tally)
     try:
         for portion, number in portions:
             if tally.error:
                 return
-            with uninterrupted(GRACE):  # else nobody would hear what becomes of records that are queued already
+            with uninterrupted(GRACE):  # An interruption would leave queued records uncounted.
                 tally.begin(portion)
                 try:
                     _send(producer, topic, portion, number, options.headers, tally)
-                except (KafkaError, ConnectionError) as error:  # before any of them is queued
+                except (KafkaError, ConnectionError) as error:  # The producer has queued none of the records.
                     tally.settle(portion, range(len(portion)))
-                    hint = f"here: -X max.request.size=..., {_alter(topic)}"
-                    raise of_place(portion.where(0), _with_hint(error, hint)) from None
+                    raise with_position(portion.where(0), _with_hint(error, topic, number, is_here=True)) from None
     except (CliError, KafkaError):
         tally.wait()
         raise
@@ -177,58 +182,61 @@ def _raise_error(tally: Tally, topic: str) -> None:
     try:
         tally.raise_error()
     except KafkaError as error:
-        raise _with_hint(error, f"{_alter(topic)} raises that") from None
+        raise _with_hint(error, topic, None, is_here=False) from None
 
 
-def _with_hint(error: Exception, hint: str) -> Exception:
-    """What to do about a record that is too large."""
+def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: bool) -> Exception:
+    """Return the error with advice. `is_here`: this client refused the records for `partition`, not the broker."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
-    if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
-        return KafkaError(error.code, f"{error.message}; {hint}")
-    return error
+    if not isinstance(error, KafkaError):
+        return error
+    hint = ""
+    if error.code is ErrorCode.MESSAGE_TOO_LARGE:
+        alter = f"`hmb topics alter {topic} --config max.message.bytes=...`"
+        hint = f"; here: -X max.request.size=..., {alter}" if is_here else f"; {alter} raises that"
+    elif error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and partition is not None:
+        hint = f"; `-p {BY_KEY}` sends each record to the partition of its key"
+    return KafkaError(error.code, error.message + hint)
 
 
-def _alter(topic: str) -> str:
-    return f"`hmb topics alter {topic} --config max.message.bytes=...`"
-
-
-def _cut(portions: Iterator[Portion], partition: int | None, count: int | None) -> Iterator[tuple[Portion, int | None]]:
-    """Portions that can go in one call: of one partition, no more than `count` in all, and what is large alone."""
+def _divide(portions: Iterator[Portion], partition: int | None, count: int | None) -> Batches:
+    """Divide portions into those for one call: one partition, large values alone, and `count` records in all."""
     left = count
     for portion in portions:
         some = portion if left is None else portion[:left]
         if len(some):
             if max(map(len, filter(None, some.values)), default=0) > LARGE:
-                pieces = [some[row : row + 1] for row in range(len(some))]
+                pieces = [some[index : index + 1] for index in range(len(some))]
             else:
                 pieces = [some]
             for piece in pieces:
-                yield from ([(piece, partition)] if partition is not None else _by_partition(piece))
+                if partition is None:
+                    yield from _by_partition(piece)
+                else:
+                    yield piece, None if partition == BY_KEY else partition
         if left is not None:
             left -= len(some)
             if not left:
                 return
 
 
-def _by_partition(portion: Portion) -> Iterator[tuple[Portion, int | None]]:
-    """As the records themselves say, which JSON can."""
+def _by_partition(portion: Portion) -> Batches:
+    """Divide a portion into one for each partition that its lines of JSON name."""
     records, lines = portion.records, portion.lines
     if records is None or lines is None or all(record.partition is None for record in records):
         yield portion, None
         return
     by_partition: dict[int | None, list[int]] = {}
-    for row, record in enumerate(records):
-        by_partition.setdefault(record.partition, []).append(row)
-    for partition, rows in by_partition.items():
-        some = [records[row] for row in rows]
-        yield Portion(portion.source, [lines[row] for row in rows], [it.value for it in some], some), partition
+    for index, record in enumerate(records):
+        by_partition.setdefault(record.partition, []).append(index)
+    for partition, indexes in by_partition.items():
+        some = [records[index] for index in indexes]
+        yield Portion(portion.source, [lines[index] for index in indexes], [it.value for it in some], some), partition
 
 
-def _paced(
-    portions: Iterator[tuple[Portion, int | None]], rate: float, tally: Tally
-) -> Iterator[tuple[Portion, int | None]]:
-    """So many records a second: a tick's worth of them together, and a pause behind them."""
+def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
+    """Limit the rate of records per second: send the records of one TICK together, then pause."""
     width = max(1, int(rate * TICK))
     due = time.monotonic()
     for portion, number in portions:
@@ -242,10 +250,11 @@ def _paced(
 
 
 def _send(
-    producer: "Producer", topic: str, portion: Portion, number: int | None, headers: "tuple[Header, ...]", tally: Tally
+    producer: Producer, topic: str, portion: Portion, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
 ) -> None:
+    """Queue the records of a portion. The tally settles the portion when its delivery ends."""
     records = portion.records
-    if len(portion) == 1:
+    if len(portion) == 1:  # The error of a single record is shorter than that of several.
         (value,) = portion.values
         key, timestamp = (records[0].key, records[0].timestamp) if records else (None, None)
         own = records[0].headers if records else ()
@@ -265,12 +274,12 @@ def _send(
     sent.add_done_callback(partial(_settle_many, tally, portion))
 
 
-def _settle_one(tally: Tally, portion: Portion, delivery: "Delivery") -> None:
+def _settle_one(tally: Tally, portion: Portion, delivery: Delivery) -> None:
     error = delivery.exception()
     tally.settle(portion, () if error is None else (0,), 0, error)
 
 
-def _settle_many(tally: Tally, portion: Portion, deliveries: "Deliveries") -> None:
+def _settle_many(tally: Tally, portion: Portion, deliveries: Deliveries) -> None:
     failures = deliveries.failures()
     if not failures:
         tally.settle(portion)

@@ -1,4 +1,6 @@
-"""What `hmb produce` reads: standard input or files, in lines or as they are; and how far it is with that."""
+"""The input of `hmb produce`: standard input or files, in lines or whole, and the progress of reading it."""
+
+from __future__ import annotations
 
 import os
 import stat
@@ -10,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from ..shared.common import CliError
-from .line_formats import Parse, Record
+import click
+
+from ..shared.errors import CliError
+from .line_formats import LineRecord, Parse
 from .lines import MAX_LINE, Lines
 from .tally import Portion, Tally
 
@@ -20,15 +24,15 @@ STDIN = "-"
 
 
 @dataclass
-class Input:
-    """All that is to be read; `stop` ends it, from any thread."""
+class RecordInput:
+    """All files of the command, or standard input. `stop` ends the reading, from any thread."""
 
     files: tuple[str, ...]
     in_lines: bool
     delimiter: bytes
     parse: Parse | None
     skip_blank: bool
-    done: int = 0  # bytes, of all files but the current one
+    done: int = 0  # bytes of all files before the current one
     _lines: Lines | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
@@ -38,11 +42,16 @@ class Input:
             self._lines.stop()
 
     @property
+    def is_terminal(self) -> bool:
+        """Whether a person types the records."""
+        return STDIN in (self.files or (STDIN,)) and sys.stdin.isatty()
+
+    @property
     def bytes_read(self) -> int:
         return self.done + (self._lines.bytes_read if self._lines else 0)
 
     def size(self) -> int | None:
-        """How many bytes there are; None if nobody knows."""
+        """Return the bytes of the whole input; None for a pipe or a terminal."""
         try:
             infos = [os.fstat(0) if name == STDIN else Path(name).stat() for name in self.files or (STDIN,)]
         except OSError:
@@ -50,6 +59,7 @@ class Input:
         return sum(info.st_size for info in infos) if all(stat.S_ISREG(info.st_mode) for info in infos) else None
 
     def portions(self) -> Iterator[Portion]:
+        """Yield the records in portions. Raises CliError for an input that cannot be read or parsed."""
         for name in self.files or (STDIN,):
             with ExitStack() as stack:
                 is_stdin = name == STDIN
@@ -60,15 +70,15 @@ class Input:
                         yield from self._in_lines(stream, where)
                     else:
                         yield self._whole(stream, where)
-                except OSError as error:  # in reading, which does not say of what
+                except OSError as error:  # An error of reading does not contain the name of the file.
                     raise CliError(f"{where}: {error.strerror}") from error
             if self._stopped:
                 return
 
     def _in_lines(self, stream: BinaryIO, name: str) -> Iterator[Portion]:
         self._lines = lines = Lines(stream, name, self.delimiter)
-        if self._stopped:
-            lines.stop()  # it came before there was anything to stop
+        if self._stopped:  # `stop` was called before `lines` existed.
+            lines.stop()
         number = 1
         try:
             for block in lines:
@@ -83,9 +93,9 @@ class Input:
             lines.close()
 
     def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Portion]:
-        """A line that cannot be parsed is an error, behind the lines before it."""
+        """Yield the records of the lines. A line that cannot be parsed is an error after the lines before it."""
         places: list[int] = []
-        records: list[Record] = []
+        records: list[LineRecord] = []
         problem: CliError | None = None
         for number, line in zip(numbers, block, strict=True):
             if self.skip_blank and not line.strip():
@@ -111,13 +121,15 @@ class Input:
         return Portion(name, None, [record.value], [record])
 
 
-def with_progress(source: Input, tally: Tally) -> Iterator[Portion]:
-    """Shows how far it is, where both ends are worth it: input from files or a pipe, standard error on a terminal."""
-    if not sys.stderr.isatty() or (not source.files and sys.stdin.isatty()):
+def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Portion]:
+    """Yield the portions of an input. Show the progress of a file or a pipe; tell a person at a terminal how to end."""
+    if quiet or not sys.stderr.isatty() or source.is_terminal:
+        if source.is_terminal and not quiet:
+            click.echo("type one record a line; Ctrl-D on an empty line ends", err=True)
         yield from source.portions()
         return
     with ExitStack() as stack:
-        show = _bar(stack, source) if (source.size() or 0) else _counter(stack)
+        show = _progress_bar(stack, source)
         sent, shown = 0, time.monotonic()
         for portion in source.portions():
             yield portion
@@ -127,13 +139,8 @@ def with_progress(source: Input, tally: Tally) -> Iterator[Portion]:
                 show(f"{sent} records sent, {tally.delivered} acknowledged")
 
 
-def _counter(stack: ExitStack) -> Callable[[str], None]:
-    from rich.console import Console
-
-    return stack.enter_context(Console(stderr=True).status("sending ...")).update
-
-
-def _bar(stack: ExitStack, source: Input) -> Callable[[str], None]:
+def _progress_bar(stack: ExitStack, source: RecordInput) -> Callable[[str], None]:
+    """Show a progress bar until the stack ends. Return the function that updates it."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 

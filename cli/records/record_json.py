@@ -1,43 +1,44 @@
 """A record as one line of JSON, and back, byte for byte.
 
-Bytes that are UTF-8 text stand as text; others as base64 under a name of their own, so that the two cannot be
-confused::
+Bytes that are UTF-8 text become a string. Other bytes become base64 under a name of their own, so that the two cannot
+be confused::
 
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 
-A null key, value or header value is `null`. `hmb produce --json` reads the key, value, headers and timestamp of
-this, and the partition, so that a copy of a topic has every record where the original has it (-p sends all to one
-partition instead; a line without a partition goes where its key leads). The topic is named on the command line, and
-offsets are the broker's to give.
+A null key, value or header value is `null`. `hmb produce --json` uses key, value, headers, timestamp and partition of
+a line of JSON. A copy of a topic therefore has each record in the same partition as the original. With `-p`, the
+partition of the line is ignored. A line without a partition goes to the partition of its key. The topic comes from the
+command line, and the broker assigns the offsets.
 """
 
+from __future__ import annotations
+
 import base64
-import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from hmb.records import NO_TIMESTAMP, TimestampType
 from hmb.records.record import MAX_INT64
 from hmb.storage.dump.entries import text_or_base64
 
+from ..shared.parameters import did_you_mean
+from .line_formats import HeaderPair, LineRecord
+
 if TYPE_CHECKING:
     from hmb.client.consuming.consumer import ConsumerRecord
 
-Headers = list[tuple[str, bytes | None]]
-
-ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps would make one for each record
+ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps would create one per record.
 LABELS = {kind: kind.label for kind in TimestampType}
 BOM = "\ufeff".encode()
 
-HEADER_FIELDS = dict.fromkeys(("key", "value", "value_base64"))
-FIELDS = dict.fromkeys(("topic", "partition", "offset", "timestamp", "timestamp_type", "headers", "key_base64"))
-FIELDS |= HEADER_FIELDS
+HEADER_FIELDS = ("key", "value", "value_base64")
+FIELDS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "headers", "key_base64", *HEADER_FIELDS)
 
 
-def to_json(record: "ConsumerRecord") -> str:
-    """One line, without its newline."""
+def to_json(record: ConsumerRecord) -> str:
+    """Return a record as one line, without the newline."""
     fields: dict[str, object] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -51,8 +52,8 @@ def to_json(record: "ConsumerRecord") -> str:
     return ENCODE(fields)
 
 
-def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | None, int | None]:
-    """Key, value, headers, timestamp and partition; ValueError says what is wrong with the line."""
+def from_json(line: bytes) -> LineRecord:
+    """Parse a line. Raises ValueError with a description of the first error in it."""
     fields = _loads(line)
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
@@ -66,10 +67,10 @@ def from_json(line: bytes) -> tuple[bytes | None, bytes | None, Headers, int | N
     if timestamp is not None and not NO_TIMESTAMP <= timestamp < MAX_INT64:
         raise ValueError(f'"timestamp" is {timestamp}, not milliseconds since 1970, or -1 for none')
     if timestamp == NO_TIMESTAMP and fields.get("timestamp_type") != TimestampType.CREATE_TIME.label:
-        timestamp = None  # the record came from a format without timestamps
+        timestamp = None  # The record comes from a format without timestamps.
     partition = _get_int(fields, "partition", "the number of a partition")
-    pairs = [_header(header) for header in headers]
-    return _get(fields, "key"), _get(fields, "value"), pairs, timestamp, partition
+    pairs = tuple(_header(header) for header in headers)
+    return LineRecord(_get(fields, "key"), _get(fields, "value"), pairs, timestamp, partition)
 
 
 def _loads(line: bytes) -> object:
@@ -84,30 +85,26 @@ def _loads(line: bytes) -> object:
         raise ValueError("nested too deeply") from None
 
 
-def _check_names(fields: Mapping[str, object], known: Mapping[str, None]) -> None:
-    if fields.keys() <= known.keys():
-        return
+def _check_names(fields: Mapping[str, object], known: Collection[str]) -> None:
     for name in fields:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(known)}"
-            raise ValueError(f"unknown field {json.dumps(name)}; {hint}")
+            raise ValueError(f"unknown field {json.dumps(name)}; {did_you_mean(name, known)}")
 
 
 def _is_header(header: object) -> bool:
     return isinstance(header, dict) and isinstance(header.get("key"), str)
 
 
-def _header(fields: Mapping[str, object]) -> tuple[str, bytes | None]:
+def _header(fields: Mapping[str, object]) -> HeaderPair:
     _check_names(fields, HEADER_FIELDS)
     name = str(fields["key"])
-    _encode("key", name)  # the record takes the text; but it has to be one
+    _encode("key", name)  # A record takes the name as text. This checks that the text can be encoded.
     return name, _get(fields, "value")
 
 
 def _get_int(fields: Mapping[str, object], name: str, meaning: str) -> int | None:
     number = fields.get(name)
-    if number is not None and type(number) is not int:  # a bool is an int
+    if number is not None and type(number) is not int:  # In Python, a bool is an int.
         raise ValueError(f'"{name}" is {json.dumps(number)}, not {meaning}')
     return number
 

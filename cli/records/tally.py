@@ -1,57 +1,65 @@
-"""What has arrived and what has not: `hmb produce` counts what the broker acknowledged, record by record.
+"""Counts for `hmb produce`: which records the broker has acknowledged.
 
-Records go off in portions, thousands at a time where the input has them. A portion that arrived whole is forgotten at
-once; of one that did not, the places of its lost records stay.
+Records are sent in portions, thousands at a time where the input has them. A `Portion` knows the line of each of its
+records. The `Tally` forgets a delivered portion at once. For a failed portion, it keeps the line of the first lost
+record and the number of lost records, for the last line of the command::
+
+    2 records sent to weather in 0.3 s; 1 not, from line 3 on
 """
+
+from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .line_formats import Record
+if TYPE_CHECKING:
+    from .line_formats import LineRecord
+
 
 BLAME_TIMEOUT = 1.0  # seconds
 
 
 @dataclass(slots=True, eq=False)
 class Portion:
-    """Records that are sent together, and where each stands in the input."""
+    """Records that are sent together, each with its position in the input."""
 
-    source: str  # standard input, or the name of a file
-    lines: Sequence[int] | None  # the number of each record's line; None: the file is one record
+    source: str  # "standard input", or the name of a file
+    lines: Sequence[int] | None  # the line number of each record; None: the file is one record
     values: Sequence[bytes | None]
-    records: Sequence[Record] | None = None  # where there is more to them than the value
+    records: Sequence[LineRecord] | None = None  # None: the records have only values
 
-    def where(self, row: int) -> str:
-        """The place of a record, for a message."""
-        return self.source if self.lines is None else f"{self.source}, line {self.lines[row]}"
+    def where(self, index: int) -> str:
+        """Return the position of a record, for a message."""
+        return self.source if self.lines is None else f"{self.source}, line {self.lines[index]}"
 
-    def __getitem__(self, rows: slice) -> "Portion":
+    def __getitem__(self, indexes: slice) -> Portion:
         lines, records = self.lines, self.records
-        return Portion(self.source, lines and lines[rows], self.values[rows], records and records[rows])
+        return Portion(self.source, lines and lines[indexes], self.values[indexes], records and records[indexes])
 
     def __len__(self) -> int:
         return len(self.values)
 
 
 class Tally:
-    """Counts; `on_error` is called at the first record that will not arrive, in whichever thread that is."""
+    """The fate of all portions. At the first record that is not delivered, it calls `on_error` in any thread."""
 
     def __init__(self, on_error: Callable[[], None]) -> None:
         self._on_error = on_error
-        self._settled = threading.Condition()  # guards all below
-        self._under_way: dict[Portion, None] = {}  # in order
-        self._lost: list[tuple[str, int]] = []  # the place of the first of some, and how many
-        self._unanswered: list[tuple[str, int]] = []  # likewise, of those that the broker may have written
+        self._settled = threading.Condition()  # guards all fields below
+        self._in_flight: dict[Portion, None] = {}  # portions in the order of sending
+        self._lost: list[tuple[str, int]] = []  # for each portion: its first lost record, and how many are lost
+        self._unanswered: list[tuple[str, int]] = []  # like `_lost`, for records that the broker may have written
         self.delivered = 0
         self.error: BaseException | None = None
         self._is_collateral = False
 
     def begin(self, portion: Portion) -> None:
-        """It is being sent."""
+        """Record that a portion is being sent."""
         with self._settled:
-            self._under_way[portion] = None
+            self._in_flight[portion] = None
 
     def settle(
         self,
@@ -61,72 +69,80 @@ class Tally:
         error: BaseException | None = None,
         is_collateral: bool = False,
     ) -> None:
-        """What became of it: which rows are lost, which of them is to blame, and why.
+        """Record the end of a portion: the indexes of its lost records, the index of the cause, and the error.
 
-        If it is collateral damage of another portion, which shared a batch with it, that one's error will follow.
+        With `is_collateral`, the cause is a record of another portion in the same batch. That portion reports its own
+        error, which then replaces this one.
         """
         with self._settled:
-            del self._under_way[portion]
+            del self._in_flight[portion]
             self.delivered += len(portion) - len(lost)
             if lost:
-                fate = self._lost if error is None or _is_answer(error) else self._unanswered
+                fate = self._lost if error is None or _is_refusal(error) else self._unanswered
                 fate.append((portion.where(min(lost)), len(lost)))
             first = error is not None and self.error is None
             if error is not None and (first or (self._is_collateral and not is_collateral)):
-                self.error, self._is_collateral = of_place(portion.where(guilty), error), is_collateral
+                self.error, self._is_collateral = with_position(portion.where(guilty), error), is_collateral
             self._settled.notify_all()
         if first:
             self._on_error()
 
     def wait(self) -> None:
-        """Until all has arrived, or something will not."""
+        """Wait until all portions are delivered, or one is lost."""
         with self._settled:
-            self._settled.wait_for(lambda: self.error is not None or not self._under_way)
+            self._settled.wait_for(lambda: self.error is not None or not self._in_flight)
 
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
-        """Until all is settled, as long as something is every `patience` seconds."""
+        """Wait until all portions are settled, at most `patience` seconds for the next one and `at_most` for all."""
         deadline = time.monotonic() + at_most
         with self._settled:
-            while self._under_way and time.monotonic() < deadline:
+            while self._in_flight and time.monotonic() < deadline:
                 if not self._settled.wait(patience):
                     return
 
     def raise_error(self) -> None:
-        """If something did not arrive; the error of the record that is to blame, if that is told soon."""
+        """Raise the error of the record that caused a loss, if there was one. Wait for that record's own error."""
         with self._settled:
             self._settled.wait_for(lambda: not self._is_collateral, BLAME_TIMEOUT)
         if self.error is not None:
             raise self.error
 
     def pause(self, seconds: float) -> None:
-        """Wait for so long, or until there is an error."""
+        """Wait, but only until an error occurs."""
         with self._settled:
             self._settled.wait_for(lambda: self.error is not None, seconds)
 
     @property
     def oldest(self) -> str | None:
-        """The place of the first record that is under way."""
+        """The position of the first record that is in flight."""
         with self._settled:
-            return next((portion.where(0) for portion in self._under_way), None)
+            return next((portion.where(0) for portion in self._in_flight), None)
 
     @property
     def missing(self) -> str:
-        """How many have not arrived, or perhaps not, and from where on; empty if all have."""
+        """How many records are lost or not acknowledged, and the first of them; empty if all are delivered."""
         with self._settled:
-            under_way = [(portion.where(0), len(portion)) for portion in self._under_way]
-            unanswered = _sum([*self._unanswered, *under_way], "not acknowledged")
-            return _sum(self._lost, "not") + (f"{unanswered}: they may be there or not" if unanswered else "")
+            in_flight = [(portion.where(0), len(portion)) for portion in self._in_flight]
+            unanswered = _sum([*self._unanswered, *in_flight], "not acknowledged")
+            return _sum(self._lost, "not") + (f"{unanswered}: the broker may have written them" if unanswered else "")
 
 
-def _sum(some: Sequence[tuple[str, int]], what: str) -> str:
-    if not some:
+def with_position(where: str, error: BaseException) -> BaseException:
+    """Return a KafkaError with the position of its record. Other errors are not about a record and stay unchanged."""
+    from hmb.protocol.errors import KafkaError
+
+    return KafkaError(error.code, f"{where}: {error.message}") if isinstance(error, KafkaError) else error
+
+
+def _sum(portions: Sequence[tuple[str, int]], what: str) -> str:
+    if not portions:
         return ""
-    first = min((where for where, _ in some), key=_line_number).removeprefix("standard input, ")
-    return f"; {sum(count for _, count in some)} {what}, from {first} on"
+    first = min((where for where, _ in portions), key=_line_number).removeprefix("standard input, ")
+    return f"; {sum(count for _, count in portions)} {what}, from {first} on"
 
 
-def _is_answer(error: BaseException) -> bool:
-    """Whether the broker, or the producer itself, has refused a record; else it may have been written."""
+def _is_refusal(error: BaseException) -> bool:
+    """Whether the broker or the producer refused the record. Otherwise the broker may have written it."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     return isinstance(error, KafkaError) and error.code is not ErrorCode.REQUEST_TIMED_OUT
@@ -135,10 +151,3 @@ def _is_answer(error: BaseException) -> bool:
 def _line_number(where: str) -> int:
     number = where.rpartition(", line ")[2]
     return int(number) if number.isdigit() else 0
-
-
-def of_place(where: str, error: BaseException) -> BaseException:
-    """What is wrong with a record, with its place; a broker that is not there is no record's fault."""
-    from hmb.protocol.errors import KafkaError
-
-    return KafkaError(error.code, f"{where}: {error.message}") if isinstance(error, KafkaError) else error

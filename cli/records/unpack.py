@@ -1,16 +1,19 @@
 r"""`%v{unpack[>I s]}`: binary values as text, by a description of their fields.
 
-The letters are those of Python's struct module, and of kcat's -s and rpk's unpack, which have them from there:
+The letters are those of Python's struct module, which kcat's -s and rpk's unpack use, too:
 
-    <  >      what follows is little endian (at first it is) or big endian; may be switched in between
+    <  >      the following numbers are little endian (the default) or big endian
     b B       a signed, an unsigned number of 8 bits       h H   of 16 bits
     i I       of 32 bits                                   q Q   of 64 bits
-    c  .      one byte as it is                            x     nothing: it may stand between others, as a space may
-    s         all the rest as it is                        $     nothing may be left here
+    c  .      one byte, printed as it is                   x     nothing; like a space, it only separates letters
+    s         all remaining bytes, printed as they are     $     checks that no bytes remain
 
-Numbers are printed in decimal, and nothing is put between two fields. Where the input is too short, or `$` finds that
-something is left, that is said in place of the field, for one odd value must not end the output of the others.
+Numbers are printed in decimal, without anything between two fields. If the input is too short, or if `$` finds
+remaining bytes, a note is printed in place of the field. One unusual value therefore does not end the output. For
+example, `unpack[>hI]` prints the bytes 00 01 00 00 00 2a as `142`, and 00 01 as `1(I: 0 of 4 bytes)`.
 """
+
+from __future__ import annotations
 
 import struct
 from collections.abc import Callable
@@ -19,11 +22,11 @@ NUMBERS = "bBhHiIqQ"
 LETTERS = f"<>{NUMBERS}c.xs$ "
 
 Unpack = Callable[[bytes], bytes]
-Step = Callable[[bytes, int], tuple[bytes, int]]  # (input, position) -> what to print, next position
+Step = Callable[[bytes, int], tuple[bytes, int]]  # (input, position) -> (output, next position)
 
 
 class UnpackError(ValueError):
-    """What is wrong with a description, and at which of its characters."""
+    """An error in a description, with the index of its character."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -31,14 +34,14 @@ class UnpackError(ValueError):
 
 
 def parse_unpack(description: str) -> Unpack:
-    """The function that a description stands for."""
+    """Return the function that prints bytes by a description. Raises UnpackError."""
     steps: list[Step] = []
     order = "<"
     for position, letter in enumerate(description):
         if letter not in LETTERS:
-            raise UnpackError(f"{letter!r} is none of unpack's letters: {' '.join(LETTERS)}", position)
+            raise UnpackError(f"{letter!r} is not a letter of unpack; the letters are {' '.join(LETTERS)}", position)
         if description[:position].rstrip(" x")[-1:] in ("s", "$") and letter not in " x":
-            raise UnpackError("nothing can follow s or $: they take all that is left", position)
+            raise UnpackError("no letter can follow s or $, because no bytes remain", position)
         if letter in "<>":
             order = letter
         elif letter in NUMBERS:

@@ -1,10 +1,14 @@
-"""Ctrl-C between two steps, and not in the middle of one.
+"""Ctrl-C between two steps of a command.
 
-Python raises KeyboardInterrupt wherever the main thread happens to be. While records are handed to a producer that
-would leave some of them queued, and nobody who hears what became of them; so for that moment the signal is noted, and
-raised at its end. A step that does not end within a bounded time (the producer's buffer is full and the broker silent)
-is interrupted after all, and so it is by a second Ctrl-C.
+Python raises KeyboardInterrupt at any point of the main thread. `hmb produce` queues many records in one step. An
+interruption in the middle of the step would leave some of them queued, and nobody would count them. During such a step
+the signal is therefore stored. The step raises KeyboardInterrupt at its end.
+
+A step can take long: the producer's buffer is full and the broker does not answer. A step that outlasts its time limit
+is interrupted at once, and so is every step by a second Ctrl-C.
 """
+
+from __future__ import annotations
 
 import signal
 import threading
@@ -16,26 +20,26 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def uninterrupted(patience: float) -> Iterator[None]:
-    """Around a step that a signal interrupts at its end, or after so many seconds; only in the main thread."""
-    noted: list[threading.Timer] = []
+def uninterrupted(limit: float) -> Iterator[None]:
+    """Delay SIGINT and SIGTERM to the end of a step, for `limit` seconds at most. Only for the main thread."""
+    timers: list[threading.Timer] = []
 
-    def note(number: int, frame: FrameType | None) -> None:
-        if noted:
+    def store(number: int, frame: FrameType | None) -> None:
+        if timers:
             raise KeyboardInterrupt
         main = threading.main_thread().ident
         assert main is not None
-        noted.append(threading.Timer(patience, signal.pthread_kill, (main, number)))
-        noted[0].daemon = True
-        noted[0].start()
+        timers.append(threading.Timer(limit, signal.pthread_kill, (main, number)))
+        timers[0].daemon = True
+        timers[0].start()
 
-    before = {number: signal.signal(number, note) for number in SIGNALS}
+    before = {number: signal.signal(number, store) for number in SIGNALS}
     try:
         yield
     finally:
-        for timer in noted:
+        for timer in timers:
             timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
-    if noted:
+    if timers:
         raise KeyboardInterrupt

@@ -1,4 +1,10 @@
-"""Nobody should look at a still terminal and wonder: after three seconds, a line says what is being waited for."""
+"""A line on standard error when a broker does not answer.
+
+A command that waits for a broker prints nothing, and its user cannot see whether it works or hangs. After three seconds
+without progress, `Patience` prints what the command waits for.
+"""
+
+from __future__ import annotations
 
 import threading
 import time
@@ -11,9 +17,10 @@ PATIENCE = 3.0  # seconds
 
 
 class Patience:
-    """Says on standard error what is being waited for, when nothing has moved for PATIENCE seconds; once each time.
+    """A thread that prints a line when nothing has changed for PATIENCE seconds, once for each standstill.
 
-    `progress` is a value that changes when something moves; None: nothing is being waited for.
+    `progress` returns a value that changes with each step, or None while the command does not wait for anything.
+    `what` returns the end of the line "waiting for ...".
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:
@@ -31,16 +38,16 @@ class Patience:
 
     def _watch(self) -> None:
         before, since = self._progress(), time.monotonic()
-        told: object = None  # where it stood when that was said last
+        printed: object = None  # the progress at the last printed line
         while not self._over.wait(PATIENCE / 4):
             now = self._progress()
             if now is None or now != before:
                 before, since = now, time.monotonic()
-            elif now != told and time.monotonic() - since >= PATIENCE:
+            elif now != printed and time.monotonic() - since >= PATIENCE:
                 click.echo(f"waiting for {self._what()} ...", err=True)
-                told = now
+                printed = now
 
 
 def patience_with(servers: str) -> Patience:
-    """For a request and its answer."""
+    """Return the `Patience` for a request to these servers and its response."""
     return Patience(lambda: f"{servers} to answer", lambda: True)

@@ -1,9 +1,14 @@
-"""Standard streams that are closed, full, or read no more.
+"""Standard streams that are closed, full or no longer read.
 
-A shell can start a command without them (`<&-`, `>&-`): then the next file or socket would get the number of such a
-stream, and somebody's record would be "printed" into it. So they are opened first: what is read is empty, what is
-written fails. And an OSError does not say of which file it is, so standard output gets a name for its own.
+A shell can start a command without standard streams (`<&-`, `>&-`). The next file or socket would then get the number
+of the missing stream, and a line for the user would be written into a file. `prepare_streams` opens missing streams
+first: reading returns nothing, and writing fails.
+
+An OSError does not show which file it belongs to. `prepare_streams` therefore replaces standard output by a stream
+whose errors are `OutputError`.
 """
+
+from __future__ import annotations
 
 import io
 import os
@@ -13,7 +18,7 @@ from typing import Any, TextIO
 
 
 class OutputError(OSError):
-    """Standard output takes nothing any more, and not because its reader has gone (BrokenPipeError)."""
+    """Standard output cannot be written, for example because a disk is full. A reader that left is BrokenPipeError."""
 
 
 class _StandardOutput(io.FileIO):
@@ -27,57 +32,57 @@ class _StandardOutput(io.FileIO):
 
 
 def reader_has_left() -> bool:
-    """Whether standard output is a pipe that nobody reads any more, as after `| head`.
+    """Whether standard output is a pipe without a reader, as after `| head`.
 
-    A write would tell as well, but a command that waits for records may have nothing to write for a long time.
+    A write would fail, too, but a command that waits for records may have nothing to write for a long time.
     """
     try:
         output = sys.stdout.fileno()
-    except OSError:  # a test's own stream
+    except OSError:  # A test can replace standard output by a stream without a descriptor.
         return False
     poll = select.poll()
-    poll.register(output, 0)  # errors are told whatever one asks for
+    poll.register(output, 0)  # poll() reports errors even if no event is requested.
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def write_out(data: bytes) -> None:
-    """Write to standard output with no buffer in between.
+    """Write bytes to standard output without a buffer.
 
-    A buffer that Ctrl-C interrupts right after its system call does not know that the data are written, and writes them
-    once more when the program ends.
+    Ctrl-C can interrupt a buffer directly after its system call. The buffer would then write the same bytes again when
+    the program ends.
     """
     raw = getattr(sys.stdout.buffer, "raw", None)
-    if raw is None:  # a test's own stream
+    if raw is None:  # A test can replace standard output by a stream in memory.
         sys.stdout.buffer.write(data)
         return
     left = memoryview(data)
     while left:
         written = raw.write(left)
-        if written is None:  # it is a pipe that somebody made non-blocking
+        if written is None:  # The pipe is full, and another process made it non-blocking.
             select.select([], [raw], [])
         else:
             left = left[written:]
 
 
 def prepare_streams() -> None:
-    """Open the streams that are closed, and have standard output say what it is when it fails."""
+    """Open the standard streams that are closed, and give standard output errors of its own."""
     for number, stream, way in (
         (0, sys.stdin, os.O_RDONLY),
         (1, sys.stdout, os.O_RDONLY),
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            opened = os.open(os.devnull, way)  # the system gives the smallest number that is free
+            opened = os.open(os.devnull, way)  # The system assigns the smallest free number.
             assert opened == number
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stdout is sys.__stdout__:  # tests have one of their own
-        sys.stdout = _named(sys.stdout)
+    if sys.stdout is sys.__stdout__:  # A test replaces it by a stream of its own.
+        sys.stdout = _with_own_errors(sys.stdout)
 
 
-def _named(stdout: TextIO | None) -> TextIO:
+def _with_own_errors(stdout: TextIO | None) -> TextIO:
     raw = _StandardOutput(1, "w", closefd=False)
     buffer = io.BufferedWriter(raw)
     if not isinstance(stdout, io.TextIOWrapper):
@@ -93,5 +98,5 @@ def _named(stdout: TextIO | None) -> TextIO:
 
 
 def mute_stdout() -> None:
-    """After an error in writing: let Python's last flush go nowhere, so that it says nothing."""
+    """Send everything that standard output still buffers to /dev/null, so that Python's last flush does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

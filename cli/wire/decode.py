@@ -1,4 +1,15 @@
-"""`hmb decode`: bytes of Kafka's protocol, from wherever they were copied, field by field."""
+"""`hmb decode`: explain the bytes of Kafka's protocol, field by field.
+
+The bytes do not say what they are, so the command tries the possibilities in this order:
+
+1. record batches, if the CRC of the first batch is right
+2. a request with its size, a request without its size; both must fit to the last byte
+3. the response to a request that came earlier in the input, by its correlation id
+4. a response of the API and version that the user names
+5. a request that is damaged
+"""
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -7,28 +18,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..shared.common import DAMAGE, ERROR, NOT_FOUND, USAGE, CliError, api, complete_api, json_option
+from ..shared.errors import DAMAGE, ERROR, NOT_FOUND, USAGE, CliError
+from ..shared.output import json_option, plural, print_json
+from ..shared.parameters import IntRange, api, complete_api
 
 if TYPE_CHECKING:
     from hmb.protocol.schema import Request, Response
 
-    from .frames import Frame
+    from .frames import WireFrame
 
-MAX_INPUT = 64 << 20  # bytes: some times the largest frame
-SMALLEST = 4  # bytes of an answer: its correlation id
-MAX_FITS = 8  # responses that the bytes might be, in an error
+MAX_INPUT = 64 << 20  # bytes: several times the largest frame
+SMALLEST = 4  # bytes of a response: its correlation id
+ARGUMENTS = "the arguments"  # the name of an input that was typed
+MAX_CANDIDATES = 8  # responses that an error lists
 
 
-class Wanted(NamedTuple):
-    """What the user says that the bytes are."""
+class Expected(NamedTuple):
+    """The message that the user says the bytes are."""
 
-    request: "type[Request] | None"
+    request: type[Request] | None
     version: int | None
     is_response: bool
     is_records: bool
 
     @property
-    def response(self) -> "type[Response] | None":
+    def response(self) -> type[Response] | None:
         from hmb.protocol.messages import response_class
 
         return None if self.request is None else response_class(self.request.api_key)
@@ -37,43 +51,33 @@ class Wanted(NamedTuple):
 @click.command()
 @click.argument("words", nargs=-1, type=click.Path(), metavar="[HEX... | FILE]")
 @click.option(
-    "--api",
-    "wanted_api",
-    type=api,
-    metavar="API",
-    help="Of which API the message is: Produce, 0.",
-    shell_complete=complete_api,
+    "--api", "expected_api", type=api, metavar="API", help="The API of the message, by name or number.",
+    shell_complete=complete_api
 )
-@click.option("--version", type=click.IntRange(0), metavar="N", help="In which version it is.")
-@click.option("--response", "is_response", is_flag=True, help="It is an answer; takes --api and --version.")
-@click.option("--records", "is_records", is_flag=True, help="It is record batches or a message set, without a message.")
+@click.option("--version", type=IntRange(0), metavar="N", help="The version of the message.")
+@click.option("--response", "is_response", is_flag=True, help="The message is a response; needs --api and --version.")
+@click.option("--records", "is_records", is_flag=True, help="The bytes are record batches or a message set alone.")
 @json_option
 def command(
     words: tuple[str, ...],
-    wanted_api: "type[Request] | None",
+    expected_api: type[Request] | None,
     version: int | None,
     is_response: bool,
     is_records: bool,
     as_json: bool,
 ) -> None:
-    """Show what the bytes of a message mean, a field a line.
+    """Explain the bytes of a message, one field a line.
 
-    The bytes are given as hexadecimal digits, or in a FILE, or on standard input: binary, digits, what xxd, hexdump -C
-    or tcpdump -x printed, or `hmb sniff --hex`, or this command. A request says what it is; a response does not, so
-    name its --api and --version, unless its request stands before it. What is wrong is named on standard error with
-    its position, and the command ends with exit code 5.
+    The bytes are hexadecimal digits, or the contents of FILE or of standard input: binary data, digits, or the output
+    of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command. A request contains its API and version. A
+    response does not: name its --api and --version, or put its request before it. The command reports damage on
+    standard error with its position, and ends with exit code 5.
     """
-    wanted = Wanted(wanted_api, version, is_response, is_records)
-    if is_records and (is_response or wanted_api or version is not None):
-        raise click.UsageError("--records excludes --api, --version and --response")
-    if version is not None and wanted_api is None:
-        raise click.UsageError("--version is that of an API: name it with --api")
-    if wanted.request is not None and version is not None and version not in wanted.request.versions:
-        versions = wanted.request.versions
-        raise click.UsageError(f"hmb knows this API in versions {versions[0]} to {versions[-1]}, not {version}")
-    name, data = _input(words)
+    expected = Expected(expected_api, version, is_response, is_records)
+    _check(expected)
+    name, pieces = _pieces(words)
     damages = unknown = 0
-    for number, frame in enumerate(_frames(_pieces(name, data), wanted)):
+    for number, frame in enumerate(_frames(pieces, expected)):
         problems: list[str] = []
         _print(frame, number, problems, as_json)
         sys.stdout.flush()
@@ -84,28 +88,41 @@ def command(
         for problem in problems:
             click.echo(f"hmb: {name}: {frame.title()}: {problem}", err=True)
     if damages:
-        raise CliError(f"{name}: damage found in {damages} place{'s' * (damages > 1)}", DAMAGE)
+        raise CliError(f"{name}: damage found in {plural(damages, 'place')}", DAMAGE)
     if unknown:
         click.get_current_context().exit(ERROR)
 
 
-def _print(frame: "Frame", number: int, problems: list[str], as_json: bool) -> None:
-    from .frames import document, to_json
+def _check(expected: Expected) -> None:
+    """Raise click.UsageError for options that contradict each other."""
+    if expected.is_records and (expected.is_response or expected.request or expected.version is not None):
+        raise click.UsageError("--records excludes --api, --version and --response")
+    if expected.version is not None and expected.request is None:
+        raise click.UsageError("--version needs --api")
+    if expected.request is not None and expected.version is not None:
+        versions = expected.request.versions
+        if expected.version not in versions:
+            what = f"HMB knows versions {versions[0]} to {versions[-1]} of this API, not {expected.version}"
+            raise click.UsageError(what)
+
+
+def _print(frame: WireFrame, number: int, problems: list[str], as_json: bool) -> None:
+    from .frames import document
 
     if as_json:
         fields = [field.fields() for field in frame.fields(problems)]
-        click.echo(to_json(document(frame) | {"fields": fields, "problems": problems}))
+        print_json(document(frame) | {"fields": fields, "problems": problems})
         return
     sys.stdout.write("\n" * bool(number) + frame.title() + "\n")
     for line in frame.lines(problems):
         sys.stdout.write(line + "\n")
 
 
-# What to read
+# Reading the input
 
 
 def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
-    """The name of the input and what it is: a file, the words themselves, standard input."""
+    """Return the name and the contents of the input: a file, the words themselves, or standard input."""
     if not words or words == ("-",):
         if sys.stdin.isatty():
             click.echo("paste the bytes, then press Ctrl-D on a line of its own", err=True)
@@ -116,102 +133,93 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
         with Path(name).open("rb") as file:
             data = file.read(MAX_INPUT + 1)
     else:
-        return "the arguments", _as_digits(words)
+        return ARGUMENTS, " ".join(words).encode()
     if len(data) > MAX_INPUT:
         raise CliError(f"{name}: more than {MAX_INPUT >> 20} MB; `hmb dump-log` reads files of a log of any size")
     if not data:
-        raise CliError(f"{name} is empty; give the bytes of a message")
+        raise CliError(f"{name} is empty; it must contain the bytes of a message")
     return name, data
 
 
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # digits can be longer than a name may be
+    except OSError:  # Digits can be longer than a file name.
         return False
 
 
-def _as_digits(words: tuple[str, ...]) -> bytes:
+def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
+    """Return the name of the input, and its bytes in pieces without gaps. Raises CliError."""
     from .hex_input import HalfByte, HexError, read_bytes
 
-    text = " ".join(words).encode()
-    try:
-        read_bytes(text)
-    except HexError as error:
-        if len(words) == 1 and not isinstance(error, HalfByte):
-            raise CliError(f"{words[0]}: no such file, and no hexadecimal digits", NOT_FOUND) from error
-        raise CliError(f"the arguments: {error}", USAGE) from error
-    return text
-
-
-def _pieces(name: str, data: bytes) -> list[memoryview]:
-    from .hex_input import HexError, read_bytes
-
+    name, data = _input(words)
     try:
         pieces = [memoryview(piece) for piece in read_bytes(data) if piece]
     except HexError as error:
+        if name == ARGUMENTS and len(words) == 1 and not isinstance(error, HalfByte):
+            raise CliError(f"{words[0]}: neither a file nor hexadecimal digits", NOT_FOUND) from error
         raise CliError(f"{name}: {error}", USAGE) from error
     if not pieces:
-        raise CliError(f"{name}: no bytes in it")
-    return pieces
+        raise CliError(f"{name}: it contains no bytes")
+    return name, pieces
 
 
-# What the bytes are
+# Recognizing the message
 
 
-def _frames(pieces: Iterable[memoryview], wanted: Wanted) -> Iterator["Frame"]:
-    """The messages of all pieces; a response is known by its correlation id, where its request came before."""
-    asked: dict[int, list[Frame]] = {}  # the last one first; each connection has numbers of its own
+def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
+    """Yield the messages of all pieces. The correlation id connects a response with an earlier request."""
+    asked: dict[int, list[WireFrame]] = {}  # newest first: each connection counts its own correlation ids
     for piece in pieces:
         position = 0
         while position < len(piece):
-            frame = _recognize(piece[position:], wanted, asked)
+            frame = _recognize(piece[position:], expected, asked)
             if frame.kind == "request" and frame.message is not None:
                 asked.setdefault(_int32(frame.wire, frame.start + 4), []).insert(0, frame)
             yield frame
             position += len(frame.wire)
 
 
-def _recognize(data: memoryview, wanted: Wanted, asked: "dict[int, list[Frame]]") -> "Frame":
-    """The message at the beginning of the data: what the user says, or what the bytes can be."""
+def _recognize(data: memoryview, expected: Expected, asked: dict[int, list[WireFrame]]) -> WireFrame:
+    """Return the message at the beginning of the data. Raises CliError for a response that could be several."""
     from hmb.protocol.annotate import SIZE
 
-    from .frames import NO_VERSION, Frame, fits, request_frame
+    from .frames import NO_VERSION, WireFrame, fits, request_frame
 
-    if wanted.is_records or (not wanted.is_response and wanted.request is None and _are_records(data)):
-        return Frame("records", data, None, NO_VERSION, sized=False)
+    if expected.is_records or (not expected.is_response and expected.request is None and _are_records(data)):
+        return WireFrame("records", data, None, NO_VERSION, sized=False)
     size = _int32(data, 0)
     wire = data[: SIZE + size] if size >= SMALLEST else data
-    response = wanted.response
-    answers = [_answer(each, wire) for each in asked.get(_int32(wire, 4), ())] if response is None else []
-    if not wanted.is_response:
+    response = expected.response
+    responses = [_response_to(each, wire) for each in asked.get(_int32(wire, 4), ())] if response is None else []
+    if not expected.is_response:
         sized, bare = request_frame(wire), request_frame(data, sized=False)
         for request, exactly in ((sized, True), (bare, True), (sized, False)):
-            is_wanted = wanted.request in (None, request.message) and wanted.version in (None, request.version)
-            if is_wanted and fits(request, exactly=exactly):
+            is_expected = expected.request in (None, request.message) and expected.version in (None, request.version)
+            if is_expected and fits(request, exactly=exactly):
                 return request
-            if answers and request is bare:
-                return next(filter(fits, answers), answers[0])
-    if response is not None and wanted.version is not None:
-        bare = Frame("response", data, response, wanted.version, sized=False)
-        return bare if fits(bare) else Frame("response", wire, response, wanted.version)
+            if responses and request is bare:
+                return next(filter(fits, responses), responses[0])
+    if response is not None and expected.version is not None:
+        bare = WireFrame("response", data, response, expected.version, sized=False)
+        return bare if fits(bare) else WireFrame("response", wire, response, expected.version)
     request = request_frame(wire)
-    if wanted.is_response or not _has_request_header(request):
-        _refuse_response(wire, data, wanted)
+    if expected.is_response or not _has_request_header(request):
+        _refuse_response(wire, data, expected)
     return request
 
 
-def _answer(question: "Frame", wire: memoryview) -> "Frame":
+def _response_to(request: WireFrame, wire: memoryview) -> WireFrame:
     from hmb.protocol.messages import response_class
 
-    from .frames import Frame
+    from .frames import WireFrame
 
-    assert question.message is not None
-    return Frame("response", wire, response_class(question.message.api_key), question.version)
+    assert request.message is not None
+    return WireFrame("response", wire, response_class(request.message.api_key), request.version)
 
 
-def _has_request_header(frame: "Frame") -> bool:
-    """Whether the bytes begin like a request of somebody with a name, whatever follows."""
+def _has_request_header(frame: WireFrame) -> bool:
+    """Whether the bytes begin with a request header whose client id is printable, whatever follows."""
     from hmb.protocol.errors import ProtocolError
 
     try:
@@ -221,30 +229,31 @@ def _has_request_header(frame: "Frame") -> bool:
     return bool(client_id) and client_id.isprintable()
 
 
-def _refuse_response(wire: memoryview, data: memoryview, wanted: Wanted) -> None:
-    """Raises CliError where the bytes are, or are said to be, a response, but nobody says of what."""
+def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
+    """Raise CliError if the bytes can only be a response, and list the APIs whose responses they fit."""
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 
-    from .frames import Frame, fits
+    from .frames import WireFrame, fits
 
-    candidates = map(response_class, API_KEYS) if wanted.response is None else [wanted.response]
-    whole = [
+    classes = map(response_class, API_KEYS) if expected.response is None else [expected.response]
+    candidates = [
         f"{api_name(response.api_key)} v{version}"
-        for response in candidates
+        for response in classes
         for version in response.versions
-        if fits(Frame("response", wire, response, version))
-        or (wanted.is_response and fits(Frame("response", data, response, version, sized=False)))
+        if fits(WireFrame("response", wire, response, version))
+        or (expected.is_response and fits(WireFrame("response", data, response, version, sized=False)))
     ]
-    if not whole and not wanted.is_response:
+    if not candidates and not expected.is_response:
         return
-    hint = f"; they could be {', '.join(whole[:MAX_FITS])}{' ...' * (len(whole) > MAX_FITS)}" if whole else ""
-    what = "" if wanted.is_response else f"these {len(wire)} bytes are no request, and "
-    what += "a response does not say what it answers"
+    shown = f"{', '.join(candidates[:MAX_CANDIDATES])}{' ...' * (len(candidates) > MAX_CANDIDATES)}"
+    hint = f"; they could be {shown}" if candidates else ""
+    what = "" if expected.is_response else f"these {len(wire)} bytes are not a request, and "
+    what += "a response does not contain its API"
     raise CliError(f"{what}: name its API and version with --api and --version{hint}", USAGE)
 
 
 def _are_records(data: memoryview) -> bool:
-    """Whether the data begins with a whole batch or message whose CRC is right."""
+    """Whether the data begins with a complete batch or message whose CRC is right."""
     from hmb.protocol.errors import KafkaError
     from hmb.records import parse_batch
 
@@ -256,6 +265,6 @@ def _are_records(data: memoryview) -> bool:
 
 
 def _int32(data: memoryview, position: int) -> int:
-    """-1 where the data ends before."""
+    """Return the number at a position; -1 if the data is too short."""
     number = data[position : position + 4]
     return int.from_bytes(number, "big", signed=True) if len(number) == 4 else -1

@@ -1,14 +1,17 @@
-"""The two directions of a connection that somebody looks at: bytes go in, the bytes to pass on come out.
+"""The two directions of a connection, divided into frames: received bytes go in, bytes to send come out.
 
-No sockets here.  A proxy feeds each stream with what it received and sends on what it gets back.  That is the same, but
-two things are kept a while: the few bytes that tell what a frame is (its head), and an answer that may have addresses
-in it, until it is whole and they can be changed.  A frame is shown before its last byte is passed on, so that a request
-always comes before its answer.
+This module uses no sockets. A proxy feeds each stream with the bytes that it received, and sends the bytes that the
+stream returns. These are the same bytes, with two exceptions. A stream keeps the first bytes of a frame until it knows
+the message (the *head*). It keeps a response with addresses until the response is complete, and changes the addresses.
+A stream shows a frame before it returns the frame's last byte, so each request is shown before its response.
 
-- Of a frame at most MAX_KEPT bytes are kept, whatever it claims to be; of a larger one the rest is passed on unseen.
-- What cannot be a frame is passed on as it is, and so is all that follows: no connection breaks for being looked at.
-- An answer is the one to the oldest request with its correlation id; requests before that had none (acks=0).
+- A stream keeps at most MAX_KEPT bytes of a frame, whatever size the frame claims. It returns the rest unseen.
+- Bytes that cannot be a frame are returned unchanged, and so are all later bytes. A connection never breaks because
+  of the proxy.
+- A response belongs to the oldest request with its correlation id. Older requests have no response (acks=0).
 """
+
+from __future__ import annotations
 
 import threading
 import time
@@ -23,103 +26,102 @@ from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.messages import API_KEYS, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 
-from .frames import Frame, request_frame
+from .frames import WireFrame, request_frame
 from .readdressing import Address, holds_addresses, readdressed
 
 MAX_KEPT = 4 << 20  # bytes of a frame
-MAX_FRAME = 1 << 28  # bytes; brokers take 100 MB.  Four letters are a number above this
-MAX_ASKED = 10_000  # requests that wait for an answer; Kafka's clients have five
+MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. Four letters of text are a greater number.
+MAX_OPEN = 10_000  # requests without a response; Kafka's clients send five at a time
 UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-_REQUEST_HEAD, _RESPONSE_HEAD = Struct(">ihhi"), Struct(">ii")  # size, api key, version, correlation id; size, id
+_REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id
+_RESPONSE_HEAD = Struct(">ii")  # size, correlation id
 
 
-class Question(NamedTuple):
-    """A request that has an answer to come."""
+class OpenRequest(NamedTuple):
+    """A request that has no response yet."""
 
-    frame: Frame
+    frame: WireFrame
     correlation_id: int
-    asked_at: float  # by the monotonic clock
+    sent_at: float  # time.monotonic()
 
 
-class Seen(NamedTuple):
-    """A frame that went through."""
+class SeenFrame(NamedTuple):
+    """A frame that went through a stream."""
 
-    frame: Frame | None  # None: an answer to nothing that was seen
-    size: int  # of all of it; the frame may have less
+    frame: WireFrame | None  # None: a response without a known request
+    size: int  # bytes of the whole frame; `frame` may contain fewer
     correlation_id: int
-    question: Question | None = None  # of an answer
-    elapsed: float | None = None  # seconds from the question
+    request: OpenRequest | None = None  # the request of a response
+    elapsed: float | None = None  # seconds from the request to its response
     note: str = ""
 
 
-class Asked:
-    """The requests of a connection that have no answer yet, in their order."""
+class OpenRequests:
+    """The requests of a connection that have no response yet, in their order."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the questions: one thread adds, another takes
-        self._questions: deque[Question] = deque(maxlen=MAX_ASKED)
+        self._lock = threading.Lock()  # guards the requests: one thread adds, another takes
+        self._requests: deque[OpenRequest] = deque(maxlen=MAX_OPEN)
 
-    def add(self, question: Question) -> None:
+    def add(self, request: OpenRequest) -> None:
         with self._lock:
-            self._questions.append(question)
+            self._requests.append(request)
 
-    def take(self, correlation_id: int) -> Question | None:
-        """The oldest with this id, and nothing is left of those before it; None if there is none."""
+    def take(self, correlation_id: int) -> OpenRequest | None:
+        """Remove and return the oldest request with this id, and drop all older ones. Return None without a match."""
         with self._lock:
-            if not any(question.correlation_id == correlation_id for question in self._questions):
+            if not any(request.correlation_id == correlation_id for request in self._requests):
                 return None
-            while (question := self._questions.popleft()).correlation_id != correlation_id:
+            while (request := self._requests.popleft()).correlation_id != correlation_id:
                 pass
-            return question
+            return request
 
 
 class _FrameStream:
-    """Cuts a stream of bytes into frames."""
+    """One direction of a connection."""
 
     head_struct: Struct
 
-    def __init__(self, show: Callable[[Seen], None], warn: Callable[[str], None]) -> None:
+    def __init__(self, show: Callable[[SeenFrame], None], warn: Callable[[str], None]) -> None:
         self._show, self._warn = show, warn
-        self._kept = bytearray()  # of the frame that is coming in
+        self._kept = bytearray()  # bytes of the frame that is being received
         self._size = self._left = self._position = 0
         self._is_raw = self._is_held = False
 
     def feed(self, data: bytes) -> bytes:
-        """What to pass on now."""
+        """Take received bytes. Return the bytes to send now."""
         out: list[bytes | memoryview] = []
         rest = memoryview(data)
         while rest and not self._is_raw:
             if self._left:
-                rest = self._go_on(rest, out)
+                rest = self._continue_frame(rest, out)
                 continue
-            wanted = self.head_struct.size - len(self._kept)
-            self._kept += rest[:wanted]
-            rest = rest[wanted:]
+            missing = self.head_struct.size - len(self._kept)
+            self._kept += rest[:missing]
+            rest = rest[missing:]
             if len(self._kept) >= self.head_struct.size or self._has_bad_size():
-                self._begin(out)
+                self._begin_frame(out)
         out.append(rest)
         return b"".join(out)
 
     def rest(self) -> bytes:
-        """What is still kept, at the end of the stream."""
+        """Return the bytes that are still kept when the connection ends."""
         return bytes(self._kept) if self._is_held or not self._left else b""
 
     def _has_bad_size(self) -> bool:
         smallest = self.head_struct.size - SIZE
-        return len(self._kept) >= SIZE and not smallest <= self._claimed() <= MAX_FRAME
+        return len(self._kept) >= SIZE and not smallest <= self._claimed_size() <= MAX_FRAME
 
-    def _claimed(self) -> int:
+    def _claimed_size(self) -> int:
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
-    def _begin(self, out: list[bytes | memoryview]) -> None:
-        """The head is here."""
+    def _begin_frame(self, out: list[bytes | memoryview]) -> None:
+        """Handle a complete head."""
         if self._has_bad_size():
-            self._warn(
-                f"byte {self._position}: no frame of Kafka's protocol; this and what follows is passed on as it is"
-            )
+            self._warn(f"byte {self._position}: not a frame of Kafka's protocol; all bytes from here on are passed on")
             self._is_raw = True
         else:
-            self._size = self._claimed() + SIZE
+            self._size = self._claimed_size() + SIZE
             self._left = self._size - len(self._kept)
             self._is_held = self._must_hold() and self._size <= MAX_KEPT
         if not self._is_held:
@@ -127,21 +129,21 @@ class _FrameStream:
         if self._is_raw:
             self._kept.clear()
         elif not self._left:
-            self._end(out)
+            self._end_frame(out)
 
-    def _go_on(self, data: memoryview, out: list[bytes | memoryview]) -> memoryview:
-        """More of the frame has come; returns what is behind it."""
+    def _continue_frame(self, data: memoryview, out: list[bytes | memoryview]) -> memoryview:
+        """Take more bytes of the frame. Return the bytes after it."""
         piece = data[: self._left]
         self._left -= len(piece)
         self._kept += piece[: max(0, MAX_KEPT - len(self._kept))]
         if not self._is_held:
             out.append(piece)
         if not self._left:
-            self._end(out)
+            self._end_frame(out)
         return data[len(piece) :]
 
-    def _end(self, out: list[bytes | memoryview]) -> None:
-        wire = self._seen(memoryview(bytes(self._kept)))
+    def _end_frame(self, out: list[bytes | memoryview]) -> None:
+        wire = self._show_frame(memoryview(bytes(self._kept)))
         if self._is_held:
             out.append(wire)
         self._position += self._size
@@ -149,82 +151,85 @@ class _FrameStream:
         self._is_held = False
 
     def _must_hold(self) -> bool:
-        """Whether the frame, whose head is here, is passed on only when it is whole."""
+        """Whether the frame, whose head is known, is returned only when it is complete."""
         return False
 
-    def _seen(self, wire: memoryview) -> bytes | memoryview:
-        """Show the frame, of which `wire` was kept; returns it, as it is passed on if it was held."""
+    def _show_frame(self, wire: memoryview) -> bytes | memoryview:
+        """Show the frame, of which `wire` was kept. Return the bytes to send if the frame was held."""
         raise NotImplementedError
 
 
 class RequestStream(_FrameStream):
-    """From the client to the broker."""
+    """The direction from the client to the broker."""
 
     head_struct = _REQUEST_HEAD
 
-    def __init__(self, asked: Asked, show: Callable[[Seen], None], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, requests: OpenRequests, show: Callable[[SeenFrame], None], warn: Callable[[str], None]
+    ) -> None:
         super().__init__(show, warn)
-        self._asked = asked
+        self._requests = requests
 
-    def _seen(self, wire: memoryview) -> memoryview:
+    def _show_frame(self, wire: memoryview) -> memoryview:
         frame = request_frame(wire)
         correlation_id = _REQUEST_HEAD.unpack_from(wire)[3]
-        is_answered = not _is_produce_without_acks(frame)
-        self._show(Seen(frame, self._size, correlation_id, note="" if is_answered else "no answer wanted"))
-        if is_answered:
-            self._asked.add(Question(frame._replace(wire=wire[: _REQUEST_HEAD.size]), correlation_id, time.monotonic()))
+        has_response = not _is_produce_without_acks(frame)
+        self._show(SeenFrame(frame, self._size, correlation_id, note="" if has_response else "no response requested"))
+        if has_response:
+            head = frame._replace(wire=wire[: _REQUEST_HEAD.size])
+            self._requests.add(OpenRequest(head, correlation_id, time.monotonic()))
         return wire
 
 
 class ResponseStream(_FrameStream):
-    """From the broker to the client."""
+    """The direction from the broker to the client."""
 
     head_struct = _RESPONSE_HEAD
 
     def __init__(
         self,
-        asked: Asked,
-        show: Callable[[Seen], None],
+        requests: OpenRequests,
+        show: Callable[[SeenFrame], None],
         warn: Callable[[str], None],
-        address: Callable[[Address, bool], Address],
+        replacement: Callable[[Address, bool], Address],
     ) -> None:
         super().__init__(show, warn)
-        self._asked, self._address = asked, address
-        self._question: Question | None = None
+        self._requests, self._replacement = requests, replacement
+        self._request: OpenRequest | None = None
 
     def _must_hold(self) -> bool:
-        self._question = self._asked.take(_RESPONSE_HEAD.unpack_from(self._kept)[1])
-        message = self._question.frame.message if self._question else None
+        self._request = self._requests.take(_RESPONSE_HEAD.unpack_from(self._kept)[1])
+        message = self._request.frame.message if self._request else None
         return message is not None and holds_addresses(response_class(message.api_key))
 
-    def _seen(self, wire: memoryview) -> bytes | memoryview:
-        correlation_id, question = _RESPONSE_HEAD.unpack_from(wire)[1], self._question
-        if question is None:
-            self._show(Seen(None, self._size, correlation_id, note="an answer to no request that was seen"))
+    def _show_frame(self, wire: memoryview) -> bytes | memoryview:
+        correlation_id, request = _RESPONSE_HEAD.unpack_from(wire)[1], self._request
+        if request is None:
+            self._show(SeenFrame(None, self._size, correlation_id, note="a response without a known request"))
             return wire
-        elapsed = time.monotonic() - question.asked_at
-        frame = _answer(question.frame, wire)
+        elapsed = time.monotonic() - request.sent_at
+        frame = _response_frame(request.frame, wire)
         changed: bytes | memoryview = wire
         note = ""
         if self._is_held and frame is not None:
-            changed, note = readdressed(frame, self._address)
-        self._show(Seen(frame, self._size, correlation_id, question, elapsed, note))
+            changed, note = readdressed(frame, self._replacement)
+        self._show(SeenFrame(frame, self._size, correlation_id, request, elapsed, note))
         return changed
 
 
-def _answer(asked: Frame, wire: memoryview) -> Frame | None:
-    """The bytes as the answer to a request; None where nothing is known of its API or version."""
-    api_key, version = _REQUEST_HEAD.unpack_from(asked.wire)[1], asked.version
+def _response_frame(request: WireFrame, wire: memoryview) -> WireFrame | None:
+    """Take bytes for the response to a request; None if HMB does not know the API or its version."""
+    api_key, version = _REQUEST_HEAD.unpack_from(request.wire)[1], request.version
     message = response_class(api_key) if api_key in API_KEYS else None
     if message is ApiVersionsResponse and wire[_RESPONSE_HEAD.size :][:2] == UNSUPPORTED_VERSION:
-        version = 0  # a broker that does not know the version of the question
-    return Frame("response", wire, message, version) if message and version in message.versions else None
+        version = 0  # A broker that does not know the request's version responds in version 0.
+    return WireFrame("response", wire, message, version) if message and version in message.versions else None
 
 
-def _is_produce_without_acks(frame: Frame) -> bool:
+def _is_produce_without_acks(frame: WireFrame) -> bool:
     if frame.message is None or frame.message.api_key is not ApiKey.PRODUCE:
         return False
     try:
         return bool(frame.decode()[1].acks == 0)
-    except ProtocolError:  # too large to be kept, or broken: an answer will tell
+    except ProtocolError:  # The frame is damaged, or too large to be kept. Its response will show the acks.
         return False

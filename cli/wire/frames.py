@@ -1,10 +1,11 @@
-"""A frame of the wire as `decode` and `sniff` show it: what it is, its fields one by one, its message as JSON.
+"""A frame, and the three ways in which `decode` and `sniff` show it: fields with their bytes, JSON, and one line.
 
-A frame is a request, the answer to one, or record batches alone.  A request names its API and version; a response
-names neither, so whoever has one must know what it answers.
+A frame is a request, a response, or record batches alone. A request contains its API and its version. A response does
+not, so its frame is made with the class and the version of the request.
 """
 
-import json
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,31 +22,38 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.records import Codec, Message, Record, RecordBatch
 from hmb.records.annotate_frame import annotate_frame, annotate_records
 from hmb.records.reading import iter_batches
-from hmb.storage.dump.entries import counted, text_or_base64
+from hmb.storage.dump.entries import text_or_base64
 from hmb.storage.dump.hexadecimal import FieldEntry
+
+from ..shared.output import plural
 
 API_NAMES = {int(key): key.name for key in ApiKey}
 ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
-WHERE_RECORDS_ARE = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
-SHORT = 16  # bytes that a line of a few words shows
+PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
+SHORT = 16  # bytes that a brief line shows in full
+IDENTITIES = frozenset({  # fields that name something by a number, which may be 0
+    "acks", "api_key", "batch_index", "broker_id", "index", "key_type", "leader_id", "node_id", "partition",
+    "partition_id", "partition_index",
+})  # fmt: skip
 
 
-class Frame(NamedTuple):
-    """Some bytes, and what they are taken for."""
+class WireFrame(NamedTuple):
+    """Some bytes, and the message that they are taken for."""
 
     kind: Literal["request", "response", "records"]
     wire: memoryview
-    message: type[Request] | type[Response] | None  # None: an API or a version that is not known here
+    message: type[Request] | type[Response] | None  # None: HMB does not know the API or its version.
     version: int
-    sized: bool = True  # begins with its length; records never do
+    sized: bool = True  # Whether the bytes begin with their size. Records never do.
 
     @property
     def start(self) -> int:
+        """The position of the header, in bytes."""
         return SIZE if self.sized else 0
 
     def header(self) -> tuple[Any, int]:
-        """The header, and where it ends; ProtocolError if it cannot be read."""
+        """Return the header and the position after it. Raises ProtocolError if it cannot be decoded."""
         known = self.message
         if self.kind == "request":
             return RequestHeader.decode_prefix(
@@ -55,12 +63,12 @@ class Frame(NamedTuple):
         return ResponseHeader.decode_prefix(self.wire, known.header_version(self.version), self.start)
 
     def decode(self) -> tuple[Any, Any]:
-        """Header and body, which is None if its layout is not known; ProtocolError if they cannot be read."""
+        """Return header and body. The body of an unknown message is None. Raises ProtocolError."""
         header, position = self.header()
         return header, self.message and self.message.decode_prefix(self.wire, self.version, position)[0]
 
     def fields(self, problems: list[str]) -> Iterator[FieldEntry]:
-        """Every byte with its field; what is wrong is added to the problems."""
+        """Yield every field with its bytes. Append a description of each error to `problems`."""
         if self.kind == "records":
             lines = annotate_records(self.wire, 0, "", problems)
         else:
@@ -68,27 +76,27 @@ class Frame(NamedTuple):
             lines = annotate_frame(self._lines(), self.wire, problems, may_be_cut=may_be_cut)
         for line, is_inside in lines:
             yield FieldEntry(line.offset, len(line.data), line.data, line.path, line.value, is_inside, line.kind)
-            if line.path == "left" and self.kind == "response":  # a broker ignores what follows a request
-                problems.append(f"byte {line.offset}: {len(line.data)} bytes are left behind the message")
+            if line.path == "left" and self.kind == "response":  # A broker ignores bytes after a request.
+                problems.append(f"byte {line.offset}: {len(line.data)} bytes are left after the message")
         if self.sized and not problems and (size := _size(self.wire)) != len(self.wire) - SIZE:
             problems.append(f"byte 0: the size is {size}, but {len(self.wire) - SIZE} bytes follow")
 
     def lines(self, problems: list[str]) -> Iterator[str]:
-        """The same as text; what stands in a batch does without the path to the batch, which stands above it."""
+        """Yield every field as a line. A field inside a batch is shown without the path to the batch."""
         for field in self.fields(problems):
-            yield replace(field, field=WHERE_RECORDS_ARE.sub("", field.field)).line()
+            yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()
 
     def title(self) -> str:
-        """Produce request v9, 214 bytes"""
+        """Return a heading such as `Produce request v9, 214 bytes`."""
         if self.kind == "records":
             return f"records, {len(self.wire)} bytes"
         if self.version == NO_VERSION:
-            return f"no message, {counted(len(self.wire), 'byte')}"
+            return f"no message, {plural(len(self.wire), 'byte')}"
         return f"{self.api} {self.kind} v{self.version}, {len(self.wire)} bytes"
 
     @property
     def is_unknown(self) -> bool:
-        """A request of an API or a version that is not known here."""
+        """Whether this is a request of an API or a version that HMB does not know."""
         return self.kind == "request" and self.message is None and self.version != NO_VERSION
 
     @property
@@ -106,19 +114,19 @@ class Frame(NamedTuple):
         return annotate_response(self.message, self.version, self.wire, sized=self.sized)
 
 
-def request_frame(wire: memoryview, *, sized: bool = True) -> Frame:
-    """The bytes as a request, whatever they are."""
+def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
+    """Take bytes for a request, whatever they are."""
     body = wire[SIZE if sized else 0 :]
     try:
-        return Frame("request", wire, *request_type(body), sized)
+        return WireFrame("request", wire, *request_type(body), sized)
     except UnsupportedVersion as error:
-        return Frame("request", wire, None, error.header.api_version, sized)
-    except ProtocolError:  # not even a header
-        return Frame("request", wire, None, NO_VERSION, sized)
+        return WireFrame("request", wire, None, error.header.api_version, sized)
+    except ProtocolError:  # The bytes have no header.
+        return WireFrame("request", wire, None, NO_VERSION, sized)
 
 
-def fits(frame: Frame, *, exactly: bool = True) -> bool:
-    """Whether the bytes are this message; `exactly`: to the last of them."""
+def fits(frame: WireFrame, *, exactly: bool = True) -> bool:
+    """Whether the bytes can be decoded as this message; `exactly`: without bytes left over."""
     if frame.message is None or (frame.sized and _size(frame.wire) != len(frame.wire) - SIZE):
         return False
     try:
@@ -133,11 +141,11 @@ def _size(wire: memoryview) -> int:
     return int.from_bytes(wire[:SIZE], "big", signed=True)
 
 
-# As JSON
+# A frame as JSON
 
 
-def document(frame: Frame) -> dict[str, Any]:
-    """The message without its bytes."""
+def document(frame: WireFrame) -> dict[str, Any]:
+    """Return the message as JSON, without the bytes of its fields."""
     fields: dict[str, Any] = {"type": frame.kind}
     if frame.kind == "records":
         return fields | {"size": len(frame.wire), "batches": batches_as_json(frame.wire)}
@@ -149,7 +157,7 @@ def document(frame: Frame) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """A message as JSON has it: bytes as text or base64, records as batches."""
+    """Return a part of a message as JSON: bytes as text or base64, records as batches."""
     if isinstance(value, Struct):
         fields: dict[str, Any] = {}
         for name in value.fields:
@@ -159,13 +167,8 @@ def as_json(value: Any) -> Any:
     return [as_json(each) for each in value] if isinstance(value, list) else value
 
 
-def to_json(fields: dict[str, Any]) -> str:
-    """One JSON document, without its newline; UUIDs are text."""
-    return json.dumps(fields, ensure_ascii=False, default=str)
-
-
 def batches_as_json(records: memoryview) -> list[dict[str, Any]]:
-    """The whole batches; one that cannot be read says why."""
+    """Return the complete batches as JSON. A batch that cannot be decoded becomes a description of the problem."""
     batches: list[dict[str, Any]] = []
     try:
         for batch in iter_batches(records):
@@ -199,20 +202,24 @@ def _record_as_json(record: Record) -> dict[str, Any]:
     return fields | {"headers": [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]}
 
 
-# In few words
+# A message as one line
 
 
 def brief(message: Struct) -> str:
-    """A message in a line: what is not at its default."""
-    said = ((n, v) for n, f in message.fields.items() if (v := getattr(message, n)) != f.absent())
-    return ", ".join(f"{name}={_inner(value, name)}" for name, value in said)
+    """Return a message in one line: the fields that differ from their defaults, and all IDENTITIES."""
+    shown = (
+        (name, value)
+        for name, field in message.fields.items()
+        if (value := getattr(message, name)) != field.absent() or name in IDENTITIES
+    )
+    return ", ".join(f"{name}={_brief_value(value, name)}" for name, value in shown)
 
 
-def _inner(value: Any, name: str) -> str:
+def _brief_value(value: Any, name: str) -> str:
     if isinstance(value, Struct):
         return f"{{{brief(value)}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_inner(each, name) for each in value)}]"
+        return f"[{', '.join(_brief_value(each, name) for each in value)}]"
     if isinstance(value, memoryview) or (isinstance(value, bytes) and len(value) > SHORT):
         return f"{len(value)} bytes"
     if name == "error_code" and value in ERROR_NAMES:

@@ -1,22 +1,24 @@
-"""Bytes in whatever form somebody has them: binary, hexadecimal digits, or what a hex dump printed.
+"""Bytes from any text that shows them: binary data, hexadecimal digits, or a hex dump.
 
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
-    00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` stands for rows like the one before
+    00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` repeats the row before it
     000000  00 00 00 2b              size = 43      `hmb decode`, `hmb dump-log --hex`, the golden files of the tests
-        000000  00 00 00 2b          size = 43      `hmb sniff --hex`, below a line with the time
-        0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets, from the IP header on
+        000000  00 00 00 2b          size = 43      `hmb sniff --hex`, after a line with the time
+        0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets that begin with an IP header
 
-An offset that goes back to 0 begins another piece.  Of packets only what TCP carries is taken, and put together for
-each direction of each connection, by the sequence numbers.
+A row with offset 0 begins a new piece. Captured packets are reduced to the contents of their TCP segments. The sequence
+numbers put these in order, separately for each direction of each connection.
 """
+
+from __future__ import annotations
 
 import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MAX_REPEATED = 1 << 26  # bytes that a line `*` may stand for
+MAX_REPEATED = 1 << 26  # bytes that a line `*` can repeat
 ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
 ROW_WITHOUT_COLON = re.compile(r"\s*([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)
 ROW_OF_WORDS = re.compile(r"[0-9a-f]{7} +[0-9a-f]{4}( +[0-9a-f]{4})*\s*", re.IGNORECASE)
@@ -24,19 +26,19 @@ OFFSET_ALONE = re.compile(r"[0-9a-f]{4,16}", re.IGNORECASE)
 EXPLANATION = re.compile(r"\s{2,}[a-z_][\w.\[\]]*(: .*)? = ")
 ASCII_COLUMN = re.compile(r"\s\|.*\|\s*$")
 BETWEEN = re.compile(r"0x|\\x|[\s,:;'\"\[\](){}]|\bb(?=['\"])", re.IGNORECASE)
-TCP = 6
+TCP = 6  # the protocol number of TCP in an IP header
 
 
 class HexError(ValueError):
-    """Text that is neither digits nor a dump; says which line."""
+    """A text that is neither digits nor a dump. The message names the line."""
 
 
 class HalfByte(HexError):
-    """Digits, but an odd number of them."""
+    """An odd number of digits."""
 
 
 def read_bytes(data: bytes) -> list[bytes]:
-    """The pieces of the input, each in itself without a gap: mostly one, of a capture one a direction."""
+    """Return the pieces of an input: usually one, of captured packets one for each direction. Raises HexError."""
     if b"\0" in data:
         return [data]
     try:
@@ -46,7 +48,7 @@ def read_bytes(data: bytes) -> list[bytes]:
     rows = [row for row in map(_row, lines) if row is not None]
     if any(row[2] for row in rows) or (rows and rows[0][0] == 0):
         return _tcp_streams(list(_pieces(lines)))
-    if not data.isascii():  # which text beside the rows of a dump may be
+    if not data.isascii():  # Only the text next to the rows of a dump can have other characters.
         return [data]
     for line in lines:
         if ROW_OF_WORDS.fullmatch(line):
@@ -58,22 +60,22 @@ def _digits(text: str) -> bytes:
     for number, line in enumerate(text.splitlines(), 1):
         digits = BETWEEN.sub("", line)
         if strange := re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
-            raise HexError(f"line {number}: {strange[0]!r} is no hexadecimal digit")
+            raise HexError(f"line {number}: {strange[0]!r} is not a hexadecimal digit")
     digits = BETWEEN.sub("", text)
     if len(digits) % 2:
-        raise HalfByte(f"{len(digits)} hexadecimal digits are half a byte too many or too few")
+        raise HalfByte(f"{len(digits)} hexadecimal digits are not a whole number of bytes")
     return bytes.fromhex(digits)
 
 
 def _row(line: str) -> tuple[int, bytes, bool] | None:
-    """Offset and bytes of a dump's row, and whether a colon or its field makes it sure that it is one; else None."""
+    """Return the offset and the bytes of a dump's row, and whether a colon or a field name proves that it is a row."""
     found = ROW.fullmatch(line)
     has_colon = found is not None
     found = found or ROW_WITHOUT_COLON.fullmatch(line)
     if found is None:
         return None
     content = found[2] if has_colon else ASCII_COLUMN.sub("", found[2])
-    if content == found[2]:  # then text, if there is any, begins behind two spaces
+    if content == found[2]:  # Two spaces separate the bytes from a text.
         content = re.split(r"\s{2,}", content, maxsplit=1)[0]
     digits = re.sub(r"\s", "", content)
     if len(digits) % 2 or re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
@@ -82,7 +84,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
 
 
 def _pieces(lines: list[str]) -> Iterator[bytes]:
-    """The bytes of a dump, piece by piece; other lines in between are text."""
+    """Yield the bytes of a dump, piece by piece. Lines that are not rows are ignored. Raises HexError."""
     piece, base, row, is_repeated = bytearray(), 0, b"", False
     for number, line in enumerate(lines, 1):
         if line.strip() == "*":
@@ -106,6 +108,7 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
 
 
 def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
+    """Repeat a row until the piece has `end` bytes."""
     if not row or not len(piece) <= end <= MAX_REPEATED:
         raise HexError(f"line {number}: a row of * cannot reach to {end:x}")
     while len(piece) < end:
@@ -122,7 +125,7 @@ class _Segment(NamedTuple):
 
 
 def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
-    """What TCP segments carry, each direction of a connection put together; other pieces stay what they are."""
+    """Return the contents of TCP segments, joined for each direction. Return other pieces unchanged."""
     segments = [_segment(piece) for piece in pieces]
     if not any(segments):
         return pieces
@@ -132,11 +135,11 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
         if segment is None or not segment.payload:
             continue
         flow, sequence, payload = segment
-        behind = (expected.get(flow, sequence) - sequence) % 2**32
-        if 0 < behind < 2**31:  # sent again
-            payload, sequence = payload[behind:], sequence + behind
-        elif behind:
-            streams[flow].append(b"")  # a packet is missing: what follows stands alone
+        ahead = (expected.get(flow, sequence) - sequence) % 2**32
+        if 0 < ahead < 2**31:  # The sender repeated these bytes.
+            payload, sequence = payload[ahead:], sequence + ahead
+        elif ahead:
+            streams[flow].append(b"")  # A packet is missing. The later bytes are a piece of their own.
         pieces_of_flow = streams.setdefault(flow, [b""])
         pieces_of_flow[-1] += payload
         expected[flow] = (sequence + len(payload)) % 2**32
@@ -144,7 +147,7 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
 
 
 def _segment(packet: bytes) -> _Segment | None:
-    """The TCP segment of a packet, which may begin with an Ethernet header; None if it is none."""
+    """Return the TCP segment of a packet, which may begin with an Ethernet header; None if it has no TCP segment."""
     if packet[12:14] in (b"\x08\x00", b"\x86\xdd") and packet[14:15] and packet[14] >> 4 in (4, 6):
         packet = packet[14:]
     try:

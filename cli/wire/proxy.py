@@ -1,14 +1,18 @@
-"""A proxy in front of brokers: a listener for each of them, two threads for each connection.
+"""A proxy in front of brokers: one listener for each broker, and two threads for each connection.
 
-    client  --request-->  RequestStream   --request-->  broker
-            <--answer--   ResponseStream  <--answer--
+    client  --request-->   RequestStream    --request-->   broker
+            <--response--  ResponseStream   <--response--
 
-Each thread receives, feeds its stream (`frame_streams`) and sends on what comes out of it.  A side that is slow to read
-makes `sendall` wait, and so the other side: nothing is queued here.  When one side closes its half, the other is told.
+Each thread receives bytes, feeds its stream (`frame_streams`) and sends what the stream returns. A side that reads
+slowly makes `sendall` wait, and so slows the other side down. The proxy queues nothing. When one side closes its half
+of the connection, the proxy closes the same half of the other connection.
 
-Brokers that an answer names get a listener each, on the next free port, and the answer names these in their place
-(`readdressing`).  The only broker of a cluster is the one the proxy was started for, under whatever name it goes.
+A response can name further brokers. Each of them gets a listener on the next free port, and the response names that
+listener instead (`readdressing`). The only broker of a cluster is the one behind the first listener, whatever name the
+response has for it.
 """
+
+from __future__ import annotations
 
 import contextlib
 import itertools
@@ -18,14 +22,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .frame_streams import Asked, RequestStream, ResponseStream, Seen
+from .frame_streams import OpenRequests, RequestStream, ResponseStream, SeenFrame
 from .readdressing import Address
 
-CHUNK = 1 << 16  # bytes that are received at a time
+CHUNK = 1 << 16  # bytes that one recv() returns at most
 CONNECT_TIMEOUT = 10.0  # seconds
 CLOSE_TIMEOUT = 2.0  # seconds
 BACKLOG = 128  # connections that wait to be accepted
-MAX_LISTENERS = 100  # brokers
+MAX_LISTENERS = 100  # one for each broker
 
 
 class Link(NamedTuple):
@@ -37,28 +41,28 @@ class Link(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """Who looks on.  Called in the threads of the connections; what `on_frame` raises ends the proxy."""
+    """The functions that receive frames and notes. Threads of connections call them. Their errors end the proxy."""
 
-    on_frame: Callable[[Link, Seen], None]
+    on_frame: Callable[[Link, SeenFrame], None]
     on_note: Callable[[Link | None, str], None]
 
 
 class Proxy:
-    """Starts when it is made; `wait` and `close`."""
+    """A running proxy. The constructor starts it, `wait` waits for its end, and `close` ends it."""
 
     def __init__(self, listen: Address, servers: Sequence[Address], observer: Observer) -> None:
         self._observer = observer
         self._numbers = itertools.count(1)
-        self._lock = threading.Lock()  # guards all below
+        self._lock = threading.Lock()  # guards all fields below
         self._sockets: set[socket.socket] = set()
-        self._listeners: dict[Address, Address] = {}  # by the broker
+        self._listeners: dict[Address, Address] = {}  # broker -> the proxy's listener for it
         self._threads: set[threading.Thread] = set()
         self._over = threading.Event()
         self._failure: BaseException | None = None
         self.address = self._listen(listen, servers)
 
     def wait(self, timeout: float) -> bool:
-        """Whether it is over; raises what ended it."""
+        """Wait for the end, `timeout` seconds at most. Return whether the proxy has ended. Raises its error."""
         self._over.wait(timeout)
         if self._failure is not None:
             raise self._failure
@@ -71,7 +75,7 @@ class Proxy:
             sockets, threads = list(self._sockets), list(self._threads)
         for each in sockets:
             _shut(each)
-        deadline = time.monotonic() + CLOSE_TIMEOUT  # one that prints to a reader who does not read never ends
+        deadline = time.monotonic() + CLOSE_TIMEOUT  # A thread that prints to a full pipe never ends.
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         for each in sockets:
@@ -80,7 +84,7 @@ class Proxy:
     # Listeners
 
     def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
-        """Begin to accept connections for the first of these servers that answers; OSError if the port is taken."""
+        """Accept connections for the first of these servers that can be reached. Raises OSError for a used port."""
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         listener = socket.create_server(at, family=family, backlog=BACKLOG)
         address = Address(*listener.getsockname()[:2])
@@ -94,8 +98,8 @@ class Proxy:
             try:
                 client, peer = listener.accept()
             except OSError:
-                if self._over.is_set():
-                    return  # closed
+                if self._over.is_set():  # `close` has closed the listener.
+                    return
                 raise
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._keep(client)
@@ -103,7 +107,7 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Where the proxy listens for this broker, seen from a client that came to `here`."""
+        """Return the listener for this broker, as a client sees it that has connected to `here`."""
         with self._lock:
             if is_only and broker not in self._listeners:
                 self._listeners[broker] = self.address
@@ -116,7 +120,7 @@ class Proxy:
         return Address(here.host, known.port)
 
     def _open(self, broker: Address) -> Address:
-        """A listener on the next port that is free, or on any."""
+        """Open a listener on the next free port, or on any port if none of the next ones is free."""
         host, first = self.address
         for port in (*range(first + 1, min(first + 1 + MAX_LISTENERS, 1 << 16)), 0):
             with contextlib.suppress(OSError):
@@ -128,7 +132,7 @@ class Proxy:
     # Connections
 
     def _serve(self, client: socket.socket, link: Link, servers: Sequence[Address]) -> None:
-        """Connect to the broker, start the thread of the answers, and be that of the requests."""
+        """Connect to the broker, start the thread for responses, and pass on requests in this thread."""
         try:
             broker = _connect(servers)
         except OSError as error:
@@ -138,16 +142,19 @@ class Proxy:
         self._keep(broker)
         here = Address(*client.getsockname()[:2])
         self._observer.on_note(link, f"opened by {link.client}, to {link.broker}")
-        asked = Asked()
+        open_requests = OpenRequests()
 
-        def show(seen: Seen) -> None:
+        def show(seen: SeenFrame) -> None:
             self._observer.on_frame(link, seen)
 
         def warn(text: str) -> None:
             self._observer.on_note(link, text)
 
-        requests = RequestStream(asked, show, warn)
-        responses = ResponseStream(asked, show, warn, lambda broker, is_only: self._address_of(broker, is_only, here))
+        def replacement(broker: Address, is_only: bool) -> Address:
+            return self._address_of(broker, is_only, here)
+
+        requests = RequestStream(open_requests, show, warn)
+        responses = ResponseStream(open_requests, show, warn, replacement)
         back = self._start(f"responses-{link.number}", lambda: _pump(broker, client, responses))
         try:
             _pump(client, broker, requests)
@@ -164,14 +171,14 @@ class Proxy:
         def run() -> None:
             try:
                 target()
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told, and raises it
+            except BaseException as error:  # noqa: BLE001 - `wait` raises it
                 self._end(error)
             finally:
                 with self._lock:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:  # `close` joins only what has started
+        with self._lock:  # `close` joins only threads that have started.
             thread.start()
             self._threads.add(thread)
         return thread
@@ -184,7 +191,7 @@ class Proxy:
     def _keep(self, each: socket.socket) -> None:
         with self._lock:
             self._sockets.add(each)
-        if self._over.is_set():  # too late for `close` to see it
+        if self._over.is_set():  # `close` may not have seen this socket.
             _shut(each)
 
     def _forget(self, each: socket.socket) -> None:
@@ -194,7 +201,7 @@ class Proxy:
 
 
 def _connect(servers: Sequence[Address]) -> socket.socket:
-    """To the first of the servers that answers; raises the last one's OSError."""
+    """Connect to the first of the servers that can be reached. Raises the OSError of the last one."""
     failure = OSError("no server")
     for server in servers:
         try:
@@ -209,13 +216,13 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
 
 
 def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
-    """Pass on what comes until the source ends, and tell the target so; where that reads no more, shut the source."""
+    """Pass on bytes until the source ends, then close the target's half. Shut the source down if the target is gone."""
     try:
         while data := _received(source):
             if not _is_sent(target, stream.feed(data)):
                 _shut(source)
                 return
-    except BaseException:  # the observer's: the other direction ends as well
+    except BaseException:  # An observer failed. The other direction must end, too.
         _shut(source)
         _shut(target)
         raise
@@ -225,7 +232,7 @@ def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | 
 
 
 def _received(source: socket.socket) -> bytes:
-    """What has come; nothing where the connection has ended, or is broken."""
+    """Return the next bytes; none if the connection has ended or is broken."""
     try:
         return source.recv(CHUNK)
     except OSError:

@@ -1,11 +1,14 @@
-"""Changing the addresses in a broker's answers, so that clients stay on a proxy.
+"""New addresses in a broker's responses, so that clients stay with the proxy.
 
-A client asks one broker where all of them are (Metadata) and goes on there.  Whoever wants to stay in between has to
-change what it is told: the answer is decoded, the addresses are replaced, and it is encoded again in the same version.
-An address is wherever a struct has a `host` and a `port`: in Metadata, FindCoordinator, DescribeCluster, and in what
-Produce and Fetch tell of a new leader (KIP-951).  An answer without one goes through as it came, and so does
-one that cannot be decoded.
+A client asks one broker for the addresses of all brokers (Metadata), and then connects to these addresses. A proxy must
+therefore change the response: it decodes the response, replaces the addresses, and encodes the response again in the
+same version. An address is any struct with a `host` and a `port`. Metadata, FindCoordinator and
+DescribeCluster contain addresses, and so do Produce and Fetch where they name a new leader (KIP-951).
+
+A response without an address is passed on unchanged, and so is a response that cannot be decoded.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
@@ -14,11 +17,11 @@ from hmb.protocol.connection import ServerConnection
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.schema import Field, Struct
 
-from .frames import Frame, fits
+from .frames import WireFrame, fits
 
 
 class Address(NamedTuple):
-    """Where something listens."""
+    """The host and the port of a listener."""
 
     host: str
     port: int
@@ -27,34 +30,35 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-_HOLDS: dict[type, bool] = {}
+_HOLDS_ADDRESSES: dict[type, bool] = {}
 
 
 def holds_addresses(message: type[Struct]) -> bool:
-    """Whether a message, or a struct in it, has a host and a port."""
-    if message not in _HOLDS:
+    """Whether a message, or a struct inside it, has a host and a port."""
+    if message not in _HOLDS_ADDRESSES:
         inner = filter(None, map(_struct, message.fields.values()))
-        _HOLDS[message] = {"host", "port"} <= message.fields.keys() or any(map(holds_addresses, inner))
-    return _HOLDS[message]
+        has_own = {"host", "port"} <= message.fields.keys()
+        _HOLDS_ADDRESSES[message] = has_own or any(map(holds_addresses, inner))
+    return _HOLDS_ADDRESSES[message]
 
 
 def _struct(field: Field) -> type[Struct] | None:
     return field.struct or (field.item.struct if field.item is not None else None)
 
 
-def readdressed(frame: Frame, address: Callable[[Address, bool], Address]) -> tuple[bytes | memoryview, str]:
-    """The answer with other addresses, and what was changed, or why nothing could be.
+def readdressed(frame: WireFrame, replacement: Callable[[Address, bool], Address]) -> tuple[bytes | memoryview, str]:
+    """Return the response with new addresses, and a note on the changes or on the reason why none were possible.
 
-    `address` gives the new one for an old one, which may be that of the only broker there is.
+    `replacement` returns the new address for an old one. Its second argument is True for the only broker of a cluster.
     """
     if not fits(frame):
-        return frame.wire, "not decoded, so addresses in it stay as they are"
+        return frame.wire, "not decoded, so its addresses stay as they are"
     header, body = frame.decode()
     is_only = len(getattr(body, "brokers", ())) == 1
     changes: dict[Address, Address] = {}
-    for struct in _with_address(body):
+    for struct in _structs_with_address(body):
         old = Address(struct.host, struct.port)
-        if old.host and old.port > 0 and (new := address(old, is_only)) != old:
+        if old.host and old.port > 0 and (new := replacement(old, is_only)) != old:
             changes[old] = new
             struct.host, struct.port = new
     if not changes:
@@ -63,13 +67,13 @@ def readdressed(frame: Frame, address: Callable[[Address, bool], Address]) -> tu
     return b"".join(cast(list[bytes], parts)), ", ".join(f"{old} becomes {new}" for old, new in changes.items())
 
 
-def _with_address(value: Any) -> Iterator[Any]:
-    """The structs in a message that have a host and a port."""
+def _structs_with_address(value: Any) -> Iterator[Any]:
+    """Yield the structs of a message that have a host and a port."""
     if isinstance(value, list):
         for each in value:
-            yield from _with_address(each)
+            yield from _structs_with_address(each)
     elif isinstance(value, Struct) and holds_addresses(type(value)):
         if {"host", "port"} <= value.fields.keys():
             yield value
         for name in value.fields:
-            yield from _with_address(getattr(value, name))
+            yield from _structs_with_address(getattr(value, name))

@@ -1,6 +1,17 @@
-"""`hmb sniff`: look at what clients and brokers say to each other, from in between."""
+"""`hmb sniff`: print the messages between clients and brokers, as a proxy between them.
 
-import json
+A frame is one line::
+
+    10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
+    10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
+
+The columns are the time, the number of the connection, the direction, the API and its version, the correlation id and
+the size. A response also has the time since its request. `frames.brief` makes the rest of the line, which ends where
+the terminal ends.
+"""
+
+from __future__ import annotations
+
 import re
 import shutil
 import sys
@@ -10,27 +21,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hmb.defaults import DEFAULT_HOST, DEFAULT_SERVER
+from hmb.defaults import DEFAULT_HOST
 
-from ..shared.common import CliError, api, complete_api, json_option, servers
+from ..shared.client_options import servers_option
+from ..shared.errors import CliError
+from ..shared.output import json_option, print_json
+from ..shared.parameters import api, complete_api
 from ..shared.streams import reader_has_left
 
 if TYPE_CHECKING:
     from hmb.protocol.schema import Request
 
-    from .frame_streams import Seen
-    from .frames import Frame
+    from .frame_streams import SeenFrame
+    from .frames import WireFrame
     from .proxy import Link
 
 DEFAULT_LISTEN = f"{DEFAULT_HOST}:9093"
 ERROR = re.compile(r"error_code=([A-Z]\w+)")
-LOOK_SECONDS = 0.5  # between looks whether somebody reads the output
-LONGEST_LINE = 200  # characters, where there is no terminal
-SHORTEST_TEXT = 20  # characters of what a message says, however narrow the terminal
+CHECK_INTERVAL = 0.5  # seconds between checks whether somebody reads the output
+LONGEST_LINE = 200  # characters of a line that does not go to a terminal
+SHORTEST_TEXT = 20  # characters of a message's contents, also on a narrow terminal
 
 
-def _listen(text: str) -> str:
-    """The type of an option: host:port, where port 0 is any free one."""
+def listen_address(text: str) -> str:
+    """Check a `host:port`. Port 0 means any free port."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{text!r} is not an address: write host:port, for example {DEFAULT_LISTEN}")
@@ -39,45 +53,25 @@ def _listen(text: str) -> str:
 
 @click.command()
 @click.option(
-    "--listen",
-    type=_listen,
-    metavar="HOST:PORT",
-    default=DEFAULT_LISTEN,
-    show_default=True,
-    help="Where clients come to.",
+    "--listen", type=listen_address, metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True,
+    help="The address for clients."
 )
+@servers_option("--to")
 @click.option(
-    "-b",
-    "--to",
-    "--bootstrap-server",
-    "to",
-    type=servers,
-    metavar="HOST:PORT",
-    default=DEFAULT_SERVER,
-    show_default=True,
-    help="The broker behind it, or several with commas, of which the first that answers is taken.",
-)
-@click.option(
-    "--api",
-    "apis",
-    type=api,
-    metavar="API",
-    multiple=True,
-    help="Only this one: Produce, 0. May be repeated.",
-    shell_complete=complete_api,
+    "--api", "apis", type=api, metavar="API", multiple=True,
+    help="Show only this API, by name or number; repeatable.", shell_complete=complete_api
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show all fields, one a line.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show all fields with their bytes.")
 @json_option
 def command(
-    listen: str, to: str, apis: "tuple[type[Request], ...]", verbose: bool, as_hex: bool, as_json: bool
+    listen: str, servers: str, apis: tuple[type[Request], ...], verbose: bool, as_hex: bool, as_json: bool
 ) -> None:
-    """Print what clients and a broker say to each other, as a proxy in between.
+    """Print the messages between clients and a broker, as a proxy between them.
 
-    Point a client to the address of --listen instead of the broker's. Each request (->) and each answer (<-) is a line:
-    the number of its connection, its API and version, correlation id, size, and what it says; an answer has the time it
-    took. Addresses in answers are changed, so that clients stay here. What cannot be decoded is passed on all the same.
-    Ends with Ctrl-C.
+    Connect a client to the address of --listen instead of the broker's address. Each request (->) and each response
+    (<-) is one line. The proxy changes the addresses in responses, so that clients stay with it, and passes on
+    everything that it cannot decode. Ctrl-C ends it.
     """
     from hmb.client.metadata import parse_servers
 
@@ -85,58 +79,59 @@ def command(
     from .readdressing import Address
 
     host, _, port = listen.rpartition(":")
-    show: _Show = (_Documents if as_json else _Lines)(apis, verbose=verbose, as_hex=as_hex)
-    brokers = [Address(node.host, node.port) for node in parse_servers(to)]
+    show: _FramePrinter = (_JsonPrinter if as_json else _LinePrinter)(apis, verbose=verbose, as_hex=as_hex)
+    brokers = [Address(node.host, node.port) for node in parse_servers(servers)]
     try:
         proxy = Proxy(Address(host.strip("[]"), int(port)), brokers, Observer(show.frame, show.note))
     except OSError as error:
-        why = (error.strerror or str(error)).partition(" (while")[0]  # socket.create_server adds what it did
+        why = (error.strerror or str(error)).partition(" (while")[0]  # socket.create_server appends its action.
         raise CliError(f"cannot listen on {listen}: {why}; name another address with --listen") from error
     try:
-        while not proxy.wait(LOOK_SECONDS) and not reader_has_left():
+        while not proxy.wait(CHECK_INTERVAL) and not reader_has_left():
             pass
     finally:
         proxy.close()
 
 
-class _Show:
-    """Writes what is seen, one frame at a time: the threads of all connections come here."""
+class _FramePrinter:
+    """Prints frames, one at a time. The threads of all connections call it."""
 
-    def __init__(self, apis: "tuple[type[Request], ...]", *, verbose: bool, as_hex: bool) -> None:
+    def __init__(self, apis: tuple[type[Request], ...], *, verbose: bool, as_hex: bool) -> None:
         self._keys = {each.api_key for each in apis}
         self._verbose, self._as_hex = verbose, as_hex
         self._color = click.get_current_context().color
-        self._lock = threading.Lock()  # guards the output, so that lines stay whole
+        self._lock = threading.Lock()  # guards the output, so that two threads do not mix their lines
 
-    def frame(self, link: "Link", seen: "Seen") -> None:
+    def frame(self, link: Link, seen: SeenFrame) -> None:
         message = seen.frame and seen.frame.message
         if self._keys and (message is None or message.api_key not in self._keys):
             return
-        text = self._text(link, seen, datetime.now().astimezone())
+        now = datetime.now().astimezone()
         with self._lock:
-            click.echo(text, color=self._color)
+            self._print(link, seen, now)
 
-    def note(self, link: "Link | None", text: str) -> None:
+    def note(self, link: Link | None, text: str) -> None:
         raise NotImplementedError
 
-    def _text(self, link: "Link", seen: "Seen", now: datetime) -> str:
+    def _print(self, link: Link, seen: SeenFrame, now: datetime) -> None:
         raise NotImplementedError
 
 
-class _Lines(_Show):
+class _LinePrinter(_FramePrinter):
+    """Prints a frame as a line, and with -v or --hex its fields."""
+
     @property
-    def _room(self) -> int:
-        """A frame is a line on a terminal, and not much more than that elsewhere."""
+    def _width(self) -> int:
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else LONGEST_LINE
 
-    def note(self, link: "Link | None", text: str) -> None:
+    def note(self, link: Link | None, text: str) -> None:
         with self._lock:
             click.echo(f"{'' if link is None else f'#{link.number} '}{text}", err=True)
 
-    def _text(self, link: "Link", seen: "Seen", now: datetime) -> str:
-        is_request = seen.question is None and seen.frame is not None
-        asked = seen.frame if seen.question is None else seen.question.frame
-        what = "?" if asked is None else f"{asked.api} v{(seen.frame or asked).version}"
+    def _print(self, link: Link, seen: SeenFrame, now: datetime) -> None:
+        is_request = seen.request is None and seen.frame is not None
+        known = seen.frame if seen.request is None else seen.request.frame
+        what = "?" if known is None else f"{known.api} v{(seen.frame or known).version}"
         words = [
             f"{now:%H:%M:%S}.{now.microsecond // 1000:03}",
             f"#{link.number}",
@@ -147,36 +142,36 @@ class _Lines(_Show):
         ]
         if seen.elapsed is not None:
             words.append(f"{1000 * seen.elapsed:.1f} ms")
-        room = self._room - len(click.unstyle(" ".join(words)))
-        lines = [" ".join([*words, *self._said(seen, room)]).rstrip()]
+        room = self._width - len(click.unstyle(" ".join(words)))
+        lines = [" ".join([*words, *self._contents(seen, room)]).rstrip()]
         if seen.frame is not None and (self._verbose or self._as_hex):
             lines += self._fields(seen.frame)
-        return "\n".join(lines)
+        click.echo("\n".join(lines), color=self._color)
 
-    def _said(self, seen: "Seen", room: int) -> list[str]:
-        """What the frame says, in so many characters, and what was done to it."""
+    def _contents(self, seen: SeenFrame, room: int) -> list[str]:
+        """Return notes on the frame, and its contents in at most `room` characters."""
         from hmb.protocol.errors import ProtocolError
 
         from .frames import brief
 
         notes = [click.style(f"[{seen.note}]", fg="yellow")] if seen.note else []
         if seen.frame is None:
-            return notes or [click.style("[not known]", fg="yellow")]
+            return notes or [click.style("[unknown]", fg="yellow")]
         if len(seen.frame.wire) < seen.size:
-            return [click.style("[too large to look into]", fg="yellow"), *notes]
+            return [click.style("[too large to decode]", fg="yellow"), *notes]
         try:
             header, body = seen.frame.decode()
         except ProtocolError as error:
             return [click.style(f"[cannot be decoded: {error}]", fg="red"), *notes]
-        if seen.question is None and (client := header.client_id) is not None:
+        if seen.request is None and (client := header.client_id) is not None:
             notes.insert(0, client)
-        text = brief(body) if body is not None else "[not known]"
-        if errors := dict.fromkeys(ERROR.findall(text)):  # said at once: the text may be cut before them
+        text = brief(body) if body is not None else "[unknown]"
+        if errors := dict.fromkeys(ERROR.findall(text)):  # Errors come first, because the text may be cut.
             notes.append(click.style(" ".join(errors), fg="red"))
         room = max(SHORTEST_TEXT, room - sum(len(click.unstyle(note)) + 1 for note in notes) - 1)
         return [*notes, text if len(text) <= room else f"{text[: room - 3]}..."]
 
-    def _fields(self, frame: "Frame") -> list[str]:
+    def _fields(self, frame: WireFrame) -> list[str]:
         from hmb.protocol.annotate import meaning
 
         problems: list[str] = []
@@ -187,16 +182,15 @@ class _Lines(_Show):
         return lines + [click.style(f"    {problem}", fg="red") for problem in problems]
 
 
-class _Documents(_Show):
-    """JSON, a document a frame or note."""
+class _JsonPrinter(_FramePrinter):
+    """Prints a frame or a note as a line of JSON."""
 
-    def note(self, link: "Link | None", text: str) -> None:
-        document = {"type": "note", "connection": None if link is None else link.number, "note": text}
+    def note(self, link: Link | None, text: str) -> None:
         with self._lock:
-            click.echo(json.dumps(document, ensure_ascii=False))
+            print_json({"type": "note", "connection": None if link is None else link.number, "note": text})
 
-    def _text(self, link: "Link", seen: "Seen", now: datetime) -> str:
-        from .frames import document, to_json
+    def _print(self, link: Link, seen: SeenFrame, now: datetime) -> None:
+        from .frames import document
 
         fields: dict[str, Any] = {"type": "response"} if seen.frame is None else document(seen.frame)
         header = fields.pop("header", None) or {}
@@ -212,4 +206,4 @@ class _Documents(_Show):
             problems: list[str] = []
             fields["fields"] = [field.fields() for field in seen.frame.fields(problems)]
             fields["problems"] = problems
-        return to_json(fields)
+        print_json(fields)

@@ -71,7 +71,7 @@ class CommandSession:
         command.write_text(WRAPPER.format(python=sys.executable, host=DEFAULT_HOST, port=self._port))
         command.chmod(0o755)
         paths = [str(self._root / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HMB_", "COLUMNS"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HMB_", "XDG_", "COLUMNS"))}
         self._environment = kept | {"PATH": os.pathsep.join(paths), "TMPDIR": str(self._root / "tmp")}
         self._environment |= {"NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C.UTF-8", "HOME": str(self.directory)}
         self._background: list[subprocess.Popen[bytes]] = []

@@ -1,4 +1,4 @@
-"""A broker, and `hmb` called in this process or as a command."""
+"""A broker, and `hmb` in this process or in a process of its own."""
 
 import socket
 import subprocess
@@ -29,7 +29,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def run() -> Hmb:
-    """`hmb` with arguments; fails unless it ends with the exit code."""
+    """Return a function that runs `hmb` in this process, and fails unless `hmb` ends with the expected exit code."""
 
     def run(*arguments: str, stdin: str | bytes | BinaryIO = b"", exit_code: int = 0) -> Result:
         result = CliRunner().invoke(main, arguments, input=stdin)
@@ -43,12 +43,12 @@ def run() -> Hmb:
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """The address of a port that takes connections and says nothing."""
+    """Return the address of a port that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def start(*arguments: str, **options: object) -> "subprocess.Popen[bytes]":
-    """`hmb` as a process of its own, its output in pipes."""
+    """Start `hmb` as a process with pipes for its output."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([COMMAND, *arguments], **(pipes | options))  # type: ignore[call-overload, no-any-return]

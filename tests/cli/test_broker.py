@@ -1,4 +1,4 @@
-"""`hmb broker`: settings from all their places, one line when it is ready, a clean end."""
+"""`hmb broker`: settings from all places, the line that it prints when it is ready, and a clean stop."""
 
 import json
 import os
@@ -44,7 +44,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize(("sent", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int) -> None:
-    """It waited until all was checked, and whoever had sent it lost patience and killed the broker."""
+    """The broker reacted to a signal only after it had checked all logs, so users killed it."""
     process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
     assert process.stdout is not None
     servers = json.loads(process.stdout.readline())["bootstrap_servers"]
@@ -55,8 +55,8 @@ def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: sign
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"checking\n"
     process.send_signal(sent)
-    said = process.communicate(timeout=5)[1].decode()
-    assert said.startswith("hmb: stopped while the logs were checked; the next start checks them again\n")
+    error = process.communicate(timeout=5)[1].decode()
+    assert error.startswith("hmb: stopped during the check of the logs; the next start checks them again\n")
     assert process.returncode == exit_code
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
@@ -109,9 +109,9 @@ def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: py
 
 
 def test_the_bound_address_is_printed_and_the_one_that_clients_are_told(tmp_path: Path) -> None:
-    """It was "listening on" the advertised address."""
-    told = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
-    process = start("broker", "--host", "0.0.0.0", "--port", "0", *told, "--data-dir", str(tmp_path))
+    """The line named the advertised address as the one that the broker listens on."""
+    advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
+    process = start("broker", "--host", "0.0.0.0", "--port", "0", *advertised, "--data-dir", str(tmp_path))
     assert process.stdout is not None
     line = process.stdout.readline().decode()
     process.terminate()
@@ -128,7 +128,7 @@ def test_nohup_lets_the_broker_outlive_its_terminal(tmp_path: Path) -> None:
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=5)
-    assert process.returncode == 130  # SIGHUP would be 0
+    assert process.returncode == 130  # After a SIGHUP the exit code would be 0.
 
 
 def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
 
 
 def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
-    """They stayed blocked, and every command that was started afterwards could not be stopped."""
+    """The signals stayed blocked, so no signal could stop the commands that the process started later."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     run("broker", "-X", "log.dirs=", exit_code=2)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
@@ -176,3 +176,62 @@ def test_a_file_of_bytes_is_no_properties_file(run: Hmb, tmp_path: Path) -> None
     path = tmp_path / "server.properties"
     path.write_bytes(bytes(range(256)))
     assert run("broker", "--config", str(path), exit_code=1).stderr == f"hmb: {path}: not text\n"
+
+
+def logged(run: Hmb, directory: Path, *options: str) -> list[str]:
+    """Return the log of a broker that creates a topic, serves a producer, and deletes the topic."""
+    process = start("broker", "--port", "0", "--data-dir", str(directory), "--json", *options)
+    assert process.stdout is not None
+    servers = json.loads(process.stdout.readline())["bootstrap_servers"]
+    run("topics", "create", "seen", "-p", "2", "-b", servers)
+    run("produce", "seen", "-X", "client.id=me", "-b", servers, stdin="x\n")
+    run("produce", "seen", "--acks", "0", "-b", servers, stdin="x\n")
+    run("topics", "delete", "seen", "-b", servers)
+    process.terminate()
+    return process.communicate(timeout=20)[1].decode().splitlines()
+
+
+def test_verbose_did_not_show_topics_and_connections(run: Hmb, tmp_path: Path) -> None:
+    lines = logged(run, tmp_path, "-v")
+    for words in ("created topic seen, partitions: 2", "deleted topic seen"):
+        assert any(line.endswith(f": {words}") for line in lines), lines
+    connected = {line.split()[-2] for line in lines if line.endswith(" connected")}
+    disconnected = {line.split()[-2] for line in lines if line.endswith(" disconnected")}
+    assert connected == disconnected
+    assert len(connected) >= 4
+    assert not any(" Produce v" in line for line in lines)
+
+
+def test_very_verbose_shows_each_request_in_a_line(run: Hmb, tmp_path: Path) -> None:
+    lines = logged(run, tmp_path, "-vv")
+    produced = [line.partition(" hmb.broker.network.request_log: ")[2] for line in lines if " Produce v" in line]
+    answered, silent = (line.partition(" ")[2] for line in produced)
+    pattern = r"Produce v\d+ \(\d+\) from 'me': \d+ B, response \d+ B after \d+\.\d ms"
+    assert re.fullmatch(pattern, answered), answered
+    assert re.fullmatch(r"Produce v\d+ \(\d+\) from 'hmb': \d+ B, no response", silent), silent
+    assert sum(" CreateTopics v" in line for line in lines) == 1
+    assert any(" DeleteTopics v" in line for line in lines)
+
+
+def test_without_verbose_the_log_is_empty(run: Hmb, tmp_path: Path) -> None:
+    assert logged(run, tmp_path) == []
+
+
+def test_durations_and_sizes_as_settings(run: Hmb, tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text("log.retention.hours=2d\nlog.segment.bytes=2MiB\n")
+    settings = ("-X", "log.flush.interval.ms=1.5s", "--config", str(config))
+    process = start("broker", "--port", "0", "--data-dir", str(tmp_path / "data"), "--json", *settings)
+    assert process.stdout is not None
+    servers = json.loads(process.stdout.readline())["bootstrap_servers"]
+    names = ("log.retention.hours", "log.segment.bytes", "log.flush.interval.ms")
+    lines = run("configs", "describe", "--broker", "0", *names, "--json", "-b", servers).stdout.splitlines()
+    process.terminate()
+    assert process.communicate(timeout=20)[1] == b""
+    values = {entry["name"]: entry["value"] for entry in map(json.loads, lines)}
+    assert values == dict(zip(names, ("48", str(2 * 2**20), "1500"), strict=True))
+    error = run("broker", "-X", "log.retention.hours=90m", exit_code=2).stderr
+    assert "'log.retention.hours=90m': log.retention.hours is in hours, a whole number" in error
+    config.write_text("log.retention.hours=90m\n")
+    error = run("broker", "--config", str(config), exit_code=2).stderr
+    assert error == f"hmb: {config}: log.retention.hours=90m: log.retention.hours is in hours, a whole number\n"

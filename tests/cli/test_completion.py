@@ -1,4 +1,4 @@
-"""What Tab offers: commands, options, and names that the broker of the line knows."""
+"""Completion with Tab: commands, options, and names that the broker of the line knows."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.cli.conftest import COMMAND, Hmb
 
 @pytest.fixture(scope="module")
 def populated(servers: str) -> str:
-    """The servers of a broker with two topics."""
+    """Return the address of a broker with two topics."""
     import hmb
 
     with hmb.Producer(servers) as producer:
@@ -26,7 +26,7 @@ def populated(servers: str) -> str:
 
 
 def complete(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What bash is told for a line, cursor at its end."""
+    """Return what bash receives for a line with the cursor at its end."""
     monkeypatch.setenv("HMB_LINE", line)
     shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
     return shell.complete().splitlines()
@@ -70,7 +70,7 @@ def test_produce_completes_a_topic_and_then_files(populated: str, monkeypatch: p
 
 
 def test_a_broker_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
-    monkeypatch.setattr("hmb.cli.completion.TIMEOUT", 0.05)
+    monkeypatch.setattr("hmb.cli.shared.completion.TIMEOUT", 0.05)
     assert complete("hmb consume -b 127.0.0.1:1 e", monkeypatch) == []
     assert complete(f"hmb consume -b {mute} e", monkeypatch) == []
     assert complete("hmb consume -b nonsense:x e", monkeypatch) == []
@@ -83,7 +83,7 @@ def test_a_broker_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPat
 def test_bash_gets_the_part_of_a_word_that_it_replaces(
     monkeypatch: pytest.MonkeyPatch, word: str, item: str, replaced: str
 ) -> None:
-    """It cuts words at `:` and `=`."""
+    """bash divides words at `:` and `=`, and replaces only the last part."""
     monkeypatch.setenv("HMB_LINE", f"hmb topics create t {word}")
     shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
     assert shell.get_completion_args() == (["topics", "create", "t"], word)
@@ -100,7 +100,7 @@ def test_the_script_of_each_shell(run: Hmb, shell: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_bash_completes_a_topic(populated: str, tmp_path: Path) -> None:
-    """The real shell: its function called as it does at a Tab behind an address with a colon."""
+    """The real shell calls the function as it does for a Tab after an address with a colon."""
     line = f"hmb consume -b {populated} ev"
     host, port = populated.split(":")
     words = f"hmb consume -b {host} : {port} ev"

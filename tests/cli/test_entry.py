@@ -1,4 +1,4 @@
-"""Ctrl-C before there is a command that could catch it."""
+"""Ctrl-C before a command runs, and after it has ended."""
 
 import signal
 import subprocess
@@ -24,7 +24,7 @@ def interrupted(first: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
-    """In the first 50 ms it printed one."""
+    """Ctrl-C during the first 50 ms printed a traceback."""
     done = interrupted("")
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
@@ -33,3 +33,16 @@ def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
     done = interrupted("signal.signal(signal.SIGINT, signal.SIG_IGN)")
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_the_first_import_of_hmb_left_time_for_a_traceback() -> None:
+    """Before `run` handles Ctrl-C, nothing of Python's library is imported that Python has not imported itself."""
+    program = "import importlib, sys; before = set(sys.modules); import hmb.cli.entry; print(set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert eval(done.stdout) == {"hmb", "hmb.cli", "hmb.cli.entry"}
+
+
+def test_ctrl_c_while_python_cleans_up_is_no_traceback() -> None:
+    at_exit = "import atexit; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))"
+    done = interrupted(f"sys.meta_path.pop(0); {at_exit}")
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

@@ -1,4 +1,4 @@
-"""Every mistake gets one line, which says what and where, and an exit code of its own."""
+"""Each error is one line that names the error and its place, with an exit code of its own."""
 
 import json
 from pathlib import Path
@@ -21,8 +21,8 @@ NOBODY = "127.0.0.1:1"
         (["consume"], "", 2, "Missing argument 'TOPIC'"),
         (["consume", "t", "-o", "middle"], "", 2, "'middle': it starts with neither start, end, stored"),
         (["consume", "t", "-o", str(2**63)], "", 2, "does not fit into an offset"),
-        (["consume", "t", "-K", r"\q"], "", 2, r"'\q' is none of: \t, \n, \r, \0, \xHH, \\"),
-        (["produce", "t", "-K", r"\x1"], "", 2, r"'\x' is none of: \t"),
+        (["consume", "t", "-K", r"\q"], "", 2, r"'\q' is not an escape; the escapes are \t, \n, \r, \0, \xHH, \\"),
+        (["produce", "t", "-K", r"\x1"], "", 2, r"'\x' is not an escape"),
         (["consume", "t", "-o", "1", "--from-beginning"], "", 2, "exclude each other"),
         (["consume", "t", "-K", ":", "--json"], "", 2, "exclude each other"),
         (["produce", "t", "-K", ":", "--json"], "", 2, "exclude each other"),
@@ -39,7 +39,7 @@ NOBODY = "127.0.0.1:1"
         (["broker", "--host", "no.such.invalid", "--port", "0"], "", 1, "hmb: cannot resolve 'no.such.invalid'"),
         (["demo", "--data-dir", ""], "", 2, "Invalid value for '--data-dir': the path is empty"),
         (["broker", "--port", "65536"], "", 2, "65536 is not in the range"),
-        (["broker", "--port", "abc"], "", 2, "'abc' is not a valid integer."),
+        (["broker", "--port", "abc"], "", 2, "'abc' is not a valid integer"),
         (["broker", "--config", "/no/such/file"], "", 3, "hmb: /no/such/file: No such file or directory"),
     ],
 )
@@ -64,9 +64,9 @@ def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, 
         ({"timestamp": 10**23}, '"timestamp" is 100000000000000000000000, not milliseconds since 1970'),
         ({"timestamp": 2**63 - 1}, '"timestamp" is 9223372036854775807, not milliseconds since 1970'),
         ({"timestamp": -5}, '"timestamp" is -5, not milliseconds since 1970, or -1 for none'),
-        ({"timstamp": 5}, 'unknown field "timstamp"; did you mean "timestamp"?'),
-        ({"xyz": 5}, 'unknown field "xyz"; there are topic, partition, offset'),
-        ({"headers": [{"key": "h", "valeu": "x"}]}, 'unknown field "valeu"; did you mean "value"?'),
+        ({"timstamp": 5}, 'unknown field "timstamp"; did you mean \'timestamp\'?'),
+        ({"xyz": 5}, 'unknown field "xyz"; the names are topic, partition, offset'),
+        ({"headers": [{"key": "h", "valeu": "x"}]}, 'unknown field "valeu"; did you mean \'value\'?'),
         ({"key": "k", "key_base64": "aw=="}, '"key" and "key_base64" exclude each other'),
         ({"value_base64": "eA=="}, '"value" and "value_base64" exclude each other'),
         ({"key_base64": "a"}, '"key_base64" is not in base64'),
@@ -93,10 +93,10 @@ def test_json_that_is_nested_too_deeply(run: Hmb, servers: str) -> None:
     ("arguments", "stdin", "exit_code", "message"),
     [
         (
-            ["consume", "nowhere"],
+            ["consume", "nowhere", "--no-wait"],
             "",
             3,
-            "hmb: there is no topic 'nowhere'; `hmb topics list` and `hmb topics describe` show what there is",
+            "hmb: there is no topic 'nowhere'; `hmb topics list` and `hmb topics describe` show what exists",
         ),
         (["topics", "describe", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'"),
         (["topics", "delete", "nowhere"], "", 3, "hmb: there is no topic 'nowhere'"),
@@ -180,7 +180,8 @@ def test_a_line_that_does_not_end_is_not_read_to_its_end(run: Hmb, servers: str)
 def test_a_topic_that_is_there(run: Hmb, servers: str) -> None:
     run("topics", "create", "twice", "-b", servers)
     error = run("topics", "create", "twice", "-b", servers, exit_code=1).stderr
-    assert error == "hmb: topic 'twice' already exists; --if-not-exists takes that as done (TOPIC_ALREADY_EXISTS)\n"
+    hint = "--if-not-exists accepts an existing topic (TOPIC_ALREADY_EXISTS)"
+    assert error == f"hmb: topic 'twice' already exists; {hint}\n"
     run("topics", "create", "twice", "--if-not-exists", "-b", servers)
 
 

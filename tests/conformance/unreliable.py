@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from hmb.cli.wire.frames import Frame
+from hmb.cli.wire.frames import WireFrame
 from hmb.cli.wire.readdressing import Address, holds_addresses, readdressed
 from hmb.client.metadata import parse_servers
 from hmb.protocol.api_keys import ApiKey
@@ -237,7 +237,7 @@ class Unreliable:
         message = response_class(asked.api_key)
         if not holds_addresses(message):
             return wire
-        frame = Frame("response", memoryview(wire), message, asked.version)
+        frame = WireFrame("response", memoryview(wire), message, asked.version)
         return bytes(readdressed(frame, lambda old, is_only: self._here)[0])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import nearest
 
+CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables of the command line for clients, which are not settings
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
 
@@ -24,7 +25,7 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
     return [
         f"unknown setting {variable!r} is ignored{found}"
         for variable in environment
-        if variable.startswith("HMB_") and variable not in VARIABLES
+        if variable.startswith("HMB_") and variable not in VARIABLES and variable not in CLIENT_VARIABLES
         if (found := nearest(variable, VARIABLES, cutoff=0.8))
     ]
 

@@ -1,4 +1,4 @@
-"""What all commands share that look at a cluster and change it."""
+"""The options and errors that all commands for a cluster share."""
 
 import json
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_settings_of_the_client(run: Hmb, servers: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["offsets", "meta"])
 def test_a_reader_that_has_seen_enough(servers: str, command: str) -> None:
-    """Of more than a pipe holds: 64 KiB."""
+    """The output is larger than the buffer of a pipe, 64 KiB."""
     topic = "many" * 60
     with hmb.Admin(servers) as admin:
         admin.create_topics([NewTopic(topic, 300)])
@@ -84,7 +84,7 @@ def test_a_broker_that_goes_away_in_the_middle_of_a_watch(tmp_path: Path) -> Non
     assert f"hmb: nobody listens on {broker.bootstrap_servers}" in error.decode()
 
 
-def test_what_a_command_is_about_may_be_an_option_as_in_kafkas_tools(run: Hmb, servers: str) -> None:
+def test_a_subject_can_be_an_option_as_in_kafkas_tools(run: Hmb, servers: str) -> None:
     at = ("-b", servers)
     assert run("topics", "create", "--topic", "named", *at).stdout == "created topic named\n"
     described = run("topics", "describe", "named", *at).stdout
@@ -98,13 +98,13 @@ def test_what_a_command_is_about_may_be_an_option_as_in_kafkas_tools(run: Hmb, s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["topics", "create"], "Missing argument 'TOPIC'."),
-        (["topics", "delete"], "Missing argument 'TOPIC'."),
-        (["groups", "delete"], "Missing argument 'GROUP'."),
-        (["groups", "reset", "--to-latest"], "Missing argument 'GROUP'."),
-        (["topics", "create", "a", "-t", "b"], "one topic at a time: a or b?"),
+        (["topics", "create"], "Missing argument 'TOPIC'"),
+        (["topics", "delete"], "Missing argument 'TOPIC'"),
+        (["groups", "delete"], "Missing argument 'GROUP'"),
+        (["groups", "reset", "--to-latest"], "Missing argument 'GROUP'"),
+        (["topics", "alter", "a", "-t", "b"], "one topic at a time: a or b?"),
         (["topics", "create", "-t", "a/b"], "'a/b' is no topic name"),
     ],
 )
-def test_what_a_command_is_about_is_missing_or_too_much(run: Hmb, arguments: list[str], message: str) -> None:
+def test_a_subject_that_is_missing_or_given_twice(run: Hmb, arguments: list[str], message: str) -> None:
     assert message in run(*arguments, "-b", NOBODY, exit_code=2).stderr

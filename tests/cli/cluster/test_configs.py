@@ -17,15 +17,15 @@ def topic(servers: str) -> None:
 
 
 def described(run: Hmb, servers: str, *options: str) -> dict[str, Any]:
-    configs = json.loads(run("configs", "describe", *options, "--json", "-b", servers).stdout)["configs"]
-    return {it["name"]: it for it in configs}
+    lines = run("configs", "describe", *options, "--json", "-b", servers).stdout.splitlines()
+    return {it["name"]: it for it in map(json.loads, lines)}
 
 
 def test_settings_of_a_topic(run: Hmb, servers: str) -> None:
     alter = ("configs", "alter", "--topic", "t", "-b", servers)
     describe = ("configs", "describe", "--topic", "t", "-b", servers)
-    nothing = run(*describe)
-    assert (nothing.stdout, nothing.stderr) == ("", "nothing is set; --all shows all\n")
+    result = run(*describe)
+    assert (result.stdout, result.stderr) == ("", "topic 't' has no settings of its own; --all shows all settings\n")
     assert run(*alter, "--add-config", "flush.ms=7,cleanup.policy=[delete,compact]").stdout == "altered topic 't'\n"
     assert run(*describe).stdout.splitlines() == [
         "cleanup.policy=delete,compact  (dynamic_topic_config)",
@@ -35,13 +35,13 @@ def test_settings_of_a_topic(run: Hmb, servers: str) -> None:
     assert run(*describe).stdout == "cleanup.policy=compact  (dynamic_topic_config)\n"
     run(*alter, "--append-config", "cleanup.policy=delete")
     assert described(run, servers, "--topic", "t")["cleanup.policy"]["value"] == "compact,delete"
-    assert "could be altered so" in run(*alter, "--add-config", "flush.ms=8", "--dry-run").stdout
+    assert "the broker would accept this for topic 't'" in run(*alter, "--add-config", "flush.ms=8", "--dry-run").stdout
     assert "flush.ms" not in described(run, servers, "--topic", "t")
     run(*alter, "--delete-config", "cleanup.policy")
 
 
 def test_where_a_setting_comes_from_and_what_it_does(run: Hmb, servers: str) -> None:
-    run("configs", "set", "-t", "t", "--add-config", "retention.ms=5000", "-b", servers)
+    run("configs", "alter", "-t", "t", "--add-config", "retention.ms=5000", "-b", servers)
     first, *more = run(
         "configs", "describe", "-t", "t", "retention.ms", "--synonyms", "--documentation", "-b", servers
     ).stdout.splitlines()
@@ -85,16 +85,16 @@ def test_loggers_of_a_broker(run: Hmb, servers: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
-        (["describe"], 2, "name one thing that has settings"),
-        (["describe", "-t", "t", "--broker", "0"], 2, "name one thing that has settings"),
-        (["describe", "--entity-type", "topics"], 2, "which of the topics? say --entity-name"),
-        (["describe", "--entity-name", "t"], 2, "what is it? say --entity-type"),
-        (["describe", "--entity-type", "topics", "--entity-default"], 2, "stands for all brokers"),
+        (["describe"], 2, "name one entity: --topic, --broker"),
+        (["describe", "-t", "t", "--broker", "0"], 2, "name one entity: --topic, --broker"),
+        (["describe", "--entity-type", "topics"], 2, "--entity-type topics needs --entity-name"),
+        (["describe", "--entity-name", "t"], 2, "--entity-name and --entity-default need --entity-type"),
+        (["describe", "--entity-type", "topics", "--entity-default"], 2, "--entity-default means all brokers"),
         (["describe", "-t", "nowhere"], 3, "there is no topic 'nowhere'"),
         (["describe", "-t", "t", "retention"], 1, "a topic has no setting 'retention'; did you mean"),
-        (["describe", "--broker", "7"], 1, "there is no broker 7; there are: 0"),
+        (["describe", "--broker", "7"], 3, "there is no broker 7; there are: 0"),
         (["describe", "--broker", "one"], 1, "a broker's name is its id"),
-        (["alter", "-t", "t"], 2, "say what: --add-config"),
+        (["alter", "-t", "t"], 2, "name a change: --add-config"),
         (["alter", "-t", "t", "--add-config", "flush.ms"], 2, "is not of the form name=value"),
         (["alter", "-t", "t", "--add-config", "a=[1,2"], 2, "is not of the form name=value"),
         (["alter", "-t", "t", "--add-config", "flush.ms=1", "--delete-config", "flush.ms"], 2, "has several"),

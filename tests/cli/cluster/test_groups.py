@@ -1,4 +1,4 @@
-"""`hmb groups`: what a group has, how far behind it is, and how to change that."""
+"""`hmb groups`: the lag, the members and the committed offsets of groups, and changes of them."""
 
 import itertools
 import json
@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import hmb
-from hmb.cli.cluster.group_description import WATCH_EVERY, _print_group, describe, duration
+from hmb.cli.cluster.group_description import WATCH_INTERVAL, _print_group, describe
 from hmb.cli.cluster.group_reset import ago
+from hmb.cli.shared.times import format_duration
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin
 from tests.cli.conftest import Hmb, start
@@ -23,7 +24,7 @@ COUNT = itertools.count()
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """A topic of its own for a test: ten records in partition 0, at 1000, 1001 ... ms, five in 1, none in 2."""
+    """Return a new topic: ten records in partition 0, at 1000, 1001 ... ms, five in partition 1, none in 2."""
     name = f"{request.node.originalname}-{next(COUNT)}"
     with hmb.Producer(servers) as producer:
         for partition, count in ((0, 10), (1, 5)):
@@ -39,7 +40,7 @@ def commit(servers: str, group: str, topic: str, *offsets: int) -> None:
 
 @contextmanager
 def member(servers: str, group: str, topic: str, **settings: Any) -> Iterator[hmb.Consumer]:
-    """A member that has its partitions."""
+    """Run a member of a group that has received its partitions."""
     with hmb.Consumer(servers, topic, group=group, client_id="app", **settings) as consumer:
         while not consumer.assignment:
             consumer.poll(0.1)
@@ -50,7 +51,8 @@ def test_groups_are_listed_with_type_and_state(run: Hmb, servers: str, topic: st
     at = ("-b", servers)
     commit(servers, "empty-one", topic, 1)
     with member(servers, "new-one", topic, group_protocol="consumer"):
-        listed = {it["group"]: it for it in json.loads(run("groups", "list", "--json", *at).stdout)}
+        lines = run("groups", "list", "--json", *at).stdout.splitlines()
+        listed = {it["group"]: it for it in map(json.loads, lines)}
         assert listed["empty-one"] == {"group": "empty-one", "type": "classic", "state": "Empty", "protocol_type": ""}
         assert listed["new-one"]["type"] == "consumer"
         lines = run("groups", "list", "--type", "consumer", *at).stdout.splitlines()
@@ -101,7 +103,8 @@ def test_a_topic_that_is_gone_has_no_lag(run: Hmb, servers: str, topic: str) -> 
     with Admin(servers) as admin:
         admin.delete_topics([f"{topic}-gone"])
         lags = admin.describe_lag("left-over")
-    assert [lag.lag for lag in lags.values()] in ([6], [6, None])  # whether the broker has dropped it with the topic
+    # The broker may have deleted the committed offset together with the topic.
+    assert [lag.lag for lag in lags.values()] in ([6], [6, None])
 
 
 RESETS = [
@@ -124,9 +127,11 @@ def test_a_reset_is_planned_and_then_done(
     commit(servers, group, topic, 4, 5)
     where = [f"{topic}{it}" if it.startswith(":") else it for it in options]
     where += [] if "--topic" in options else ["--topic", topic]
-    planned = json.loads(run("groups", "reset", group, *where, "--json", "-b", servers).stdout)
-    assert planned["executed"] is False
-    assert [it["new_offset"] for it in planned["offsets"]] == expected
+    lines = run("groups", "reset", group, *where, "--json", "-b", servers).stdout.splitlines()
+    planned = [json.loads(line) for line in lines]
+    assert [(it["group"], it["new_offset"], it["executed"]) for it in planned] == [
+        (group, offset, False) for offset in expected
+    ]
     with Admin(servers) as admin:
         assert [it.offset for it in admin.list_group_offsets(group).values()] == [4, 5]
         result = run("groups", "reset", group, *where, "--execute", "-b", servers)
@@ -166,14 +171,14 @@ def test_an_active_group_is_not_reset(run: Hmb, servers: str, topic: str) -> Non
 @pytest.mark.parametrize(
     ("options", "exit_code", "message"),
     [
-        (["--topic", "{topic}"], 2, "say to what, in one way: --to-earliest"),
-        (["--topic", "{topic}", "--to-earliest", "--to-latest"], 2, "in one way"),
-        (["--to-earliest"], 2, "say where: --topic"),
+        (["--topic", "{topic}"], 2, "choose one: --to-earliest"),
+        (["--topic", "{topic}", "--to-earliest", "--to-latest"], 2, "choose one"),
+        (["--to-earliest"], 2, "name the topics in one way: --topic"),
         (["--topic", "{topic}:x", "--to-earliest"], 2, "write TOPIC or TOPIC:0,1,2"),
-        (["--topic", "{topic}", "--to-datetime", "2026-02-1"], 2, "'2026-02-1': it is no time"),
-        (["--topic", "{topic}", "--to-datetime", "2026-02-30"], 2, "2026-02-30 is no date"),
-        (["--topic", "{topic}", "--by-duration", "1 day"], 2, "is no duration: write PT1H30M"),
-        (["--topic", "{topic}", "--to-earliest", "--execute", "--dry-run"], 2, "which one?"),
+        (["--topic", "{topic}", "--to-datetime", "2026-02-1"], 2, "'2026-02-1': it is not a time"),
+        (["--topic", "{topic}", "--to-datetime", "2026-02-30"], 2, "2026-02-30 is not a date"),
+        (["--topic", "{topic}", "--by-duration", "1 day"], 2, "is not a duration: write PT1H30M"),
+        (["--topic", "{topic}", "--to-earliest", "--execute", "--dry-run"], 2, "choose one"),
         (["--topic", "nowhere", "--to-earliest"], 3, "there is no topic 'nowhere'"),
         (["--topic", "{topic}:7", "--to-earliest"], 3, "has no partition 7"),
         (["--topic", "{topic}:2", "--shift-by", "1"], 1, "has committed nothing in {topic}-2"),
@@ -194,7 +199,7 @@ def test_a_group_that_there_is_not(run: Hmb, servers: str, topic: str) -> None:
     at = ("-b", servers)
     for arguments in (["describe", "nobody"], ["delete", "nobody"], ["remove-members", "nobody", "--all"]):
         error = run("groups", *arguments, *at, exit_code=3).stderr
-        assert error == "hmb: there is no group 'nobody'; `hmb groups list` shows what there is\n"
+        assert error == "hmb: there is no group 'nobody'; `hmb groups list` shows what exists\n"
     reset = ("groups", "reset", "nobody", "--topic", topic, "--to-latest", "--execute", *at)
     assert "--create makes one" in run(*reset, exit_code=3).stderr
     run(*reset, "--create")
@@ -207,7 +212,7 @@ def test_committed_offsets_are_forgotten(run: Hmb, servers: str, topic: str) -> 
     header, row = run(*delete, f"{topic}:1,2").stdout.splitlines()
     assert header.split() == ["topic", "partition", "deleted_offset"]
     assert row.split() == [topic, "1", "5"]
-    assert "has committed nothing in" in run(*delete, f"{topic}:1", exit_code=1).stderr
+    assert "has no committed offsets in" in run(*delete, f"{topic}:1", exit_code=1).stderr
     with member(servers, "forgetful", topic):
         assert "GROUP_SUBSCRIBED_TO_TOPIC" in run(*delete, topic, exit_code=1).stderr
 
@@ -216,7 +221,7 @@ def test_members_are_sent_away(run: Hmb, servers: str, topic: str) -> None:
     remove = ("groups", "remove-members", "crowd", "-b", servers)
     with member(servers, "crowd", topic, group_instance_id="one"):
         assert "has no instance 'two'" in run(*remove, "--instance", "two", exit_code=1).stderr
-        assert "say who" in run(*remove, exit_code=2).stderr
+        assert "name the members with --member and --instance" in run(*remove, exit_code=2).stderr
         assert run(*remove, "--all").stdout == "removed one\n"
         described = json.loads(run("groups", "describe", "crowd", "--json", "-b", servers).stdout)
         assert described["members"] == []
@@ -256,7 +261,7 @@ def test_who_watches_ends_with_its_reader(servers: str, topic: str) -> None:
     [(0, "0s"), (250, "0.2s"), (59_999, "60.0s"), (60_000, "1m0s"), (3_661_000, "1h1m"), (90_000_000, "1d1h")],
 )
 def test_durations(milliseconds: int, text: str) -> None:
-    assert duration(milliseconds) == text
+    assert format_duration(milliseconds) == text
 
 
 def test_durations_before_now() -> None:
@@ -273,5 +278,14 @@ def test_the_lag_of_who_has_committed_nothing_was_0(run: Hmb) -> None:
 
 
 def test_watch_took_the_next_option_for_its_seconds() -> None:
-    assert describe.make_context("describe", ["g", "--watch", "--state"]).params["watch"] == WATCH_EVERY
+    assert describe.make_context("describe", ["g", "--watch", "--state"]).params["watch"] == WATCH_INTERVAL
     assert describe.make_context("describe", ["g", "--watch", "0.5", "--state"]).params["watch"] == 0.5
+
+
+def test_describe_required_a_name_or_all_groups(run: Hmb, servers: str, topic: str) -> None:
+    commit(servers, "named-by-nobody", topic, 4)
+    described = run("groups", "describe", "--state", "-b", servers).stdout
+    assert "group named-by-nobody, " in described
+    assert run("groups", "describe", "--all-groups", "--state", "-b", servers).stdout == described
+    error = run("groups", "describe", "g", "--all-groups", "-b", servers, exit_code=2).stderr
+    assert "name groups, or choose --all-groups" in error

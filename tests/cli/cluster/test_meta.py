@@ -1,4 +1,4 @@
-"""`hmb meta`: the cluster at a glance."""
+"""`hmb meta`: the brokers, topics and leaders of a cluster, and the APIs of its brokers."""
 
 import json
 
@@ -25,13 +25,13 @@ def test_brokers_and_partitions(run: Hmb, servers: str) -> None:
 
 def test_what_the_broker_can_do(run: Hmb, servers: str) -> None:
     head, *lines = run("meta", "--versions", "-b", servers).stdout.splitlines()
-    assert head.startswith(f"broker {servers}, ")
+    assert head.startswith(f"broker 0, {servers}, ")
     produce = next(line.split() for line in lines if " PRODUCE " in line)
     assert produce[:2] == ["0", "PRODUCE"]
     assert produce[2].startswith("0-")
     described = json.loads(run("meta", "--versions", "--json", "-b", servers).stdout)
-    assert described["broker"] == servers
-    assert described["apis"][0]["hmb"][0] == 0
+    assert (described["broker"], f"{described['host']}:{described['port']}") == (0, servers)
+    assert described["apis"][0]["hmb_versions"][0] == 0
 
 
 def test_what_there_is_not(run: Hmb, servers: str) -> None:

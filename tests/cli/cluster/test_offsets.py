@@ -1,4 +1,4 @@
-"""`hmb offsets`: where partitions begin and end, and where they are at a time."""
+"""`hmb offsets`: the first and next offsets of partitions, and the offsets of a time."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture(scope="module")
 def topic(servers: str) -> str:
-    """Ten records in partition 0, at 1000, 1001 ... ms, the first two deleted; none elsewhere."""
+    """Return a topic with ten records in partition 0, at 1000, 1001 ... ms, of which two are deleted."""
     with hmb.Producer(servers) as producer:
         for number in range(10):
             producer.send("places", b"x", partition=0, timestamp=1000 + number).result()
@@ -22,18 +22,19 @@ def topic(servers: str) -> str:
 
 def test_the_ends_of_all_partitions(run: Hmb, servers: str, topic: str) -> None:
     header, zero, one, _ = run("offsets", topic, "-b", servers).stdout.splitlines()
-    assert header.split() == ["topic", "partition", "earliest", "latest", "span"]
+    assert header.split() == ["topic", "partition", "log_start_offset", "log_end_offset", "span"]
     assert zero.split() == [topic, "0", "2", "10", "8"]
     assert one.split() == [topic, "1", "0", "0", "0"]
-    everything = json.loads(run("offsets", "--json", "-b", servers).stdout)
-    assert {"topic": topic, "partition": 0, "earliest": 2, "latest": 10, "span": 8} in everything
+    everything = [json.loads(line) for line in run("offsets", "--json", "-b", servers).stdout.splitlines()]
+    assert {"topic": topic, "partition": 0, "log_start_offset": 2, "log_end_offset": 10, "span": 8} in everything
     assert "__consumer_offsets" not in {it["topic"] for it in everything}
 
 
 def test_where_a_partition_is_at_a_time(run: Hmb, servers: str, topic: str) -> None:
     times = ("1970-01-01T00:00:01.005Z", "-1m", "max-timestamp", "earliest", "-1")
     options = [option for time in times for option in ("--time", time)]
-    found = json.loads(run("offsets", f"{topic}:0", *options, "--json", "-b", servers).stdout)
+    lines = run("offsets", f"{topic}:0", *options, "--json", "-b", servers).stdout.splitlines()
+    found = [json.loads(line) for line in lines]
     assert [(it["time"], it["offset"], it["timestamp"]) for it in found] == [
         (times[0], 5, 1005),
         ("-1m", None, None),
@@ -43,7 +44,7 @@ def test_where_a_partition_is_at_a_time(run: Hmb, servers: str, topic: str) -> N
     ]
     header, row = run("offsets", f"{topic}:0", "--time", "1005", "-b", servers).stdout.splitlines()
     assert header.split() == ["topic", "partition", "time", "offset", "timestamp"]
-    assert row.split() == [topic, "0", "1005", "-", "-"]  # seconds, as everywhere
+    assert row.split() == [topic, "0", "1005", "-", "-"]  # 1005 is in seconds.
 
 
 def test_the_end_for_readers_of_committed_records(run: Hmb, servers: str) -> None:
@@ -52,10 +53,11 @@ def test_the_end_for_readers_of_committed_records(run: Hmb, servers: str) -> Non
         producer.init_transactions()
         producer.begin_transaction()
         producer.send("open", b"x", partition=0).result()
-        assert json.loads(run("offsets", *at).stdout)[0]["latest"] == 1
-        assert json.loads(run("offsets", "--committed", *at).stdout)[0]["latest"] == 0
+        assert json.loads(run("offsets", *at).stdout)["log_end_offset"] == 1
+        assert json.loads(run("offsets", "--committed", *at).stdout)["last_stable_offset"] == 0
         producer.commit_transaction()
-    assert json.loads(run("offsets", "--committed", *at).stdout)[0]["latest"] == 2  # with the marker
+    stable = json.loads(run("offsets", "--committed", *at).stdout)["last_stable_offset"]
+    assert stable == 2  # The transaction marker has an offset, too.
 
 
 @pytest.mark.parametrize(
@@ -64,8 +66,8 @@ def test_the_end_for_readers_of_committed_records(run: Hmb, servers: str) -> Non
         (["nowhere"], 3, "there is no topic 'nowhere'"),
         (["places:7"], 3, "topic 'places' has no partition 7"),
         (["places:"], 2, "write TOPIC or TOPIC:0,1,2"),
-        (["places", "--time", "2026-13-01"], 2, "2026-13-01 is no date"),
-        (["places", "--time", "soon"], 2, "or one of earliest, latest, max-timestamp"),
+        (["places", "--time", "2026-13-01"], 2, "2026-13-01 is not a date"),
+        (["places", "--time", "soon"], 2, "or write earliest, latest, max-timestamp"),
     ],
 )
 def test_what_there_is_not(

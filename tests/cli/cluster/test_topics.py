@@ -1,4 +1,4 @@
-"""`hmb topics`: create, list, describe, alter, trim, delete."""
+"""`hmb topics`: create, list, describe, alter, trim and delete topics."""
 
 import json
 
@@ -11,16 +11,17 @@ def test_the_life_of_a_topic(run: Hmb, servers: str) -> None:
     create = ("topics", "create", "life", "--partitions", "2", "--replication-factor", "1", "--config")
     assert run(*create, "segment.bytes=100000", *at).stdout == "created topic life\n"
     assert run("topics", "list", *at).stdout == "life\n"
-    listed = {"topic": "life", "partitions": 2, "replicas": 1, "internal": False}
-    assert json.loads(run("topics", "list", "--json", *at).stdout) == [listed]
-    header, row = run("topics", "list", "--partitions", *at).stdout.splitlines()
-    assert header.split() == ["topic", "partitions", "replicas"]
+    listed = json.loads(run("topics", "list", "--json", *at).stdout)
+    assert len(listed.pop("topic_id")) == 36
+    assert listed == {"topic": "life", "internal": False, "partition_count": 2, "replication_factor": 1}
+    header, row = run("topics", "list", "--detailed", *at).stdout.splitlines()
+    assert header.split() == ["topic", "partition_count", "replication_factor"]
     assert row.split() == ["life", "2", "1"]
     run("produce", "life", "-p", "1", *at, stdin="a\nb\nc\n")
     described = json.loads(run("topics", "describe", "life", "--json", *at).stdout)
-    held = {"leader": servers, "replicas": [0], "isr": [0]}
-    assert described == {
-        "topic": "life",
+    held = {"leader": 0, "leader_epoch": 0, "replicas": [0], "isr": [0], "offline": []}
+    assert len(described.pop("topic_id")) == 36
+    assert described == listed | {
         "configs": {"segment.bytes": "100000"},
         "partitions": [
             {"partition": 0, **held, "log_start_offset": 0, "log_end_offset": 0},
@@ -31,8 +32,8 @@ def test_the_life_of_a_topic(run: Hmb, servers: str) -> None:
     assert first == "topic life, 2 partitions"
     assert setting == "segment.bytes=100000"
     assert header.split() == ["partition", "leader", "replicas", "isr", "log_start_offset", "log_end_offset"]
-    assert zero.split() == ["0", servers, "0", "0", "0", "0"]
-    assert one.split() == ["1", servers, "0", "0", "0", "3"]
+    assert zero.split() == ["0", "0", "0", "0", "0", "0"]
+    assert one.split() == ["1", "0", "0", "0", "0", "3"]
     assert run("topics", "delete", "life", *at).stdout == "deleted topic life\n"
     assert run("topics", "list", *at).stdout == ""
 
@@ -53,7 +54,7 @@ def test_a_topic_is_altered(run: Hmb, servers: str) -> None:
     assert described() == ({"retention.ms": "5"}, 7)
     both = ("--delete-config", "flush.ms", "--config", "flush.ms=1")
     assert "exclude each other for flush.ms" in run(*alter, *both, exit_code=2).stderr
-    assert "say what" in run(*alter, exit_code=2).stderr
+    assert "name a change" in run(*alter, exit_code=2).stderr
     assert "7 would not be more" in run(*alter, "--partitions", "7", exit_code=1).stderr
     assert "retention.ms=soon" in run(*alter, "--config", "retention.ms=soon", exit_code=1).stderr
     assert (
@@ -79,7 +80,7 @@ def test_several_are_deleted_and_the_missing_one_is_named(run: Hmb, servers: str
 
 def test_topics_of_kafka_itself_are_listed_when_asked_for(run: Hmb, servers: str) -> None:
     with hmb.Admin(servers) as admin:
-        admin.list_group_offsets("g")  # which makes the broker create it
+        admin.list_group_offsets("g")  # The broker creates __consumer_offsets for this.
     assert "__consumer_offsets" not in run("topics", "list", "-b", servers).stdout.splitlines()
     assert "__consumer_offsets" in run("topics", "list", "--internal", "-b", servers).stdout.splitlines()
 
@@ -98,7 +99,7 @@ def test_a_topic_that_may_be_gone_already(run: Hmb, servers: str) -> None:
 
 
 class Trimming:
-    """A topic of two partitions with ten records each, at 1000, 1001 ... ms; and `hmb topics trim` for it."""
+    """A topic of two partitions with ten records each, at 1000, 1001 ... ms, and `hmb topics trim` for it."""
 
     def __init__(self, run: Hmb, servers: str, topic: str) -> None:
         self.run, self.at, self.topic = run, ("-b", servers), topic
@@ -129,18 +130,19 @@ def test_the_oldest_records_are_deleted(run: Hmb, servers: str) -> None:
     assert trim.starts == [3, 5]
     trim("--keep", "6")
     assert trim.starts == [4, 5]
-    deleted = json.loads(trim("--all", "--json"))
-    assert [partition["deleted"] for partition in deleted["partitions"]] == [6, 5]
+    deleted = [json.loads(line) for line in trim("--all", "--json").splitlines()]
+    rows = [(row["topic"], row["partition"], row["deleted"]) for row in deleted]
+    assert rows == [("trimmed", 0, 6), ("trimmed", 1, 5)]
     assert trim.starts == [10, 10]
-    assert trim("--offset", "3").splitlines()[1].split() == ["0", "10", "10", "10", "0"]  # they are gone already
+    assert trim("--offset", "3").splitlines()[1].split() == ["0", "10", "10", "10", "0"]  # Nothing is left to delete.
 
 
 def test_what_cannot_be_trimmed(run: Hmb, servers: str) -> None:
     trim = Trimming(run, servers, "untrimmed")
-    assert trim("--offset", "11", exit_code=1) == "hmb: untrimmed-0 ends before offset 10, there is nothing up to 11\n"
-    assert "in one way: --offset, --time, --keep or --all" in trim(exit_code=2)
-    assert "in one way" in trim("--all", "--keep", "1", exit_code=2)
-    assert "'2026-02-': it is no time; write 2026-02-14T10:30:00Z" in trim("--time", "2026-02-", exit_code=2)
+    assert trim("--offset", "11", exit_code=1) == "hmb: untrimmed-0 ends before offset 10, so it has no offset 10\n"
+    assert "choose one: --offset, --time, --keep or --all" in trim(exit_code=2)
+    assert "choose one" in trim("--all", "--keep", "1", exit_code=2)
+    assert "'2026-02-': it is not a time; write 2026-02-14T10:30:00Z" in trim("--time", "2026-02-", exit_code=2)
     assert "has no partition 2" in trim("--all", "-p", "2", exit_code=3)
     assert trim.starts == [0, 0]
     assert "there is no topic 'none'" in run("topics", "trim", "none", "--all", "-b", servers, exit_code=3).stderr
@@ -153,7 +155,7 @@ def test_a_topic_that_is_only_compacted_cannot_be_trimmed(run: Hmb, servers: str
     why = "only compaction removes records of this topic; add delete to its cleanup.policy"
     assert result.stderr == f"hmb: compacted-0: {why} (POLICY_VIOLATION)\n"
     assert result.stdout == ""
-    assert "'x' is not a valid integer." in run("topics", "trim", "t", "--keep", "x", "-b", servers, exit_code=2).stderr
+    assert "'x' is not a valid integer" in run("topics", "trim", "t", "--keep", "x", "-b", servers, exit_code=2).stderr
 
 
 def test_all_topics_are_described_and_those_with_troubles(run: Hmb, servers: str) -> None:
@@ -168,3 +170,43 @@ def test_all_topics_are_described_and_those_with_troubles(run: Hmb, servers: str
 def test_a_setting_that_there_is_not_brought_a_list_of_all(run: Hmb, servers: str) -> None:
     failed = run("topics", "create", "listed", "--config", "retention.mss=1", "-b", servers, exit_code=1).stderr
     assert "did you mean 'retention.ms'?" in failed and "known:" not in failed
+
+
+def test_topics_could_be_named_only_one_by_one(run: Hmb, servers: str) -> None:
+    """`list`, `describe` and `delete` accept regular expressions for whole names, as kafka-topics and rpk do."""
+    at = ("-b", servers)
+    run("topics", "create", "orders.eu", "orders.us", "reorders", "-p", "1", *at)
+    assert run("topics", "list", "--pattern", "orders.*", *at).stdout == "orders.eu\norders.us\n"
+    assert run("topics", "list", "-r", ".*orders", *at).stdout == "reorders\n"
+    assert run("topics", "list", "orders.us", "reorders", *at).stdout == "orders.us\nreorders\n"
+    lines = run("topics", "describe", "orders.*", "--pattern", "--json", *at).stdout.splitlines()
+    assert [json.loads(line)["topic"] for line in lines] == ["orders.eu", "orders.us"]
+    assert run("topics", "delete", "--pattern", "orders.*", *at).stdout == (
+        "deleted topic orders.eu\ndeleted topic orders.us\n"
+    )
+    assert run("topics", "list", "-r", ".*orders.*", *at).stdout == "reorders\n"
+    assert run("topics", "list", "-r", "nothing", *at).stdout == ""
+    for command in ("describe", "delete"):
+        error = run("topics", command, "-r", "nothing", *at, exit_code=3).stderr
+        assert error == "hmb: no topic matches 'nothing'; `hmb topics list` shows all\n"
+    assert run("topics", "delete", "-r", "nothing", "--if-exists", *at).stdout == ""
+    assert "'(' is not a regular expression" in run("topics", "list", "-r", "(", *at, exit_code=2).stderr
+    assert "there is no topic 'nothing'" in run("topics", "list", "nothing", *at, exit_code=3).stderr
+    assert "--pattern accepts regular expressions" in run("topics", "delete", "x.*", *at, exit_code=2).stderr
+
+
+def test_a_pattern_does_not_delete_kafkas_own_topics(run: Hmb, servers: str) -> None:
+    with hmb.Admin(servers) as admin:
+        admin.list_group_offsets("g")
+    assert "no topic matches" in run("topics", "delete", "-r", "__consumer.*", "-b", servers, exit_code=3).stderr
+    assert run("topics", "list", "-r", "__consumer.*", "-i", "-b", servers).stdout == "__consumer_offsets\n"
+
+
+def test_short_options_and_several_topics_as_in_rpk(run: Hmb, servers: str) -> None:
+    created = run("topics", "create", "a1", "a2", "-p", "2", "-r", "1", "-c", "flush.ms=7", "-b", servers).stdout
+    assert created == "created topic a1\ncreated topic a2\n"
+    with hmb.Admin(servers) as admin:
+        assert [len(topic.leaders) for topic in admin.list_topics() if topic.name in ("a1", "a2")] == [2, 2]
+    again = run("topics", "create", "a1", "a3", "-b", servers, exit_code=1)
+    assert again.stdout == "created topic a3\n"
+    assert "'a1' already exists" in again.stderr

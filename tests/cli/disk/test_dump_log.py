@@ -1,4 +1,4 @@
-"""`hmb dump-log` and `hmb index-inspect` as somebody in a terminal sees them."""
+"""`hmb dump-log` and `hmb index-inspect`: their output, their errors and their exit codes."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ SIZE = len(encode_batch(RECORDS))
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A partition's directory with one segment of four batches, and its index."""
+    """Create the directory of a partition with one segment of four batches. Return the path of its log."""
     directory = tmp_path / "topic-0"
     directory.mkdir()
     path = directory / "00000000000000000000.log"
@@ -144,7 +144,7 @@ def test_files_with_a_wrong_suffix_are_ignored_as_kafka_does(run: Hmb, log: Path
     log.rename(other)
     result = run("dump-log", str(other), exit_code=1)
     assert result.stdout == f"Dumping {other}\nIgnoring unknown file {other}\n"
-    assert result.stderr == f"hmb: {other}: not checked: no file of a log\n"
+    assert result.stderr == f"hmb: {other}: not checked: not a file of a log\n"
 
 
 def test_a_file_that_may_not_be_read(log: Path) -> None:
@@ -168,17 +168,17 @@ def test_a_segment_that_is_a_directory(run: Hmb, log: Path) -> None:
 
 def test_mistakes(run: Hmb, log: Path, tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
-    for arguments, code, what in (
+    for arguments, code, message in (
         (["dump-log", "--hex", "--tree", str(log)], 2, "exclude each other"),
         (["dump-log", str(tmp_path / "none.log")], 3, "no such file"),
         (["dump-log", str(tmp_path / "nothing")], 3, "no log files"),
         (["dump-log"], 2, "name a file"),
-        (["index-inspect", str(log)], 2, "no index"),
+        (["index-inspect", str(log)], 2, "is not an index"),
         (["index-inspect", str(log.with_name("00000000000000000007.index"))], 3, "no such file"),
-        (["index-inspect", str(log.with_suffix(".index")), "--lookup", "12"], 3, "behind the end"),
-        (["index-inspect", str(log.with_suffix(".index")), "--lookup", "-1"], 3, "before this segment"),
+        (["index-inspect", str(log.with_suffix(".index")), "--lookup", "12"], 3, "after the end"),
+        (["index-inspect", str(log.with_suffix(".index")), "--lookup", "-1"], 3, "is below offset 0"),
     ):
-        assert what in run(*arguments, exit_code=code).stderr
+        assert message in run(*arguments, exit_code=code).stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--hex"], ["--tree"], ["--print-data-log", "--json"]])
@@ -208,14 +208,14 @@ def test_inspect(run: Hmb, log: Path) -> None:
 def test_inspect_a_look_up(run: Hmb, log: Path) -> None:
     output = run("index-inspect", str(log.with_suffix(".index")), "--lookup", "7").stdout
     assert f"entry 0: 5 -> {SIZE}" in output
-    assert output.splitlines()[-1] == f"  position {2 * SIZE}: offsets 6..8, timestamp 1002: here it is"
+    assert output.splitlines()[-1] == f"  position {2 * SIZE}: offsets 6..8, timestamp 1002: found"
     steps = [
         json.loads(line)
         for line in run("index-inspect", str(log.with_suffix(".index")), "--lookup", "7", "--json").stdout.splitlines()
     ]
     assert [step["type"] for step in steps] == ["search", "search", "search_result", "scan", "scan"]
     by_time = run("index-inspect", str(log.with_suffix(".timeindex")), "--lookup", "1001").stdout
-    assert "binary search for timestamp 1001" in by_time and "offsets 0..2, timestamp 1002: here it is" in by_time
+    assert "binary search for timestamp 1001" in by_time and "offsets 0..2, timestamp 1002: found" in by_time
 
 
 def test_inspect_sums_up_in_json_and_names_what_is_behind_the_entries(run: Hmb, log: Path) -> None:
@@ -244,7 +244,7 @@ def test_progress_where_it_is_wanted(log: Path, monkeypatch: pytest.MonkeyPatch)
     for is_terminal in (True, False):
         stderr = StringIO()
         monkeypatch.setattr(sys, "stderr", stderr)
-        progress = dump_log._Progress(is_terminal)
+        progress = dump_log._FileProgress(is_terminal)
         progress.show(log, 2 * SIZE)
         progress.clear()
         progress.clear()
@@ -253,19 +253,19 @@ def test_progress_where_it_is_wanted(log: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
-    """It said that the offset is behind the end of the segment, which the index denies."""
+    """The command reported an offset after the end of the segment, although the index contains that offset."""
     index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
     for size in (3 * SIZE, 3 * SIZE + 20):
         log.write_bytes(log.read_bytes()[:size])
         result = run("index-inspect", str(index), "--lookup", "11", exit_code=5)
-        assert result.stderr == f"hmb: {index}: entry 1 points behind the end of the log\n"
+        assert result.stderr == f"hmb: {index}: entry 1 points after the end of the log\n"
         assert "entry 0" in run("index-inspect", str(index), "--lookup", "6").stdout
-        assert "behind the end of this segment (2 batches" in (
+        assert "after the end of this segment (2 batches" in (
             run("index-inspect", str(index), "--lookup", "10", exit_code=3).stderr
         )
     time_index.write_bytes(pack(">qi", 1002, 11))
     result = run("index-inspect", str(time_index), "--lookup", "2000", exit_code=5)
-    assert result.stderr == f"hmb: {time_index}: entry 0 points behind the end of the log\n"
+    assert result.stderr == f"hmb: {time_index}: entry 0 points after the end of the log\n"
 
 
 def test_an_index_that_is_not_there_is_not_found_whatever_its_name(run: Hmb, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_file_that_is_none_of_a_log_s_is_not_said_to_be_undamaged(run: Hmb, lo
     for other in others:
         other.write_bytes(b"\x07" * 100)
     result = run("dump-log", "--verify", *map(str, [*others, log]), exit_code=1)
-    assert result.stderr == "".join(f"hmb: {other}: not checked: no file of a log\n" for other in others)
+    assert result.stderr == "".join(f"hmb: {other}: not checked: not a file of a log\n" for other in others)
     assert result.stdout == f"{log}: {4 * SIZE} bytes, 4 batches, 12 records, no damage\n"
     shown = run("dump-log", "--verify", "--json", str(others[0]), exit_code=1).stdout
     assert json.loads(shown) == {"type": "unknown_file", "file": str(others[0])}
@@ -309,3 +309,18 @@ def test_the_records_of_consumer_offsets(run: Hmb, tmp_path: Path) -> None:
     )
     assert entry["key"] == {"type": "1", "data": {"group": "g\x1f", "topic": "t", "partition": 0}}
     assert entry["value"] == "<DELETE>"
+
+
+def test_a_directory_showed_its_empty_files(run: Hmb, log: Path) -> None:
+    empty = log.with_name(f"{12:020d}.log")
+    for path in (empty, empty.with_suffix(".index"), empty.with_suffix(".timeindex")):
+        path.touch()
+    for options in ([], ["--hex"], ["--tree"], ["--json"]):
+        assert empty.stem not in run("dump-log", *options, str(log.parent)).stdout
+    shown = run("dump-log", str(empty)).stdout
+    assert shown == f"Dumping {empty}\nLog starting offset: 12\n"
+    assert "no damage" in run("dump-log", "--verify", str(log.parent)).stdout
+    only = log.parent.parent / "empty-0"
+    only.mkdir()
+    (only / empty.name).touch()
+    assert run("dump-log", str(only)).stdout == ""

@@ -1,4 +1,4 @@
-"""`hmb consume`: which records it prints, how, and when it ends."""
+"""`hmb consume`: the records that it prints, their format, and its end."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ DAY = 1_644_796_800_000  # 2022-02-14
 
 @pytest.fixture(scope="module")
 def log(servers: str) -> Iterator[str]:
-    """A topic of three partitions: eight records a minute apart in the first one, none in the others."""
+    """Create a topic of three partitions, with eight records in the first one, a minute apart. Return its name."""
     with hmb.Producer(servers) as producer:
         for number in range(8):
             headers = [("n", b"%d" % number), ("odd", b"yes" if number % 2 else None)]
@@ -26,6 +26,9 @@ def log(servers: str) -> Iterator[str]:
     [
         (["-o", "start", "-c", "2"], "01"),
         (["-o", "2:5"], "234"),
+        (["-o", "2:5", "-e"], "234"),
+        (["-o", "6:100", "-e", "-p", "0"], "67"),
+        (["-o", "@2022-02-14:2m", "-e"], "01"),
         (["-o", ":3", "-p", "0"], "012"),
         (["-o", "6:100", "-p", "0"], "67"),
         (["-o", "8:100", "-p", "0"], ""),
@@ -44,7 +47,7 @@ def log(servers: str) -> Iterator[str]:
         (["-e", "-p", "0,2"], "01234567"),
         (["-e", "-n", "3"], "012"),
         (["--from-beginning", "--max-messages", "3"], "012"),
-        (["--from-beginning", "--timeout-ms", "1"], "01234567"),
+        (["--from-beginning", "--timeout-ms", "1000"], "01234567"),
         (["-e", "--filter-value", "[2-4]"], "234"),
         (["-e", "--filter-key", "^k[17]$"], "17"),
         (["-e", "--filter-header", "odd=yes", "--filter-value", "[0-4]"], "13"),
@@ -118,22 +121,24 @@ def test_a_pattern_that_matches_nothing_yet_is_waited_for(run: Hmb, servers: str
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-f", "%q"], "%q is no letter of a format"),
+        (["-f", "%q"], "%q is not a letter of a format"),
         (["-f", "%s", "-K", ":"], "--format and --key-delimiter exclude each other"),
         (["-J", "-f", "%s"], "--format and --json exclude each other"),
         (["-f", "%s", "-D", ":"], "--delimiter and --format exclude each other"),
-        (["-o", "1:2", "-e"], "--offset says already where to stop"),
-        (["-o", "1", "--tail", "2"], "--offset, --from-beginning and --tail exclude each other"),
-        (["-o", "stored"], "give --group"),
-        (["--static", "me"], "give --group"),
-        (["-p", "1-0"], "'1-0' is no list of partitions"),
-        (["-p", "x"], "'x' is no list of partitions"),
+        (["-o", "1:2", "--tail", "1"], "--offset, --from-beginning and --tail exclude each other"),
+        (["-o", ":2", "--tail", "2"], "--offset, --from-beginning and --tail exclude each other"),
+        (["-o", f"e@{DAY}", "--tail", "2"], "--tail stops at the end, so --offset must not name another end"),
+        (["-o", ":2", "-e", "-G", "g"], "--exit and an end in --offset exclude each other in a group"),
+        (["-o", "stored"], "need --group"),
+        (["--static", "me"], "need --group"),
+        (["-p", "1-0"], "'1-0' is not a list of partitions"),
+        (["-p", "x"], "'x' is not a list of partitions"),
         (["-p", "0", "-G", "g"], "--group and --partition exclude each other"),
         (["-p", "0", "--pattern", "x"], "--partition and --pattern exclude each other"),
-        (["--exclude", "x"], "--exclude goes with --pattern"),
-        (["--filter-key", "("], "not a regular expression: missing ), unterminated subpattern"),
+        (["--exclude", "x"], "--exclude needs --pattern"),
+        (["--filter-key", "("], "'(' is not a regular expression: missing ), unterminated subpattern at character 1"),
         (["--filter-header", "name"], "'name' is not of the form name=value"),
-        (["--property", "print.keys=true"], "--property print.keys: there are print.timestamp"),
+        (["--property", "print.keys=true"], "--property print.keys: the names are print.timestamp"),
         (["--property", "print.key=yes"], "--property print.key=yes: must be true or false"),
         (["-X", "fetch.min.bytes=x"], "hmb: -X fetch.min.bytes=x: must be a whole number"),
         (["-X", "isolation.level=some"], "hmb: an isolation level is one of"),
@@ -159,7 +164,7 @@ def test_a_setting_that_is_none_is_named_with_the_nearest(run: Hmb, servers: str
 
 
 def test_the_end_of_a_partition_is_told(run: Hmb, servers: str, log: str) -> None:
-    result = run("consume", log, "-p", "0", "-o", "start", "-v", "--timeout-ms", "1", "-b", servers)
+    result = run("consume", log, "-p", "0", "-o", "start", "-v", "--timeout-ms", "1000", "-b", servers)
     assert result.stderr == "% Reached end of topic log [0] at offset 8\n"
 
 
@@ -167,7 +172,7 @@ def test_the_end_of_a_partition_is_told(run: Hmb, servers: str, log: str) -> Non
 def test_a_broker_that_dies_is_waited_for_and_that_is_said(
     run: Hmb, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    """For half a minute there was nothing on the screen; in a group, then two lines and more said the same."""
+    """The command printed nothing for half a minute. In a group, it then printed the same warning several times."""
     monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.1)
     monkeypatch.setattr("hmb.cli.records.consume.RETRY_FOR", 1.0)
     monkeypatch.setattr("hmb.cli.records.consume.GRACE", 0.1)

@@ -1,4 +1,4 @@
-"""`hmb consume -G`: what was printed is what the group has consumed."""
+"""`hmb consume -G`: the committed offsets of a group are those after the printed records."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ RECORDS = 10_000
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[str]:
-    """The servers of a broker that lets groups begin at once, with 10,000 records in the topic `shared`."""
+    """Run a broker without an initial rebalance delay, with 10,000 records in the topic `shared`."""
     at_once = {"group.initial.rebalance.delay.ms": "0", "group.consumer.min.heartbeat.interval.ms": "100"}
     at_once["group.consumer.heartbeat.interval.ms"] = "100"
     with hmb.Broker(config=at_once) as broker:
@@ -93,7 +93,7 @@ def test_two_members_share(run: Hmb, shared: str, group: str) -> None:
     members = [start("consume", "halves", "-G", group, "--from-beginning", "-b", shared) for _ in range(2)]
     outputs = [member.stdout for member in members]
     with hmb.Admin(shared) as admin:
-        while True:  # until each has one
+        while True:  # until each member has one partition
             found = admin.describe_groups([group])[group]
             if not isinstance(found, Exception) and sorted(len(it.assignment) for it in found.members) == [1, 1]:
                 break

@@ -1,4 +1,4 @@
-"""`hmb consume --json T | hmb produce --json U`: the copy is the original, byte for byte, whatever the records are."""
+"""`hmb consume --json T | hmb produce --json U`: the copy equals the original byte for byte, for all records."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -18,7 +18,7 @@ PARTITIONS = 2
 
 
 class Sent(NamedTuple):
-    """All of a record but its offset."""
+    """A record without its offset."""
 
     key: bytes | None
     value: bytes | None
@@ -49,7 +49,7 @@ def broker() -> Iterator[str]:
 
 
 def read(servers: str, topic: str) -> list[list[Sent]]:
-    """The records of each partition, in order."""
+    """Return the records of each partition, in order."""
     found: list[list[Sent]] = [[] for _ in range(PARTITIONS)]
     for it in Consumer(servers, topic, until="end"):
         found[it.partition].append(Sent(it.key, it.value, it.partition, it.headers, it.timestamp))
@@ -73,7 +73,7 @@ def test_a_copy_is_the_original(run: Hmb, broker: str, sent: list[Sent]) -> None
 
 
 def test_a_large_copy(run: Hmb, broker: str) -> None:
-    """More than a block of input, so that lines are cut by it, and parsed and sent in several portions."""
+    """The input is larger than one read, so a read ends inside a line, and the records go in several portions."""
     with hmb.Producer(broker) as producer:
         for number in range(5000):
             value = b"\xff" * (number % 97) if number % 3 else None

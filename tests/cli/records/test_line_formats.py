@@ -1,4 +1,4 @@
-"""From lines to records: kcat's delimiters, kafka-console-producer's properties, and the lines themselves."""
+"""From lines to records: kcat's delimiters, kafka-console-producer's properties, and the division into lines."""
 
 import io
 import os
@@ -10,27 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.cli.records.line_formats import KafkaLine, Record, json_line, kcat_line
+from hmb.cli.records.line_formats import KafkaLine, LineRecord, json_line, kcat_line
 from hmb.cli.records.lines import MAX_LINE, Lines
-from hmb.cli.shared.common import CliError
+from hmb.cli.shared.errors import CliError
 
 
 @pytest.mark.parametrize(
     ("delimiter", "empty_is_null", "key", "line", "record"),
     [
-        (b":", False, None, b"k:v:w", Record(b"k", b"v:w")),
-        (b":", False, None, b"no key", Record(None, b"no key")),
-        (b":", False, b"fixed", b"no key", Record(b"fixed", b"no key")),
-        (b":", False, b"fixed", b"own:v", Record(b"own", b"v")),
-        (b":", False, None, b":", Record(b"", b"")),
-        (b":", True, None, b"k:", Record(b"k", None)),
-        (b":", True, None, b":v", Record(None, b"v")),
-        (None, True, None, b"", Record(None, None)),
-        (None, False, b"fixed", b"v", Record(b"fixed", b"v")),
-        (b"::", False, None, b"a:b::c", Record(b"a:b", b"c")),
+        (b":", False, None, b"k:v:w", LineRecord(b"k", b"v:w")),
+        (b":", False, None, b"no key", LineRecord(None, b"no key")),
+        (b":", False, b"fixed", b"no key", LineRecord(b"fixed", b"no key")),
+        (b":", False, b"fixed", b"own:v", LineRecord(b"own", b"v")),
+        (b":", False, None, b":", LineRecord(b"", b"")),
+        (b":", True, None, b"k:", LineRecord(b"k", None)),
+        (b":", True, None, b":v", LineRecord(None, b"v")),
+        (None, True, None, b"", LineRecord(None, None)),
+        (None, False, b"fixed", b"v", LineRecord(b"fixed", b"v")),
+        (b"::", False, None, b"a:b::c", LineRecord(b"a:b", b"c")),
     ],
 )
-def test_kcat(delimiter: bytes | None, empty_is_null: bool, key: bytes | None, line: bytes, record: Record) -> None:
+def test_kcat(delimiter: bytes | None, empty_is_null: bool, key: bytes | None, line: bytes, record: LineRecord) -> None:
     parse = kcat_line(delimiter, empty_is_null, key)
     assert parse is not None
     assert parse(line) == record
@@ -47,26 +47,30 @@ def properties(text: str) -> Iterable[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("given", "line", "record"),
     [
-        ("parse.key=true", b"k\tv\tw", Record(b"k", b"v\tw")),
-        ("parse.key=true key.separator=:", b"k:v", Record(b"k", b"v")),
-        ("parse.headers=true", b"a:1,b:2\tv", Record(None, b"v", (("a", b"1"), ("b", b"2")))),
-        ("parse.headers=true parse.key=true", b"a:1\tk\tv", Record(b"k", b"v", (("a", b"1"),))),
-        ("parse.headers=true", b"\tv", Record(None, b"v")),
-        ("parse.headers=true", b"a:1:2\tv", Record(None, b"v", (("a", b"1:2"),))),
+        ("parse.key=true", b"k\tv\tw", LineRecord(b"k", b"v\tw")),
+        ("parse.key=true key.separator=:", b"k:v", LineRecord(b"k", b"v")),
+        ("parse.headers=true", b"a:1,b:2\tv", LineRecord(None, b"v", (("a", b"1"), ("b", b"2")))),
+        ("parse.headers=true parse.key=true", b"a:1\tk\tv", LineRecord(b"k", b"v", (("a", b"1"),))),
+        ("parse.headers=true", b"\tv", LineRecord(None, b"v")),
+        ("parse.headers=true", b"a:1:2\tv", LineRecord(None, b"v", (("a", b"1:2"),))),
         (
             "parse.headers=true headers.delimiter=| headers.separator=; headers.key.separator==",
             b"a=1;b=2|v",
-            Record(None, b"v", (("a", b"1"), ("b", b"2"))),
+            LineRecord(None, b"v", (("a", b"1"), ("b", b"2"))),
         ),
-        ("parse.key=true null.marker=NULL", b"NULL\tNULL", Record(None, None)),
-        ("parse.headers=true null.marker=NULL", b"NULL\tNULL more", Record(None, b"NULL more")),
-        ("parse.headers=true null.marker=NULL", b"a:NULL,NULL:1\tv", Record(None, b"v", (("a", None), ("NULL", b"1")))),
-        ("parse.key=true ignore.error=true", b"no key", Record(None, b"no key")),
-        ("parse.headers=true ignore.error=true", b"nameonly\tv", Record(None, b"v", (("nameonly", None),))),
-        ("null.marker=", b"", Record(None, None)),
+        ("parse.key=true null.marker=NULL", b"NULL\tNULL", LineRecord(None, None)),
+        ("parse.headers=true null.marker=NULL", b"NULL\tNULL more", LineRecord(None, b"NULL more")),
+        (
+            "parse.headers=true null.marker=NULL",
+            b"a:NULL,NULL:1\tv",
+            LineRecord(None, b"v", (("a", None), ("NULL", b"1"))),
+        ),
+        ("parse.key=true ignore.error=true", b"no key", LineRecord(None, b"no key")),
+        ("parse.headers=true ignore.error=true", b"nameonly\tv", LineRecord(None, b"v", (("nameonly", None),))),
+        ("null.marker=", b"", LineRecord(None, None)),
     ],
 )
-def test_kafka(given: str, line: bytes, record: Record) -> None:
+def test_kafka(given: str, line: bytes, record: LineRecord) -> None:
     assert KafkaLine(properties(given), None)(line) == record
 
 
@@ -94,11 +98,11 @@ def test_properties_that_mean_nothing(given: str) -> None:
 def test_json_with_a_key_for_those_that_have_none() -> None:
     parse = json_line(b"fixed")
     assert parse(b'{"value": "v"}').key == b"fixed"
-    assert parse(b'{"value": null, "key": "own", "partition": 2}') == Record(b"own", None, (), None, 2)
+    assert parse(b'{"value": null, "key": "own", "partition": 2}') == LineRecord(b"own", None, (), None, 2)
 
 
 class Portions(io.RawIOBase):
-    """A stream that is read in these portions."""
+    """A stream whose reads return these portions."""
 
     def __init__(self, portions: list[bytes]) -> None:
         self._portions = portions

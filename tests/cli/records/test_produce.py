@@ -1,6 +1,8 @@
-"""`hmb produce`: what is read, what is sent, what is counted, and which line is to blame."""
+"""`hmb produce`: its input, the records that it sends, its counts, and the line that an error names."""
 
 import json
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -107,7 +109,7 @@ def test_input_that_cannot_be_read(run: Hmb, servers: str, topic: str, tmp_path:
 def test_a_rate_makes_it_last(run: Hmb, servers: str, topic: str) -> None:
     result = run("produce", topic, "--rate", "20/s", "-b", servers, stdin="x\n" * 5)
     seconds = re.search(r"5 records sent to \S+ in ([\d.]+) s", result.stderr)
-    assert seconds is not None and float(seconds[1]) >= 0.1  # two ticks of two, and the last one
+    assert seconds is not None and float(seconds[1]) >= 0.1  # The ticks are 2, 2 and 1 records long.
 
 
 def test_many_lines_in_order_and_counted(run: Hmb, servers: str, topic: str) -> None:
@@ -118,7 +120,7 @@ def test_many_lines_in_order_and_counted(run: Hmb, servers: str, topic: str) -> 
 
 
 def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: str) -> None:
-    """All before it are sent and counted; those that would have gone with it are not."""
+    """All records before the refused one are sent and counted. Those of its own batch are not."""
     run("topics", "create", topic, "--partitions", "1", "--config", "max.message.bytes=100000", "-b", servers)
     lines = b"short\n" * 1000 + b"x" * 200_000 + b"\n" + b"short\n" * 1000
     result = run("produce", topic, "-b", servers, stdin=lines, exit_code=1)
@@ -131,7 +133,7 @@ def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: st
 
 
 def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
-    """The broker names the record of a batch (KIP-467), the portion knows its line; what arrived is counted exactly."""
+    """The broker names the record of a batch (KIP-467), and the portion knows its line. The counts are exact."""
     run("topics", "create", topic, "--partitions", "1", "--config", "cleanup.policy=compact", "-b", servers)
     lines = "".join("no key\n" if number == 5000 else f"key{number}:x\n" for number in range(10_000))
     result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)
@@ -151,7 +153,7 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
 def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
     run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They were in the log, and `produce` named their line as one to begin again from."""
+    """The records were in the log, and `hmb produce` named their first line as the one to continue from."""
     send_many = Producer.send_many
 
     def and_ctrl_c(*arguments: Any) -> object:
@@ -168,7 +170,7 @@ def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
 def test_nothing_to_send(run: Hmb, servers: str, topic: str) -> None:
     assert run("produce", topic, "-b", servers).stderr.startswith(f"0 records sent to {topic} in ")
     result = run("produce", topic, "-b", NOBODY, stdin="never\n", exit_code=4)
-    assert result.stderr.splitlines()[0].endswith("; 1 not, from line 1 on")  # for certain, and nobody waits for it
+    assert result.stderr.splitlines()[0].endswith("; 1 not, from line 1 on")  # The record is certainly lost.
     result = run("produce", topic, "-b", NOBODY, exit_code=4)
     assert result.stderr.splitlines()[-1].startswith(f"hmb: nobody listens on {NOBODY}; start a broker")
 
@@ -195,10 +197,10 @@ def test_a_configuration_file_and_what_wins_over_it(run: Hmb, servers: str, topi
         ([], "Missing argument 'TOPIC'"),
         (["t", "-Z", "--json"], "--null and --json exclude each other; JSON has null"),
         (["t", "-K", ":", "--property", "parse.key=true"], "--key-delimiter and --property exclude each other"),
-        (["t", "--rate", "fast"], "'fast' is no rate"),
-        (["t", "--rate", "0"], "'0' is no rate"),
+        (["t", "--rate", "fast"], "'fast' is not a rate"),
+        (["t", "--rate", "0"], "'0' is not a rate"),
         (["t", "-H", "=x"], "'=x' is not of the form name=value"),
-        (["t", "--property", "parse.keys=true"], "--property parse.keys: there are parse.key"),
+        (["t", "--property", "parse.keys=true"], "--property parse.keys: the names are parse.key"),
         (["t", "-X", "acks=2"], "hmb: acks is 0, 1 or -1 (all), not 2"),
         (["t", "-X", "enable.idempotence=true", "--acks", "1"], "hmb: idempotence needs acks=-1"),
     ],
@@ -232,6 +234,42 @@ def test_json_keeps_the_partitions_and_the_order_in_them(run: Hmb, servers: str,
         assert values == list(range(partition, 3000, 3))
 
 
+def test_a_copy_into_fewer_partitions_ended_in_the_middle(run: Hmb, servers: str, topic: str) -> None:
+    """`-p -1` sends by key whatever the lines say, as its help promised, and the error names it."""
+    run("topics", "create", topic, "-p", "2", "-b", servers)
+    lines = "".join(json.dumps({"key": "k", "value": str(n), "partition": n % 4}) + "\n" for n in range(8))
+    result = run("produce", topic, "--json", "-b", servers, stdin=lines, exit_code=3)
+    error = result.stderr.splitlines()[-1]
+    assert f"topic '{topic}' has no partition 2" in error
+    assert "; `-p -1` sends each record to the partition of its key; " in error
+    run("produce", f"{topic}-all", "--json", "-p", "-1", "-b", servers, stdin=lines)
+    found = records(servers, f"{topic}-all")
+    assert [it.value for it in found] == [b"%d" % n for n in range(8)]
+    assert len({it.partition for it in found}) == 1
+
+
+def terminal_output(process: "subprocess.Popen[bytes]", controller: int) -> str:
+    """Return the first line that a process prints on its terminal."""
+    line = b""
+    while not line.endswith(b"\n"):
+        line += os.read(controller, 1)
+    return line.decode().strip()
+
+
+@pytest.mark.parametrize("options", [[], ["-q"]], ids=["loud", "quiet"])
+def test_a_terminal_got_no_hint_how_to_end(servers: str, topic: str, options: list[str]) -> None:
+    controller, terminal = pty.openpty()
+    process = start("produce", topic, *options, "-b", servers, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    if not options:
+        assert terminal_output(process, controller) == "type one record a line; Ctrl-D on an empty line ends"
+    os.write(controller, b"typed\n")
+    os.write(controller, b"\x04")
+    assert process.wait(60) == 0
+    assert [it.value for it in records(servers, topic)] == [b"typed"]
+    os.close(controller)
+
+
 def committed_values(run: Hmb, servers: str, topic: str) -> list[str]:
     return run("consume", topic, "-e", "--isolation-level", "read_committed", "-b", servers).stdout.split()
 
@@ -239,7 +277,7 @@ def committed_values(run: Hmb, servers: str, topic: str) -> list[str]:
 def test_one_transaction_around_all(run: Hmb, servers: str, topic: str) -> None:
     produce = ("produce", topic, "-p", "0", "-b", servers)
     assert " and committed\n" in run(*produce, "--transaction", stdin="1\n2\n").stderr
-    assert " and taken back: the transaction was aborted\n" in run(*produce, "--abort", stdin="3\n").stderr
+    assert "; their transaction was aborted\n" in run(*produce, "--abort", stdin="3\n").stderr
     assert " and committed\n" in run(*produce, "-X", "transactional.id=mine", stdin="4\n").stderr
     assert committed_values(run, servers, topic) == ["1", "2", "4"]
     assert run("consume", topic, "-e", "-b", servers).stdout.split() == ["1", "2", "3", "4"]
@@ -249,7 +287,7 @@ def test_a_transaction_is_aborted_when_a_line_is_wrong(run: Hmb, servers: str, t
     lines = '{"value": "1"}\n{"value": 2}\n'
     result = run("produce", topic, "--json", "--transaction", "-b", servers, stdin=lines, exit_code=1)
     tally, error = result.stderr.splitlines()
-    assert tally.startswith("1 record sent to ") and tally.endswith("and taken back: the transaction was aborted")
+    assert tally.startswith("1 record sent to ") and tally.endswith("; their transaction was aborted")
     assert error.startswith("hmb: standard input, line 2: ")
     assert committed_values(run, servers, topic) == []
 
@@ -263,5 +301,5 @@ def test_a_transaction_is_aborted_when_control_c_comes_before_it_is_committed(
 
     monkeypatch.setattr(Producer, "flush", interrupted)
     result = run("produce", topic, "--transaction", "-b", servers, stdin="1\n", exit_code=130)
-    assert " and taken back: the transaction was aborted\n" in result.stderr
+    assert "; their transaction was aborted\n" in result.stderr
     assert committed_values(run, servers, topic) == []

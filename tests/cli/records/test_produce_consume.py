@@ -1,4 +1,4 @@
-"""`hmb produce` and `hmb consume`: what goes in comes out."""
+"""`hmb produce` and `hmb consume` together: the output equals the input."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import hmb
 from hmb.cli.records.record_json import from_json, to_json
-from hmb.cli.shared.arguments import delimiter
+from hmb.cli.shared.parameters import delimiter
 from hmb.client import ConsumerRecord, Producer
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -111,12 +111,12 @@ def test_a_record_survives_json(key: bytes, value: bytes, headers: list[tuple[st
     record = ConsumerRecord("t", 0, 1, 2, TimestampType.CREATE_TIME, key, value, tuple(headers))
     line = to_json(record)
     assert "\n" not in line
-    assert from_json(line.encode()) == (key, value, headers, 2, 0)
+    assert from_json(line.encode()) == (key, value, tuple(headers), 2, 0)
 
 
 def test_a_timestamp_that_is_none_is_left_to_the_producer() -> None:
     line = b'{"value": "x", "timestamp": -1, "timestamp_type": "NoTimestampType"}'
-    assert from_json(line) == (None, b"x", [], None, None)
+    assert from_json(line) == (None, b"x", (), None, None)
 
 
 def test_json_goes_back_into_the_partition_that_it_came_from(run: Hmb, servers: str, topic: str) -> None:
@@ -168,7 +168,7 @@ def test_produce_sends_each_line_as_it_comes(servers: str, run: Hmb, topic: str)
 
 
 class Interrupted:
-    """Answers as a broker with four records that hands out two, and hangs up on what is asked next."""
+    """A broker with four records that returns two of them, and then closes the connection `times` times."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -193,7 +193,7 @@ class Interrupted:
 def test_the_end_is_where_the_log_ends_and_not_where_the_connection_is_lost(
     run: Hmb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hmb.cli.records.consume.POLL_TIMEOUT", 0.0)  # every time that nothing comes counts
+    monkeypatch.setattr("hmb.cli.records.consume.POLL_TIMEOUT", 0.0)  # Each empty poll counts.
     with ScriptedBroker(Interrupted(times=3)) as broker:
         assert run("consume", "t", "-e", "-b", broker.address).stdout == "0\n1\n2\n3\n"
 
@@ -208,7 +208,7 @@ def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monk
 
 
 class Silent:
-    """Answers as a broker that takes the records of the first `requests`, and then hangs up on all."""
+    """A broker that accepts the records of the first `requests`, and then closes each connection."""
 
     def __init__(self, requests: int) -> None:
         self.requests = requests
@@ -230,24 +230,24 @@ def test_produce_stops_at_the_first_failure_though_its_input_does_not_end(
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.2)
     monkeypatch.setattr("hmb.cli.records.produce.GRACE", 0.01)
     reader, writer = os.pipe()
-    os.write(writer, b"1\n2\n3\n")  # and nobody closes it
+    os.write(writer, b"1\n2\n3\n")  # The pipe stays open.
     with ScriptedBroker(Silent(0)) as broker, os.fdopen(reader, "rb") as stdin, os.fdopen(writer, "wb"):
         result = run("produce", "t", "-b", broker.address, stdin=stdin, exit_code=4)
     tally, error = result.stderr.splitlines()
     assert tally.startswith("0 records sent to t in ")
-    assert tally.endswith("; 3 not acknowledged, from line 1 on: they may be there or not")
+    assert tally.endswith("; 3 not acknowledged, from line 1 on: the broker may have written them")
     assert error.startswith("hmb: 3 records for t-0 not delivered in 0.2 s: ")
 
 
 def test_all_that_is_lost_is_counted_and_not_the_first_batch_alone(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.2)
     monkeypatch.setattr("hmb.cli.records.produce.GRACE", 0.01)
-    monkeypatch.setattr("hmb.cli.records.produce.BATCH_SIZE", 1)  # a batch a line
+    monkeypatch.setattr("hmb.cli.records.produce.BATCH_SIZE", 1)  # Each line is a batch.
     with ScriptedBroker(Silent(2)) as broker:
         result = run("produce", "t", "-b", broker.address, stdin="x\n" * 1000, exit_code=4)
     tally, error = result.stderr.splitlines()
     assert tally.startswith("2 records sent to t in ")
-    assert tally.endswith("; 998 not acknowledged, from line 3 on: they may be there or not")
+    assert tally.endswith("; 998 not acknowledged, from line 3 on: the broker may have written them")
     assert error.startswith("hmb: 1 records for t-0 not delivered in 0.2 s: ")
 
 
@@ -260,7 +260,7 @@ def test_produce_that_is_terminated_says_how_far_it_came(run: Hmb, servers: str,
     assert run("consume", topic, "--from-beginning", "-c", "1", "-b", servers).stdout == "now\n"
     process.terminate()
     assert process.stderr is not None
-    stderr = process.stderr.read()  # before its input ends
+    stderr = process.stderr.read()  # The input is still open.
     assert process.wait(30) == 130
     assert stderr.startswith(b"1 record sent to %s in " % topic.encode())
 

@@ -1,4 +1,4 @@
-"""Counting what arrived, and finding the line that is to blame for what did not."""
+"""The counts of delivered records, and the line that caused a failure."""
 
 import threading
 
@@ -20,11 +20,11 @@ def test_counts_and_places() -> None:
     assert tally.oldest == "standard input, line 1"
     tally.settle(first)
     assert (tally.delivered, tally.oldest) == (2, "standard input, line 3")
-    assert tally.missing == "; 4 not acknowledged, from line 3 on: they may be there or not"
+    assert tally.missing == "; 4 not acknowledged, from line 3 on: the broker may have written them"
     tally.settle(second, [1, 2], 2, KafkaError(ErrorCode.INVALID_RECORD, "no"))
     assert (tally.delivered, tally.missing) == (
         3,
-        "; 2 not, from line 4 on; 1 not acknowledged, from file, line 6 on: they may be there or not",
+        "; 2 not, from line 4 on; 1 not acknowledged, from file, line 6 on: the broker may have written them",
     )
     tally.settle(third)
     assert (tally.delivered, tally.missing) == (4, "; 2 not, from line 4 on")
@@ -33,9 +33,9 @@ def test_counts_and_places() -> None:
 
 
 def test_the_error_of_the_guilty_line_is_waited_for() -> None:
-    """A portion that shared a batch with a guilty line of another is settled first, perhaps."""
-    told: list[None] = []
-    tally = Tally(lambda: told.append(None))
+    """A portion may be settled before another portion whose line caused the failure of their common batch."""
+    calls: list[None] = []
+    tally = Tally(lambda: calls.append(None))
     first, second = portion(1, 2), portion(3, 4)
     tally.begin(first)
     tally.begin(second)
@@ -47,7 +47,7 @@ def test_the_error_of_the_guilty_line_is_waited_for() -> None:
     with pytest.raises(KafkaError, match="line 4: guilty"):
         tally.raise_error()
     later.join()
-    assert len(told) == 1
+    assert len(calls) == 1
 
 
 def test_a_guilty_line_that_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,12 +61,12 @@ def test_a_guilty_line_that_is_never_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_may_be_in_the_log_is_not_called_lost() -> None:
-    """Whoever sends it again may make duplicates."""
+    """A user who sends such records again may create duplicates."""
     tally = Tally(lambda: None)
     refused, late, under_way = portion(1, 2), portion(3, 4, 5), portion(6)
     for each in (refused, late, under_way):
         tally.begin(each)
     tally.settle(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
-    tally.settle(late, [1, 2], 1, TimeoutError("not all records were delivered within 1 s"))
-    lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: they may be there or not"
+    tally.settle(late, [1, 2], 1, TimeoutError("not all was delivered within 1 s"))
+    lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: the broker may have written them"
     assert (tally.delivered, tally.missing) == (2, lost)

@@ -1,12 +1,12 @@
-"""`-X` and `--config`: Kafka's names and texts become the client's keywords."""
+"""`-X` and `--config`: Kafka's settings become keywords of the client."""
 
 import inspect
 from pathlib import Path
 
 import pytest
 
-from hmb.cli.shared.client_config import client_keywords
-from hmb.cli.shared.common import CliError
+from hmb.cli.shared.client_options import client_keywords
+from hmb.cli.shared.errors import CliError
 from hmb.client import Consumer, Producer
 from hmb.client.consuming.settings import CONSUMER
 from hmb.client.producing.settings import PRODUCER
@@ -72,7 +72,7 @@ def test_a_file_may_be_of_a_producer_and_of_a_consumer(tmp_path: Path, capsys: p
     assert client_keywords(PRODUCER, str(file), ()) == {"linger_ms": 5.0}
     assert client_keywords(CONSUMER, str(file), ()) == {"group": "g"}
     assert capsys.readouterr().err == ""
-    client_keywords(PRODUCER, str(file), (("group.id", "g"),))  # but here it was meant for this one
+    client_keywords(PRODUCER, str(file), (("group.id", "g"),))  # -X is meant for this producer.
     assert capsys.readouterr().err.startswith("hmb: -X group.id: unknown setting, ignored")
 
 

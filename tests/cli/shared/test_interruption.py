@@ -1,4 +1,4 @@
-"""Ctrl-C waits for the end of a step, but not for ever."""
+"""Ctrl-C waits for the end of a step, up to a time limit."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""What is said when nothing moves."""
+"""The line that appears when nothing changes."""
 
 import threading
 

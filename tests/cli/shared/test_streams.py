@@ -1,4 +1,4 @@
-"""Standard streams that are full or closed: one line and an exit code, no traceback."""
+"""Standard streams that are full or closed: the command prints one line, without a traceback."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_a_closed_standard_error_takes_nobody_s_descriptor(servers: str) -> None
 
 
 def test_a_consumer_ends_when_its_reader_has_left_though_nothing_comes(servers: str, run: Hmb) -> None:
-    """`hmb consume t --from-beginning | head -2` on a short topic waited for a record that never came."""
+    """`hmb consume t --from-beginning | head -2` waited for a record although `head` had left."""
     run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
     consumer = start("consume", "short", "--from-beginning", "-b", servers)
     assert consumer.stdout is not None and consumer.stdout.readline() == b"1\n"
@@ -67,7 +67,7 @@ def test_a_consumer_ends_when_its_reader_has_left_though_nothing_comes(servers: 
 
 
 def test_what_ctrl_c_interrupts_is_not_written_twice() -> None:
-    """The last lines that `hmb consume` had printed came again when Ctrl-C met it in its system call."""
+    """Ctrl-C during the system call made `hmb consume` print its last lines a second time."""
     program = """
 import io, signal, sys
 from hmb.cli.shared import streams

@@ -1,4 +1,4 @@
-"""`hmb decode` as somebody in a terminal sees it."""
+"""`hmb decode`: its output, its errors and its exit codes."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ RECORDS = [Record(timestamp=1000, key=b"k", value=b"v" * 50, headers=(("h", b"\x
 
 
 def meanings(output: str) -> list[str]:
-    """The right column."""
+    """Return the right column of an output: names, types and values."""
     return [line[57:] for line in output.splitlines() if line[57:]]
 
 
@@ -47,7 +47,7 @@ def test_a_file_and_standard_input(run: Hmb, tmp_path: Path) -> None:
     (tmp_path / "frame").write_bytes(REQUEST)
     output = run("decode", str(tmp_path / "frame")).stdout
     assert output == run("decode", stdin=REQUEST).stdout == run("decode", "-", stdin=REQUEST.hex(" ")).stdout
-    assert output == run("decode", stdin=output).stdout  # its own
+    assert output == run("decode", stdin=output).stdout  # The input is the output of the command itself.
 
 
 @pytest.mark.parametrize("name", [path.name for path in GOLDEN.glob("*.txt")])
@@ -88,18 +88,18 @@ def test_several_requests(run: Hmb) -> None:
 def test_records_alone(run: Hmb, magic: int, codec: Codec) -> None:
     data = encode_batch(RECORDS, codec=codec) if magic == 2 else encode_message_set(RECORDS, magic, codec)
     output = run("decode", "--records", stdin=data.hex()).stdout
-    assert output == run("decode", stdin=data.hex()).stdout  # which the CRC tells
+    assert output == run("decode", stdin=data.hex()).stdout  # The CRC shows that these are records.
     assert f"records, {len(data)} bytes" in output
     assert f"b'{'v' * 50}'" in output
 
 
 def test_an_answer_without_its_request(run: Hmb) -> None:
     mistake = run("decode", stdin=RESPONSE, exit_code=2).stderr
-    assert "no request" in mistake
+    assert "not a request" in mistake
     assert "--api and --version; they could be Produce v9" in mistake
-    said = run("decode", "--response", "--api", "produce", "--version", "9", stdin=RESPONSE).stdout
-    assert said == run("decode", "--api", "0", "--version", "9", stdin=RESPONSE).stdout
-    assert said.startswith("Produce response v9, 77 bytes\n")
+    decoded = run("decode", "--response", "--api", "produce", "--version", "9", stdin=RESPONSE).stdout
+    assert decoded == run("decode", "--api", "0", "--version", "9", stdin=RESPONSE).stdout
+    assert decoded.startswith("Produce response v9, 77 bytes\n")
     assert "they could be Produce v9" in run("decode", "--response", stdin=RESPONSE, exit_code=2).stderr
 
 
@@ -111,19 +111,19 @@ def test_an_answer_in_another_version(run: Hmb) -> None:
 def test_an_answer_with_bytes_behind_it(run: Hmb) -> None:
     longer = (len(RESPONSE) - 2).to_bytes(4, "big") + RESPONSE[4:] + b"\0\0"
     result = run("decode", "--api", "Produce", "--version", "9", stdin=longer, exit_code=5)
-    assert "byte 77: 2 bytes are left behind the message" in result.stderr
+    assert "byte 77: 2 bytes are left after the message" in result.stderr
 
 
 @pytest.mark.parametrize("length", range(1, len(REQUEST)))
 def test_a_request_that_was_cut_is_shown_up_to_there(run: Hmb, length: int) -> None:
     result = run("decode", stdin=REQUEST[:length], exit_code=5)
-    whole, shown = (
-        [line.partition(" = ")[0] for line in output.splitlines()[1:]]  # what numbers mean may stand behind the cut
+    complete_lines, shown = (
+        [line.partition(" = ")[0] for line in output.splitlines()[1:]]  # The meaning of a number may be after the cut.
         for output in (run("decode", stdin=REQUEST).stdout, result.stdout)
     )
     until = next((number for number, line in enumerate(shown) if "unreadable" in line or "cut" in line), len(shown))
-    assert shown[:until] == whole[:until]
-    assert until >= sum(int(line[:6], 16) <= length for line in whole) - 2
+    assert shown[:until] == complete_lines[:until]
+    assert until >= sum(int(line[:6], 16) <= length for line in complete_lines) - 2
     assert "damage found" in result.stderr
 
 
@@ -181,16 +181,16 @@ def test_apis_and_files_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stdin", "exit_code", "message"),
     [
-        (["nosuch.bin"], b"", 3, "nosuch.bin: no such file, and no hexadecimal digits"),
-        (["00", "xy"], b"", 2, "line 1: 'x' is no hexadecimal digit"),
-        (["000"], b"", 2, "3 hexadecimal digits are half a byte"),
+        (["nosuch.bin"], b"", 3, "nosuch.bin: neither a file nor hexadecimal digits"),
+        (["00", "xy"], b"", 2, "line 1: 'x' is not a hexadecimal digit"),
+        (["000"], b"", 2, "3 hexadecimal digits are not a whole number of bytes"),
         ([], b"", 1, "standard input is empty"),
-        ([], b"\n \n", 1, "no bytes in it"),
+        ([], b"\n \n", 1, "it contains no bytes"),
         ([], b"\0" * (MAX_INPUT + 1), 1, "hmb dump-log"),
         (["--api", "Prodduce", "00"], b"", 2, "did you mean Produce?"),
-        (["--api", "999", "00"], b"", 2, "'999' is no API that hmb knows"),
-        (["--version", "3", "00"], b"", 2, "name it with --api"),
-        (["--api", "Produce", "--version", "99", "00"], b"", 2, "in versions 0 to "),
+        (["--api", "999", "00"], b"", 2, "HMB knows no API '999'"),
+        (["--version", "3", "00"], b"", 2, "--version needs --api"),
+        (["--api", "Produce", "--version", "99", "00"], b"", 2, "HMB knows versions 0 to "),
         (["--records", "--response", "00"], b"", 2, "--records excludes"),
     ],
 )

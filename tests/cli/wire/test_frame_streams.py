@@ -1,4 +1,4 @@
-"""What goes through a proxy's streams: the same bytes, however they are cut, and everything is seen."""
+"""The streams of a proxy: they return the bytes that they receive, in any division, and show every frame."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hmb.cli.wire.frame_streams import MAX_KEPT, Asked, RequestStream, ResponseStream, Seen
+from hmb.cli.wire.frame_streams import MAX_KEPT, OpenRequests, RequestStream, ResponseStream, SeenFrame
 from hmb.cli.wire.readdressing import Address
 from hmb.protocol.connection import ClientConnection, ServerConnection
 from hmb.protocol.headers import RequestHeader
@@ -27,17 +27,17 @@ MetadataBroker = MetadataResponse.MetadataResponseBroker
 
 
 class Pair:
-    """Both streams of a connection."""
+    """The two streams of a connection."""
 
     def __init__(self, address: Callable[[Address, bool], Address] = lambda address, _: address) -> None:
-        asked = Asked()
-        self.seen: list[Seen] = []
+        open_requests = OpenRequests()
+        self.seen: list[SeenFrame] = []
         self.warnings: list[str] = []
-        self.requests = RequestStream(asked, self.seen.append, self.warnings.append)
-        self.responses = ResponseStream(asked, self.seen.append, self.warnings.append, address)
+        self.requests = RequestStream(open_requests, self.seen.append, self.warnings.append)
+        self.responses = ResponseStream(open_requests, self.seen.append, self.warnings.append, address)
 
     def exchange(self, request: Request, response: Response, version: int) -> bytes:
-        """What the client gets of the answer."""
+        """Exchange a request and its response. Return the bytes that the client receives."""
         self.requests.feed(wire(ClientConnection("me").request(request, version)))
         return self.responses.feed(wire(ServerConnection().respond(RequestHeader(), response, version)))
 
@@ -59,7 +59,7 @@ def test_the_same_bytes_come_out(data: st.DataObject) -> None:
         stream = b"".join(ANSWERED[name][side].wire for name in names)
         assert in_pieces(feed, stream, data.draw(st.lists(st.integers(0, len(stream)), max_size=8))) == stream
     assert not pair.warnings
-    assert len([seen for seen in pair.seen if seen.question is None and seen.frame]) == len(names)
+    assert len([seen for seen in pair.seen if seen.request is None and seen.frame]) == len(names)
 
 
 @pytest.mark.parametrize("name", ANSWERED)
@@ -71,7 +71,7 @@ def test_an_answer_is_known_by_its_request(name: str) -> None:
     assert request.frame is not None and response.frame is not None
     assert request.frame.decode() == ANSWERED[name]["request"][2:]
     assert response.frame.decode() == ANSWERED[name]["response"][2:]
-    assert response.question is not None and response.elapsed is not None
+    assert response.request is not None and response.elapsed is not None
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
@@ -89,7 +89,7 @@ def test_what_is_no_frame_is_said_once() -> None:
         assert pair.requests.feed(metadata + garbage) == metadata + garbage
         assert pair.requests.feed(metadata) == metadata
         assert len(pair.seen) == len(pair.warnings) == 1
-        assert pair.warnings[0].startswith(f"byte {len(metadata)}: no frame of Kafka's protocol")
+        assert pair.warnings[0].startswith(f"byte {len(metadata)}: not a frame of Kafka's protocol")
 
 
 def test_of_a_large_frame_only_the_beginning_is_kept() -> None:
@@ -115,15 +115,15 @@ def test_a_produce_without_acks_has_no_answer() -> None:
     pair.requests.feed(wire(client.request(ProduceRequest(acks=0), 9)))
     pair.requests.feed(wire(client.request(MetadataRequest(), 1)))
     pair.responses.feed(wire(ServerConnection().respond(RequestHeader(correlation_id=1), MetadataResponse(), 1)))
-    assert [seen.note for seen in pair.seen] == ["no answer wanted", "", ""]
-    assert pair.seen[2].question is not None and pair.seen[2].question.frame.api == "Metadata"
+    assert [seen.note for seen in pair.seen] == ["no response requested", "", ""]
+    assert pair.seen[2].request is not None and pair.seen[2].request.frame.api == "Metadata"
 
 
 def test_an_answer_to_nothing() -> None:
     pair = Pair()
     answer = wire(ServerConnection().respond(RequestHeader(correlation_id=7), MetadataResponse(), 1))
     assert pair.responses.feed(answer) == answer
-    assert pair.seen[0].note == "an answer to no request that was seen"
+    assert pair.seen[0].note == "a response without a known request"
 
 
 def test_the_answer_to_a_version_of_api_versions_that_the_broker_does_not_know() -> None:
@@ -178,16 +178,16 @@ def test_a_coordinator_that_is_not_there_has_no_address() -> None:
 
 
 def test_whether_a_broker_is_the_only_one() -> None:
-    told: list[bool] = []
+    answers: list[bool] = []
 
     def address(address: Address, is_only: bool) -> Address:
-        told.append(is_only)
+        answers.append(is_only)
         return address
 
     for count in (1, 2):
         brokers = [MetadataBroker(host="broker", port=9092 + n) for n in range(count)]
         Pair(address).exchange(MetadataRequest(topics=[]), MetadataResponse(brokers=brokers), 1)
-    assert told == [True, False, False]
+    assert answers == [True, False, False]
 
 
 def test_an_answer_that_cannot_be_decoded_goes_through() -> None:
@@ -195,4 +195,4 @@ def test_an_answer_that_cannot_be_decoded_goes_through() -> None:
     pair.requests.feed(wire(ClientConnection("me").request(MetadataRequest(topics=[]), 1)))
     broken = bytes.fromhex("00000008 00000000 00000009")
     assert pair.responses.feed(broken) == broken
-    assert pair.seen[1].note == "not decoded, so addresses in it stay as they are"
+    assert pair.seen[1].note == "not decoded, so its addresses stay as they are"

@@ -1,4 +1,4 @@
-"""The forms in which somebody may have bytes."""
+"""Bytes in all forms that `hmb decode` accepts."""
 
 from collections.abc import Callable
 
@@ -102,8 +102,8 @@ def test_an_offset_of_0_begins_another_piece() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("00 0", "3 hexadecimal digits are half a byte"),
-        ("00 01\n02 0g", "line 2: 'g' is no hexadecimal digit"),
+        ("00 0", "3 hexadecimal digits are not a whole number of bytes"),
+        ("00 01\n02 0g", "line 2: 'g' is not a hexadecimal digit"),
         (XXD.replace("00000010:", "00000040:"), "line 2: offset 40 follows 10: rows are missing"),
         ("0000000 0000 2b00 0300\n0000006\n", "words in the byte order of a machine"),
         ("00000000  00 00  |..|\n*\nffffffffffff\n", r"line 3: a row of \* cannot reach to ffffffffffff"),
@@ -115,7 +115,7 @@ def test_what_cannot_be_read(text: str, problem: str) -> None:
 
 
 def packet(source: int, target: int, sequence: int, payload: bytes) -> bytes:
-    """An IPv4 packet with one TCP segment, with an option in each header."""
+    """Return an IPv4 packet with one TCP segment. Both headers have an option."""
     tcp = source.to_bytes(2, "big") + target.to_bytes(2, "big") + sequence.to_bytes(4, "big") + bytes(4)
     tcp += b"\x60\x18" + bytes(10)
     size = 24 + len(tcp) + len(payload)

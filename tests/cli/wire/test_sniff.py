@@ -13,12 +13,14 @@ import kafka
 import pytest
 
 import hmb
-from hmb.cli.wire.frame_streams import Seen
+from hmb.cli.wire.frame_streams import SeenFrame
+from hmb.cli.wire.frames import brief
 from hmb.cli.wire.proxy import Link, Observer, Proxy
 from hmb.cli.wire.readdressing import Address
 from hmb.protocol.connection import ClientConnection, ServerConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.headers import RequestHeader
+from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.cli.conftest import Hmb, start
 from tests.cli.wire.test_frame_streams import wire
@@ -28,7 +30,7 @@ MetadataBroker = MetadataResponse.MetadataResponseBroker
 
 @contextmanager
 def sniffing(servers: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """Its address, and the process."""
+    """Run `hmb sniff`. Return its address and its process."""
     process = start("sniff", "--listen", "127.0.0.1:0", "--to", servers, *options)
     assert process.stderr is not None and process.stdout is not None
     first = (process.stdout if "--json" in options else process.stderr).readline().decode()
@@ -40,7 +42,7 @@ def sniffing(servers: str, *options: str) -> Iterator[tuple[str, "subprocess.Pop
 
 
 def stopped(process: "subprocess.Popen[bytes]") -> str:
-    """What it printed until Ctrl-C."""
+    """Stop `hmb sniff` with Ctrl-C. Return its output."""
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 130, errors
@@ -97,7 +99,7 @@ def test_kafka_python_without_acks(servers: str) -> None:
         consumer.close()
         documents = [json.loads(line) for line in stopped(process).splitlines()]
     produced = [document for document in documents if document.get("api") == "Produce"]
-    assert [(each["type"], each["note"]) for each in produced] == [("request", "no answer wanted")]
+    assert [(each["type"], each["note"]) for each in produced] == [("request", "no response requested")]
     (batch,) = produced[0]["body"]["topic_data"][0]["partition_data"][0]["records"]
     assert [record["value"] for record in batch["records"]] == ["value"]
     answers = [document for document in documents if document["type"] == "response"]
@@ -117,6 +119,15 @@ def test_errors_are_said_first(run: Hmb, servers: str) -> None:
         run("topics", "describe", "nosuch", "-b", address, exit_code=3)
         output = stopped(process)
     assert any(" UNKNOWN_TOPIC_OR_PARTITION " in line and "brokers=[" in line for line in output.splitlines())
+
+
+def test_the_api_of_an_item_was_left_out_where_it_is_0() -> None:
+    """0 is the key of Produce, and the default of the field."""
+    versions = ApiVersionsResponse.ApiVersion
+    response = ApiVersionsResponse(api_keys=[versions(api_key=0, max_version=13), versions(api_key=1, max_version=18)])
+    assert brief(response) == "api_keys=[{api_key=0, max_version=13}, {api_key=1, max_version=18}]"
+    partition = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(replica_nodes=[0])
+    assert brief(partition) == "partition_index=0, leader_id=0, replica_nodes=[0]"
 
 
 @pytest.mark.parametrize(
@@ -141,13 +152,13 @@ def test_a_port_that_is_taken(run: Hmb, servers: str) -> None:
 
 
 class Far:
-    """Something behind a proxy, that serves one connection with a function."""
+    """A server behind a proxy, which stores the frames and notes that the proxy reports."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = Address(*self.listener.getsockname())
         self.notes: list[str] = []
-        self.seen: list[Seen] = []
+        self.seen: list[SeenFrame] = []
         self.closed = threading.Event()
 
     def note(self, link: Link | None, text: str) -> None:
@@ -155,7 +166,7 @@ class Far:
         if text == "closed" or text.startswith("cannot connect"):
             self.closed.set()
 
-    def frame(self, link: Link, seen: Seen) -> None:
+    def frame(self, link: Link, seen: SeenFrame) -> None:
         self.seen.append(seen)
 
 
@@ -181,7 +192,7 @@ def connected(far: Far, proxy: Proxy) -> tuple[socket.socket, socket.socket]:
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """So many bytes, fewer at the end."""
+    """Return `size` bytes, or fewer if the connection ends."""
     with connection.makefile("rb", buffering=0) as stream:
         data = b""
         while len(data) < size and (more := stream.read(size - len(data))):
@@ -229,7 +240,7 @@ def test_a_client_that_does_not_read_stops_the_broker(far: Far, proxy: Proxy) ->
         with pytest.raises(TimeoutError):
             while sent < 1 << 27:
                 sent += broker.send(chunk if sent == 0 else chunk[4:])
-        assert len(received(client, sent // 2)) == sent // 2  # and now it goes on
+        assert len(received(client, sent // 2)) == sent // 2  # The broker can continue to send.
         broker.settimeout(20)
         assert broker.send(b"more")
 
@@ -239,7 +250,7 @@ def test_each_broker_gets_a_listener_of_its_own(far: Far, proxy: Proxy) -> None:
     brokers = [MetadataBroker(host="127.0.0.1", port=other.getsockname()[1]) for other in others]
     client, broker = connected(far, proxy)
     with client, broker:
-        for _ in range(2):  # the second time nothing is opened
+        for _ in range(2):  # The second response opens no listener.
             asking = ClientConnection("me")
             client.sendall(wire(asking.request(MetadataRequest(topics=[]), 1)))
             with broker.makefile("rb") as stream:
@@ -259,7 +270,7 @@ def test_each_broker_gets_a_listener_of_its_own(far: Far, proxy: Proxy) -> None:
 
 
 def test_what_the_observer_raises_ends_it() -> None:
-    def on_frame(link: Link, seen: Seen) -> None:
+    def on_frame(link: Link, seen: SeenFrame) -> None:
         raise BrokenPipeError
 
     with hmb.Broker() as broker:

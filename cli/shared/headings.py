@@ -1,4 +1,10 @@
-"""Commands with many options: `--help` shows them under headings, in the order in which they are declared."""
+"""Options under headings, for commands with many options.
+
+`--help` of such a command shows each option under the heading with which it was declared. Options without a heading
+come last. An option can have synonyms, for example the names in Kafka's own tools, which `--help` does not show.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -11,9 +17,9 @@ OTHER = "Options"
 
 
 class GroupedOption(click.Option):
-    """An option that stands under a heading; names in `synonyms` work, but `--help` does not show them."""
+    """An option with a heading and with synonyms."""
 
-    def __init__(self, *arguments: Any, heading: str, synonyms: Sequence[str] = (), **settings: Any) -> None:
+    def __init__(self, *arguments: Any, heading: str = OTHER, synonyms: Sequence[str] = (), **settings: Any) -> None:
         names, *rest = arguments
         super().__init__([*names, *synonyms], *rest, **settings)
         self.heading, self._synonyms = heading, synonyms
@@ -25,7 +31,7 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """Shows its options under their headings; those that have none come last."""
+    """A command whose `--help` shows options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -38,7 +44,7 @@ class GroupedCommand(click.Command):
 
 
 def under(heading: str) -> Callable[..., Callable[[F], F]]:
-    """`click.option` for options under this heading."""
+    """Return a `click.option` that declares options under this heading."""
 
     def option(*names: str, **settings: Any) -> Callable[[F], F]:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)

@@ -1,0 +1,119 @@
+"""`hmb profile`: the files that `shared/profiles.py` describes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import click
+
+from .shared import profiles
+from .shared.errors import CliError
+from .shared.output import json_option, print_json, print_rows
+from .shared.parameters import servers
+from .shared.settings import setting
+
+LEGAL_NAME = re.compile(r"[\w.-]*\w[\w.-]*", re.ASCII)
+
+
+@click.group()
+def command() -> None:
+    """Store addresses of clusters, and choose the one that all commands use.
+
+    A profile is a file in Kafka's format for clients. The option -b and the environment variable HMB_BOOTSTRAP_SERVERS
+    win over the current profile.
+    """
+
+
+def name_of_profile(text: str) -> str:
+    """Check a profile's name, which becomes a file name."""
+    if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
+        raise click.BadParameter(f"{text!r} is not a profile's name: letters, digits, '.', '_' and '-'")
+    return text
+
+
+def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in profiles.names() if name.startswith(incomplete)]
+
+
+def _name_argument(**options: object) -> Callable[..., Callable[..., None]]:
+    return click.argument("name", type=name_of_profile, shell_complete=_complete, **options)  # type: ignore[arg-type]
+
+
+@command.command()
+@_name_argument()
+@click.option("-b", "--bootstrap-server", "address", type=servers, metavar="HOST:PORT", help="The cluster's brokers.")
+@click.option("-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A setting of clients.")
+def create(name: str, address: str | None, settings: tuple[tuple[str, str], ...]) -> None:
+    """Store a profile as NAME and make it the current one. An existing profile NAME is replaced."""
+    named = {} if address is None else {profiles.SERVERS_SETTING: address}
+    lines = [f"{setting_name}={_escaped(value)}\n" for setting_name, value in (dict(settings) | named).items()]
+    if not lines:
+        raise click.UsageError("a profile needs an address (-b) or a setting (-X)")
+    path = profiles.path_of(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(lines), encoding="utf-8")
+    profiles.choose(name)
+    click.echo(f"created profile {name} in {path}; it is the current profile now")
+
+
+def _escaped(value: str) -> str:
+    """Return a value as a properties file writes it: a backslash introduces an escape there."""
+    return value.replace("\\", "\\\\")
+
+
+@command.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List all profiles."""
+    current = profiles.current()
+    rows = [
+        {"profile": name, "current": name == current, "servers": profiles.read(name).get(profiles.SERVERS_SETTING)}
+        for name in profiles.names()
+    ]
+    shown = [row | {"current": "*" if row["current"] else ""} for row in rows]
+    print_rows(("profile", "current", "servers"), rows if as_json else shown, as_json)
+
+
+@command.command()
+@_name_argument(required=False)
+@json_option
+def describe(name: str | None, as_json: bool) -> None:
+    """Show the settings of the profile NAME, or of the current one."""
+    name = name or profiles.current()
+    if name is None:
+        raise CliError("no profile is current; `hmb profile use` chooses one")
+    properties = profiles.read(name)
+    if as_json:
+        print_json({"profile": name, "path": profiles.path_of(name), "settings": properties})
+        return
+    click.echo(f"profile {name}, {profiles.path_of(name)}")
+    for setting_name, value in properties.items():
+        click.echo(f"{setting_name}={value}")
+
+
+@command.command()
+@_name_argument()
+def use(name: str) -> None:
+    """Make NAME the current profile."""
+    profiles.read(name)
+    profiles.choose(name)
+    click.echo(f"profile {name} is the current profile now")
+
+
+@command.command()
+def clear() -> None:
+    """Make no profile the current one; all profiles stay."""
+    profiles.choose(None)
+    click.echo("no profile is the current profile now")
+
+
+@command.command()
+@_name_argument()
+def delete(name: str) -> None:
+    """Delete the profile NAME."""
+    profiles.read(name)
+    profiles.path_of(name).unlink()
+    if profiles.current() == name:
+        profiles.choose(None)
+    click.echo(f"deleted profile {name}")

@@ -1,0 +1,94 @@
+"""Committed offsets for `hmb consume -G`: only printed records count as consumed.
+
+`hmb.Consumer` would commit all records that a poll returned. This command prints them first, and Ctrl-C or a closed
+pipe can prevent that. `GroupCommits` therefore commits by itself: every five seconds, before partitions are revoked,
+and at the end. For example, a poll returns the offsets 40 to 49, and `| head -n 3` ends the output after 42. Nothing of
+this poll is committed, and the next member of the group starts with 40 again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from hmb.client import Consumer, TopicPartition
+
+COMMIT_INTERVAL = 5.0  # seconds
+GRACE = 5.0  # seconds to commit and to leave the group at the end
+
+
+class GroupCommits:
+    """The offsets after the last printed records, and the commits of them."""
+
+    def __init__(self) -> None:
+        self._printed: dict[TopicPartition, int] = {}  # the offset after the last printed record
+        self._committed: dict[TopicPartition, int] = {}
+        self._unanswered = 0
+        self._is_failing = self._is_finished = False
+        self._at = time.monotonic()
+
+    @contextmanager
+    def printing(self, consumer: Consumer) -> Iterator[None]:
+        """Enclose the printing of the last poll. Commit afterwards if COMMIT_INTERVAL has passed."""
+        known = (it for it in consumer.assignment if consumer.lag(it) is not None)
+        positions = {partition: consumer.position(partition) for partition in known}
+        yield
+        self._printed = positions
+        if time.monotonic() - self._at >= COMMIT_INTERVAL:
+            self._at = time.monotonic()
+            self._commit_async(consumer, consumer.assignment)
+
+    def before_revocation(self, consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
+        """Commit the offsets of these partitions now. The next owner of a partition starts at its committed offset."""
+        from hmb.protocol.errors import KafkaError
+
+        offsets = {} if self._is_finished else self._uncommitted(partitions)
+        try:
+            if offsets:
+                consumer.commit(offsets)
+                self._is_failing = False
+            self._committed |= offsets
+        except (KafkaError, ConnectionError) as error:
+            self._warn(error)
+
+    def finish(self, consumer: Consumer) -> None:
+        """Commit all that is left, and leave the group. Wait GRACE seconds at most for the broker."""
+        self._commit_async(consumer, consumer.assignment)
+        self._is_finished = True  # Closing revokes the partitions. A second commit would fail like the first.
+        consumer.close(GRACE)
+        if self._unanswered:
+            self._warn(f"no answer within {GRACE:g} s")
+
+    def _commit_async(self, consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
+        offsets = self._uncommitted(partitions)
+        if offsets:
+            self._unanswered += 1
+            self._committed |= offsets
+            consumer.commit_async(offsets, self._answered)
+
+    def _answered(self, offsets: object, error: Exception | None) -> None:
+        self._unanswered -= 1
+        if error is None:
+            self._is_failing = False
+        else:
+            self._committed.clear()
+            self._warn(error)
+
+    def _warn(self, why: object) -> None:
+        """Print a warning, once until a commit succeeds again."""
+        if not self._is_failing:
+            self._is_failing = True
+            what = "the last printed records are not committed, and may be printed again"
+            click.echo(f"hmb: {what}: {why}", err=True)
+
+    def _uncommitted(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {
+            partition: self._printed[partition]
+            for partition in partitions
+            if partition in self._printed and self._printed[partition] != self._committed.get(partition)
+        }

@@ -1,0 +1,171 @@
+"""The options of every command that talks to a cluster: `-b`, `-X` and `--config`.
+
+`client_options` adds the three options to a command, and passes their values to the command as one `ClientConfig`. The
+settings have Kafka's names. `hmb.client.settings` describes them. A file of Kafka's own tools can be used unchanged: a
+setting that HMB's clients do not have causes a warning with the most similar name.
+
+A setting can come from three places. `-X` wins over the file of `--config`, and the file wins over the current profile
+(`profiles`). The order for the address is explained there.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from . import profiles
+from .errors import USAGE, CliError
+from .headings import OTHER, under
+from .output import json_option
+from .parameters import NewPath, servers
+from .patience import patience_with
+from .settings import read_settings, setting
+
+if TYPE_CHECKING:
+    from hmb.client import Admin
+    from hmb.client.settings import Setting
+
+Command = Callable[..., Any]
+
+def servers_option(*synonyms: str) -> Callable[[Command], Command]:
+    """Add `-b`, and further names for it, to a command that takes `servers: str`."""
+    return click.option(
+        "-b",
+        *synonyms,
+        "--bootstrap-server",
+        "servers",
+        type=servers,
+        metavar="HOST:PORT",
+        default=profiles.default_servers,
+        show_default="HMB_BOOTSTRAP_SERVERS, the current profile, 127.0.0.1:9092",
+        help="The first broker to ask, or several with commas.",
+    )
+
+
+@dataclass(frozen=True)
+class ClientConfig:
+    """The cluster that a command works with, and the keywords for its client."""
+
+    servers: str
+    keywords: Mapping[str, Any]
+
+    @contextmanager
+    def admin(self) -> Iterator[Admin]:
+        """Open an `Admin` for a few requests. Standard error shows what the command waits for if that takes long."""
+        with patience_with(self.servers), self.unwatched_admin() as admin:
+            yield admin
+
+    def unwatched_admin(self) -> Admin:
+        """Return an `Admin` for a command that stays open and shows its own progress."""
+        from hmb.client import Admin
+
+        return Admin(self.servers, **self.keywords)
+
+
+def admin_settings() -> Mapping[str, Setting]:
+    """Return the settings of an `hmb.Admin` by Kafka's names. `--help` does not import them."""
+    from hmb.client.settings import COMMON
+
+    return COMMON
+
+
+def producer_settings() -> Mapping[str, Setting]:
+    """Return the settings of an `hmb.Producer` by Kafka's names."""
+    from hmb.client.producing.settings import PRODUCER
+
+    return PRODUCER
+
+
+def consumer_settings() -> Mapping[str, Setting]:
+    """Return the settings of an `hmb.Consumer` by Kafka's names."""
+    from hmb.client.consuming.settings import CONSUMER
+
+    return CONSUMER
+
+
+def client_options(
+    known: Callable[[], Mapping[str, Setting]] = admin_settings,
+    *,
+    config: Sequence[str] = ("--command-config",),
+    synonyms: Sequence[str] = (),
+) -> Callable[[Command], Command]:
+    """Add `-b`, `-X` and a file of settings to a command that takes `client: ClientConfig`.
+
+    `known` returns the settings of the command's client. `config` holds the names of the option for the file, and
+    `synonyms` further names of `-X`. `--help` shows only the first name.
+    """
+
+    def decorate(command: Command) -> Command:
+        @servers_option()
+        @under(OTHER)("-X", "settings", synonyms=synonyms, type=setting, multiple=True, metavar="NAME=VALUE",
+            shell_complete=_complete_names(known), help="A setting of the client, with Kafka's name.")
+        @under(OTHER)(config[0], "config", synonyms=config[1:], type=NewPath(), metavar="FILE",
+            help="A client.properties file as Kafka's tools have it.")
+        @functools.wraps(command)
+        def run(
+            *arguments: Any, servers: str, config: str | None, settings: tuple[tuple[str, str], ...], **options: Any
+        ) -> Any:
+            return command(*arguments, client=client_config(known(), servers, config, settings), **options)
+
+        return run  # fmt: skip
+
+    return decorate
+
+
+def cluster_options(command: Command) -> Command:
+    """Add `--json` and the options of an `hmb.Admin` to a command that takes `client: ClientConfig, as_json: bool`."""
+    return client_options()(json_option(command))
+
+
+def client_config(
+    known: Mapping[str, Setting], servers: str, config: str | None, settings: tuple[tuple[str, str], ...]
+) -> ClientConfig:
+    """Combine the options of a command with the current profile. Raises click.UsageError and CliError."""
+    found = client_keywords(known, config, settings)
+    named: str = found.pop("bootstrap_servers", servers)
+    if click.get_current_context().get_parameter_source("servers") is ParameterSource.DEFAULT:
+        return ClientConfig(named, found)
+    if dict(settings).get(profiles.SERVERS_SETTING, servers) != servers:
+        raise click.UsageError(f"-b {servers} and -X bootstrap.servers={named} exclude each other")
+    return ClientConfig(servers, found)
+
+
+def client_keywords(
+    known: Mapping[str, Setting], config: str | None, given: tuple[tuple[str, str], ...]
+) -> dict[str, Any]:
+    """Return the keywords for a client: from the profile, from the file `config`, and from -X, which wins."""
+    from hmb.client.settings import SettingError, keywords
+
+    properties = {name: text for name, text in profiles.current_properties().items() if name in known}
+    properties.pop(profiles.SERVERS_SETTING, None)  # It is the default of -b already.
+    origins = dict.fromkeys(properties, f"profile {profiles.current()!r}: ")
+    for origin, more in ((f"{config}: ", read_settings(config)), ("-X ", dict(given))):
+        properties |= more
+        origins |= dict.fromkeys(more, origin)
+    try:
+        found = keywords(known, properties)
+    except SettingError as error:
+        raise CliError(f"{origins[error.name]}{error}", USAGE) from None
+    for name in found.unknown:
+        if origins[name] != "-X " and (name in producer_settings() or name in consumer_settings()):
+            continue  # One file often serves a producer and a consumer.
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        click.echo(f"hmb: {origins[name]}{name}: unknown setting, ignored{hint}", err=True)
+    return found.keywords
+
+
+def _complete_names(
+    known: Callable[[], Mapping[str, Setting]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return sorted(f"{name}=" for name, its in known().items() if its.keyword and f"{name}=".startswith(incomplete))
+
+    return complete

@@ -1,0 +1,75 @@
+"""Completion of names that only a broker knows: topics, partitions, groups and settings.
+
+When the user presses Tab, the shell calls `hmb`, and click calls one of these functions with the line so far. The
+function asks the broker of the line. It waits one second at most, and returns no names if no broker answers: Tab must
+not make the user wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from .profiles import default_servers
+
+if TYPE_CHECKING:
+    from hmb.client import Admin
+
+TIMEOUT = 1.0  # seconds for the broker to answer
+
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+Names = Callable[["Admin", click.Context], Iterable[str]]
+
+
+def _from_broker(names: Names) -> Completion:
+    """Return a function for `shell_complete=`: it offers the broker's names that begin with the incomplete word."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from hmb.client import Admin
+        from hmb.protocol.errors import KafkaError
+
+        chosen = set(ctx.params.get(param.name or "") or ()) if param.nargs == -1 or param.multiple else set()
+        try:
+            with Admin(ctx.params.get("servers") or default_servers(), request_timeout=TIMEOUT) as admin:
+                found = sorted(names(admin, ctx))
+        except (OSError, KafkaError, ValueError, click.UsageError):
+            return []
+        return [CompletionItem(name) for name in found if name.startswith(incomplete) and name not in chosen]
+
+    return complete
+
+
+def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
+    return [topic.name for topic in admin.list_topics(internal=True)]
+
+
+def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
+    """Return the partitions of all topics in the line. A topic may be any word of it.
+
+    click does not assign words to parameters while an option lacks its value.
+    """
+    values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
+    words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}
+    return {str(number) for topic in admin.list_topics() if topic.name in words for number in topic.leaders}
+
+
+def _groups(admin: Admin, _ctx: click.Context) -> Iterable[str]:
+    return [group.group_id for group in admin.list_groups()]
+
+
+def _topic_settings(admin: Admin, _ctx: click.Context) -> Iterable[str]:
+    """Return the names of all settings of a topic. Every topic lists all names, so the first topic is enough."""
+    from hmb.client.admin import ConfigResource, ResourceType, raised
+
+    resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in admin.list_topics(internal=True)[:1]]
+    return [name for described in admin.describe_configs(resources).values() for name in raised(described)]
+
+
+complete_topics = _from_broker(_topics)
+complete_partitions = _from_broker(_partitions)
+complete_groups = _from_broker(_groups)
+complete_setting_names = _from_broker(_topic_settings)
+complete_settings = _from_broker(lambda admin, ctx: [f"{name}=" for name in _topic_settings(admin, ctx)])

@@ -1,0 +1,94 @@
+"""Errors: one line on standard error, and an exit code.
+
+A script tests the exit code, and a person reads the line. Each line names the error, its place, and what to do:
+
+    0    no error
+    1    error
+    2    usage: an option or an argument is wrong
+    3    not found: a topic, a group, a broker, a file
+    4    unreachable: no broker answered in time
+    5    damage: a file or a record is damaged
+    130  interrupted by Ctrl-C
+
+`report` prints the line for the errors that a user can cause or repair. Any other exception is an error in HMB itself.
+Python then prints its traceback.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from .streams import OutputError, mute_stdout
+
+if TYPE_CHECKING:
+    from hmb.protocol.errors import KafkaError
+
+ERROR, USAGE, NOT_FOUND, UNREACHABLE, DAMAGE, INTERRUPTED = 1, 2, 3, 4, 5, 130
+
+
+class CliError(Exception):
+    """An error that a command itself detects, with its exit code."""
+
+    def __init__(self, message: str, code: int = ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def report(error: Exception) -> int | None:
+    """Print the line for an error and return its exit code; return None for an error in HMB itself."""
+    known = _explain(error)
+    if known is None:
+        return None
+    message, code = known
+    with contextlib.suppress(OSError):  # Standard error may be closed. The exit code still shows the error.
+        click.echo(f"hmb: {message}", err=True)
+    return code
+
+
+def _explain(error: Exception) -> tuple[str, int] | None:
+    from hmb.protocol.errors import KafkaError
+
+    match error:
+        case CliError():
+            return str(error), error.code
+        case click.ClickException():
+            return _usage(error), error.exit_code
+        case OutputError():
+            mute_stdout()
+            return f"cannot write to standard output: {error.strerror}", ERROR
+        case KafkaError():
+            return _kafka_error(error)
+        case ConnectionError():
+            return f"{error}; start a broker with `hmb broker`, or name another address with -b", UNREACHABLE
+        case TimeoutError():
+            return str(error), UNREACHABLE
+        case OSError() if error.filename is not None:
+            code = NOT_FOUND if isinstance(error, FileNotFoundError) else ERROR
+            return f"{os.fsdecode(error.filename)}: {error.strerror}", code
+    return None
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return click's message as one line, with the command whose help explains the options."""
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{message} (see `{context.command_path} --help`)" if context else message
+
+
+def _kafka_error(error: KafkaError) -> tuple[str, int]:
+    from hmb.protocol.errors import ErrorCode
+
+    if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return f"{error.message}; `hmb topics list` and `hmb topics describe` show what exists", NOT_FOUND
+    if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+        return f"{error.message}; `hmb groups list` shows what exists", NOT_FOUND
+    codes = {
+        ErrorCode.BROKER_NOT_AVAILABLE: NOT_FOUND,
+        ErrorCode.CORRUPT_MESSAGE: DAMAGE,
+        ErrorCode.REQUEST_TIMED_OUT: UNREACHABLE,
+    }
+    return f"{error.message} ({error.code.name})", codes.get(error.code, ERROR)

@@ -1,0 +1,100 @@
+"""Profiles: files of the user that name a cluster and the settings of its clients.
+
+Someone who works with a cluster does not want to type its address in each command. A profile holds the address, and
+all commands for a cluster use the current profile. A profile is a `client.properties` file as Kafka's tools have it, so
+Kafka's tools can read it, too::
+
+    ~/.config/hmb/profiles/home.properties     bootstrap.servers=192.168.1.20:9092
+                                               client.id=laptop
+    ~/.config/hmb/current-profile              home
+
+The directory is `$XDG_CONFIG_HOME/hmb` where that variable is set. A command takes the address of its cluster from the
+first of these places that has one:
+
+1. the option `-b`
+2. `bootstrap.servers` in `-X`, or in the file of `--config`
+3. the environment variable HMB_BOOTSTRAP_SERVERS
+4. the current profile
+5. 127.0.0.1:9092
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from hmb import defaults
+
+from .errors import NOT_FOUND, CliError
+from .parameters import servers
+from .settings import read_settings
+
+SERVERS_VARIABLE = "HMB_BOOTSTRAP_SERVERS"
+SERVERS_SETTING = "bootstrap.servers"
+
+
+def directory() -> Path:
+    """Return the directory of the user's settings for `hmb`."""
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "hmb"
+
+
+def path_of(name: str) -> Path:
+    """Return the file of a profile, which may exist or not."""
+    return directory() / "profiles" / f"{name}.properties"
+
+
+def names() -> list[str]:
+    """Return the names of all profiles, in order."""
+    return sorted(path.stem for path in (directory() / "profiles").glob("*.properties"))
+
+
+def current() -> str | None:
+    """Return the name of the current profile, or None."""
+    try:
+        return _current_file().read_text(encoding="utf-8").strip() or None
+    except FileNotFoundError:
+        return None
+
+
+def choose(name: str | None) -> None:
+    """Make a profile the current one. With None, no profile is current."""
+    if name is None:
+        _current_file().unlink(missing_ok=True)
+    else:
+        _current_file().write_text(name + "\n", encoding="utf-8")
+
+
+def read(name: str) -> dict[str, str]:
+    """Return the properties of a profile. Raises CliError if it does not exist or cannot be read."""
+    try:
+        return read_settings(path_of(name))
+    except FileNotFoundError:
+        raise CliError(f"no profile {name!r} exists; `hmb profile list` shows all profiles", NOT_FOUND) from None
+
+
+def current_properties() -> dict[str, str]:
+    """Return the properties of the current profile; none if no profile is current."""
+    name = current()
+    return {} if name is None else read(name)
+
+
+def default_servers() -> str:
+    """Return the address for a command whose options name none. Raises click.UsageError if it is not an address."""
+    places = {
+        SERVERS_VARIABLE: os.environ.get(SERVERS_VARIABLE),
+        f"profile {current()!r}": current_properties().get(SERVERS_SETTING),
+    }
+    for place, text in places.items():
+        if text:
+            try:
+                return servers(text)
+            except click.BadParameter as error:
+                raise click.UsageError(f"{place}: {error.message}") from None
+    return defaults.DEFAULT_SERVER
+
+
+def _current_file() -> Path:
+    return directory() / "current-profile"

@@ -1,0 +1,91 @@
+"""Times and durations, as all commands read and print them.
+
+A time (`moment`) is one of:
+
+    2026-02-14   2026-02-14T10:30:00   2026-02-14T10:30:00Z   2026-02-14T10:30:00+02:00
+    1771065000                  seconds since 1970: up to 10 digits
+    1771065000000               milliseconds since 1970: more digits
+    -1h30m                      a duration before now
+
+A time without a zone is UTC. A duration is a sequence of numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+import click
+
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
+DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
+TIME = rf"\d+|{DATE}|{DURATION}"
+SECONDS_DIGITS = 10  # digits: a number with more is in milliseconds
+MAX_INT64 = 2**63 - 1
+
+
+def now_ms() -> int:
+    """Return the present time in ms since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def moment(text: str) -> int:
+    """Parse the time of an option. Returns ms since 1970."""
+    try:
+        if re.fullmatch(TIME, text, re.ASCII):
+            return parse_time(text, now_ms())
+        problem = "it is not a time"
+    except ValueError as error:
+        problem = str(error)
+    hint = "write 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for a time before now"
+    raise click.BadParameter(f"{text!r}: {problem}; {hint}")
+
+
+def parse_time(text: str, base: int) -> int:
+    """Return the ms since 1970 of a text that matches TIME. A duration is added to `base`. Raises ValueError."""
+    if text.isdigit():
+        return in_range(int(text) * (1000 if len(text) <= SECONDS_DIGITS else 1))
+    if is_duration(text):
+        return in_range(base + parse_duration(text))
+    try:
+        date = datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise ValueError(f"{text} is not a date: {error}") from None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return in_range((date - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
+
+
+def is_duration(text: str) -> bool:
+    """Whether a text is a duration such as `1h30m` or `-90s`."""
+    return re.fullmatch(DURATION, text, re.ASCII) is not None
+
+
+def parse_duration(text: str) -> int:
+    """Return the milliseconds of a text that matches DURATION. Raises ValueError for more than 64 bits."""
+    parts = re.findall(r"([\d.]+)(ms|[smhdw])", text)
+    milliseconds = sum(float(number) * UNITS[unit] for number, unit in parts)
+    if milliseconds > MAX_INT64:
+        raise ValueError(f"{text} is too long for a duration")
+    return int(-milliseconds if text.startswith("-") else milliseconds)
+
+
+def in_range(milliseconds: int) -> int:
+    """Return a time that fits into a record: not before 1970. Raises ValueError for a time after 64 bits end."""
+    if milliseconds > MAX_INT64:
+        raise ValueError("the time is too far in the future for a record")
+    return max(milliseconds, 0)
+
+
+def format_duration(milliseconds: int | None) -> str | None:
+    """Return a duration in two units at most: `2d3h`, `4m5s`, `0.2s`. None stays None."""
+    if milliseconds is None:
+        return None
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f}s" if milliseconds else "0s"
+    seconds = milliseconds // 1000
+    for unit, size, smaller_unit, smaller in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}{seconds % size // smaller}{smaller_unit}"
+    raise AssertionError(milliseconds)
