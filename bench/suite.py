@@ -12,7 +12,7 @@ from pathlib import Path
 from hmb.protocol.errors import KafkaError
 
 from . import peers
-from .samples import DIRECTORY, Samples, collect
+from .report.samples import DIRECTORY, Samples, collect
 
 Lines = Callable[[argparse.Namespace, ExitStack, Samples], Iterator[str]]
 

@@ -28,6 +28,14 @@ SCENARIOS = {
 }
 
 
+ELSEWHERE = {
+    "thesis": "thesis.suite",
+    "show": "report.show",
+    "plot": "report.plot",
+    "fetch-kafka": "peers.fetch",
+}
+
+
 class Scenarios(click.Group):
     """Imports a scenario only when it runs; its options are its own business."""
 
@@ -47,7 +55,7 @@ def _command(name: str) -> click.Command:
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     @click.pass_context
     def run(ctx: click.Context, arguments: tuple[str, ...]) -> None:
-        module = importlib.import_module(f"hmb.bench.{name.replace('-', '_')}")
+        module = importlib.import_module(f"hmb.bench.{ELSEWHERE.get(name, f'scenarios.{name}')}")
         sys.argv = [f"hmb bench {name}", *arguments]
         ctx.exit(module.main())
 

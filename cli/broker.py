@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 0.1  # between looks for a signal during the start
 # Seconds after which a thread asks for the interpreter that another one has.  A thread that serves a request gives it
 # away by itself within some 0.1 ms, at its next system call.  With Python's own 0.005 a thousand busy connections spend
-# their time asking: 1,512 requests/s of one connection's 8,104; with this 5,533 (bench/connections.py).
+# their time asking: 1,512 requests/s of one connection's 8,104; with this 5,533 (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed
 

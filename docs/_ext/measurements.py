@@ -14,7 +14,7 @@ them stands the file, with its commit, command and machine.
     ```{thesis-figures}
     ```
 
-is what the thesis measured, from bench/cells.py.
+is what the thesis measured, from bench/thesis/cells.py.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from hmb.bench import cells, thesis_tables
-from hmb.bench.samples import read
-from hmb.bench.show import tables_of
-from hmb.bench.tables import Table
+from hmb.bench.report.samples import read
+from hmb.bench.report.show import tables_of
+from hmb.bench.report.tables import Table
+from hmb.bench.thesis import cells
+from hmb.bench.thesis import tables as thesis_tables
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
@@ -74,7 +75,7 @@ class MeasuredPlot(Results):
     """The charts of a suite, drawn into the page."""
 
     def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
-        from hmb.bench import plot
+        from hmb.bench.report import plot
 
         return [_picture(figure, name) for name, figure in plot.figures_of(document).items()]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hmb.cli.bench import SCENARIOS, command
+from hmb.cli.bench import ELSEWHERE, SCENARIOS, command
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_suite_is_there(name: str) -> None:
-    assert callable(importlib.import_module(f"hmb.bench.{name.replace('-', '_')}").main)
+    assert callable(importlib.import_module(f"hmb.bench.{ELSEWHERE.get(name, f'scenarios.{name}')}").main)
 
 
 def test_help_lists_the_suites() -> None:

@@ -16,7 +16,7 @@ import threading
 import time
 
 from hmb.bench import peers
-from hmb.bench.commits import Committer, committed, prepare
+from hmb.bench.scenarios.commits import Committer, committed, prepare
 from hmb.client import Connection, ConnectionFailed
 from tests.conformance.kill import options
 from tests.conformance.matrix import BROKERS

@@ -1,0 +1,30 @@
+"""What a process and all that it started cost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from hmb.bench.peers.process_tree import cpu_seconds, descendants, python_peak_bytes
+
+CHILD = "import os, subprocess, sys; print('up', flush=True); bytes(50_000_000); sys.stdin.read()"
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
+
+
+def test_children_of_children_count() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        parent.stdout.readline()
+        found = descendants(parent.pid)
+        assert len(found) == 1 and found[0] != parent.pid
+        assert cpu_seconds(parent.pid) >= cpu_seconds(found[0]) > 0
+        assert set(found) < set(descendants(os.getpid()))
+        assert python_peak_bytes(parent.pid) > 1_000_000
+        parent.stdin.close()
+
+
+def test_a_process_that_has_ended_costs_nothing() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    assert descendants(ended.pid) == [] and cpu_seconds(ended.pid) == 0 and python_peak_bytes(ended.pid) == 0
