@@ -1,6 +1,8 @@
-"""HMB's performance consumer: reads a topic from its beginning as fast as it goes, with the lines of Kafka's.
+"""HMB's performance consumer: it reads a topic from its beginning as fast as it can and prints Kafka's line.
 
-python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 [--mode arrow]
+    python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 [--mode arrow]
+
+The mode "records" reads record objects with `Consumer.poll`. The mode "arrow" reads Arrow batches with `poll_arrow`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import hmb
 from hmb.protocol.errors import KafkaError
 
 MIB = 1024 * 1024
-PATIENCE = 10.0  # seconds without a record
+TIMEOUT = 10.0  # seconds without a record
 HEADING = (
     "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
     "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
@@ -22,40 +24,41 @@ HEADING = (
 
 
 def read_records(consumer: hmb.Consumer) -> Iterator[tuple[int, int]]:
-    """(records, bytes of values) poll by poll; the values are looked at, since a program would."""
-    while records := consumer.poll(PATIENCE):
+    """Yield (records, bytes of their values) for each poll. A real program looks at the values, so this one does."""
+    while records := consumer.poll(TIMEOUT):
         yield len(records), sum([len(record.value or b"") for record in records])
 
 
 def read_arrow(consumer: hmb.Consumer) -> Iterator[tuple[int, int]]:
-    while (batch := consumer.poll_arrow(PATIENCE)) is not None:
+    """Yield (records, bytes of their values) for each Arrow batch."""
+    while (batch := consumer.poll_arrow(TIMEOUT)) is not None:
         yield batch.num_rows, batch.column("value").nbytes
 
 
 READERS = {"records": read_records, "arrow": read_arrow}
 
 
-def consume(consumer: hmb.Consumer, mode: str, wanted: int) -> str:
-    """Read them; Kafka's line."""
-    start, begun = time.time(), time.perf_counter()
+def consume(consumer: hmb.Consumer, mode: str, count: int) -> str:
+    """Read at least `count` records and return Kafka's line."""
+    start, started = time.time(), time.perf_counter()
     records = size = 0
-    for count, some in READERS[mode](consumer):
-        records, size = records + count, size + some
-        if records >= wanted:
+    for polled, polled_bytes in READERS[mode](consumer):
+        records, size = records + polled, size + polled_bytes
+        if records >= count:
             break
-    seconds = time.perf_counter() - begun
-    megabytes = size / MIB
-    rates = f"{megabytes / seconds:.4f}, {records}, {records / seconds:.4f}"
-    fetch = f"0, {seconds * 1000:.0f}, {megabytes / seconds:.4f}, {records / seconds:.4f}"
-    return f"{_moment(start)}, {_moment(time.time())}, {megabytes:.4f}, {rates}, {fetch}"
+    seconds = time.perf_counter() - started
+    mib = size / MIB
+    rates = f"{mib / seconds:.4f}, {records}, {records / seconds:.4f}"
+    fetch = f"0, {seconds * 1000:.0f}, {mib / seconds:.4f}, {records / seconds:.4f}"
+    return f"{_timestamp(start)}, {_timestamp(time.time())}, {mib:.4f}, {rates}, {fetch}"
 
 
-def _moment(at: float) -> str:
-    return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(at))}:{int(at * 1000) % 1000:03d}"
+def _timestamp(seconds: float) -> str:
+    return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(seconds))}:{int(seconds * 1000) % 1000:03d}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Read a topic as fast as it goes, and say how fast that was.")
+    parser = argparse.ArgumentParser(description="Read a topic as fast as possible and print the rate.")
     parser.add_argument("--bootstrap-server", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--num-records", type=int, required=True)

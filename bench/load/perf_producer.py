@@ -1,11 +1,11 @@
-"""HMB's performance producer: the thesis' console application (ch. 10.2.2) with the options of Kafka's.
+"""HMB's performance producer: the thesis's console application (chapter 10.2.2) with the options of Kafka's tool.
 
     python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \\
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 
-It makes one random message and gives it to `Producer.send_many` again and again, some at a time; the producer cuts
-batches of batch.size.  It prints Kafka's lines: one every five seconds, and a last one with percentiles.  A latency is
-that of a call of `send_many`, from the call to the acknowledgement of its last record.
+The program makes one random message. It passes lists of that message to `Producer.send_many`, 256 KiB in each call, and
+the producer cuts batches of batch.size. The program prints Kafka's lines: one every five seconds, and a last one with
+percentiles. A latency is the time from a call of `send_many` to the acknowledgement of the last record of that call.
 """
 
 from __future__ import annotations
@@ -21,31 +21,33 @@ from typing import Any
 import hmb
 from hmb.protocol.errors import KafkaError
 
-AT_ONCE = 256 * 1024  # bytes of messages in one call
+from ..report.distribution import percentile
+
+CALL_BYTES = 256 * 1024  # of messages in one call of send_many
 REPORT_SECONDS = 5.0
 MIB = 1024 * 1024
-PERCENTILES = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
+PERCENTILES = {"50th": 0.5, "95th": 0.95, "99th": 0.99, "99.9th": 0.999}
 
 
 class Latencies:
-    """Of the calls whose records have arrived; the producer's thread notes them."""
+    """The latencies of acknowledged calls. The producer's sender threads add to them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards all below
-        self._all: list[float] = []  # ms, those reported first
-        self._reported = 0
+        self._lock = threading.Lock()  # guards all fields below
+        self._all: list[float] = []  # ms
+        self._reported = 0  # how many of them a line has shown
         self.records = 0
 
-    def note(self, started: float, records: int, _: object) -> None:
+    def add(self, started: float, records: int, _: object) -> None:
         with self._lock:
             self._all.append((time.perf_counter() - started) * 1000)
             self.records += records
 
-    def fresh(self) -> list[float]:
-        """Those since the last report, or since the beginning."""
+    def unreported(self) -> list[float]:
+        """Return the latencies since the last report, and count them as reported."""
         with self._lock:
-            fresh, self._reported = self._all[self._reported :], len(self._all)
-        return fresh
+            unreported, self._reported = self._all[self._reported :], len(self._all)
+        return unreported
 
     def sorted(self) -> list[float]:
         with self._lock:
@@ -53,43 +55,39 @@ class Latencies:
 
 
 def line(records: int, size: int, seconds: float, latencies: list[float]) -> str:
-    """Kafka's words for some records and their latencies in ms."""
+    """Return Kafka's line for a number of records of `size` bytes, with their latencies in ms."""
     rate = records / seconds
-    mean, most = sum(latencies) / len(latencies), max(latencies)
+    mean, maximum = sum(latencies) / len(latencies), max(latencies)
     speed = f"{rate:.1f} records/sec ({rate * size / MIB:.2f} MB/sec)"
-    return f"{records} records sent, {speed}, {mean:.2f} ms avg latency, {most:.2f} ms max latency"
-
-
-def percentiles(latencies: list[float]) -> str:
-    values = [(latencies[min(int(share * len(latencies)), len(latencies) - 1)], name) for share, name in PERCENTILES]
-    return ", ".join(f"{int(value)} ms {name}" for value, name in values)
+    return f"{records} records sent, {speed}, {mean:.2f} ms avg latency, {maximum:.2f} ms max latency"
 
 
 def produce(producer: hmb.Producer, topic: str, records: int, size: int, throughput: float) -> str:
-    """Send them all; the last line."""
+    """Send all records, print a line every REPORT_SECONDS, and return the last line."""
     message = os.urandom(size)
-    at_once = max(1, AT_ONCE // size)
+    records_per_call = max(1, CALL_BYTES // size)
     latencies = Latencies()
     started = reported = time.perf_counter()
-    already = 0
-    for sent in range(0, records, at_once):
-        count = min(at_once, records - sent)
+    reported_records = 0
+    for sent in range(0, records, records_per_call):
+        count = min(records_per_call, records - sent)
         if throughput > 0 and (early := started + sent / throughput - time.perf_counter()) > 0:
             time.sleep(early)
         delivery = producer.send_many(topic, [message] * count)
-        delivery.add_done_callback(partial(latencies.note, time.perf_counter(), count))
+        delivery.add_done_callback(partial(latencies.add, time.perf_counter(), count))
         now = time.perf_counter()
-        if now - reported >= REPORT_SECONDS and (fresh := latencies.fresh()):
-            print(line(latencies.records - already, size, now - reported, fresh) + ".", flush=True)
-            reported, already = now, latencies.records
+        if now - reported >= REPORT_SECONDS and (unreported := latencies.unreported()):
+            print(line(latencies.records - reported_records, size, now - reported, unreported) + ".", flush=True)
+            reported, reported_records = now, latencies.records
     producer.flush()
     seconds = time.perf_counter() - started
-    everything = latencies.sorted()
-    return f"{line(latencies.records, size, seconds, everything)}, {percentiles(everything)}."
+    ordered = latencies.sorted()
+    percentiles = ", ".join(f"{int(percentile(ordered, share))} ms {name}" for name, share in PERCENTILES.items())
+    return f"{line(latencies.records, size, seconds, ordered)}, {percentiles}."
 
 
 def producer_of(properties: dict[str, str]) -> hmb.Producer:
-    """A producer from Kafka's names of its settings, as far as a benchmark sets them."""
+    """Return a producer with settings under Kafka's names. Only the settings that a benchmark needs are supported."""
     settings: dict[str, Any] = {
         "acks": {"all": -1}.get(properties.get("acks", "all")) or int(properties["acks"]),
         "compression": properties.get("compression.type", "none"),
@@ -103,12 +101,12 @@ def producer_of(properties: dict[str, str]) -> hmb.Producer:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Send messages as fast as it goes, and say how fast that was.")
+    parser = argparse.ArgumentParser(description="Send messages as fast as possible and print the rate.")
     parser.add_argument("--topic", required=True)
     parser.add_argument("--num-records", type=int, required=True)
     parser.add_argument("--record-size", type=int, required=True, help="bytes")
-    parser.add_argument("--throughput", type=float, default=-1, help="messages a second; -1: as fast as it goes")
-    parser.add_argument("--command-property", nargs="+", default=[], metavar="NAME=VALUE", help="under Kafka's names")
+    parser.add_argument("--throughput", type=float, default=-1, help="messages/s; -1 sets no limit")
+    parser.add_argument("--command-property", nargs="+", default=[], metavar="NAME=VALUE", help="producer settings")
     options = parser.parse_args()
     properties = dict(each.split("=", 1) for each in options.command_property)
     try:

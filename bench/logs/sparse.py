@@ -1,10 +1,13 @@
-"""What an append and a read cost when the log is small and when it is large.
+"""A log of many GB that takes little disk: what an append and a read cost in a small log and in a large one.
 
-The logs are sparse files, which take little disk.  Each has ten segments, or one for each GB, of batches of 256 KB, of
-which only the headers were written: a broker looks at nothing else to look up, to read and to append.  The reads go to
-offsets by chance, the same in each of several rounds, so that they are in the page cache; the fastest round counts.
-Goal: the large log is no slower, but for some ten more steps of a binary search, and for headers and indexes that leave
-the processor's caches.  `hmb bench growth --of log` (growth.py) measures it.
+The files are sparse. Each log has ten segments, or one segment for each GB, of batches of 256 KB. Only the headers of
+the batches are written, because a log reads nothing else to find a batch, to return it, and to append::
+
+    | header, 61 bytes | hole of 262,083 bytes | header | hole | ...
+
+The reads go to random offsets, the same ones in each round, so that their headers are in the page cache. The fastest of
+seven rounds counts. A large log may be slower only by about ten more steps of a binary search, and by headers and
+indexes that no longer fit into the processor's caches. `hmb bench growth --of log` measures it.
 """
 
 from __future__ import annotations
@@ -31,25 +34,34 @@ RECORDS = 10  # in a batch
 BATCH_BYTES = 262_144
 READ_BYTES = 400_000
 CONFIG = LogConfig()
-NOW = 1_700_000_000_000  # ms
+TIMESTAMP = 1_700_000_000_000  # ms
+
+
+class CallCosts(NamedTuple):
+    """The time of one call in us."""
+
+    read: float
+    read_at_end: float
+    append: float
 
 
 def batch_at(offset: int) -> bytes:
-    records = [Record(i, NOW, None, bytes(100), (), TimestampType.CREATE_TIME) for i in range(RECORDS)]
+    """Return a batch of ten records with this base offset."""
+    records = [Record(i, TIMESTAMP, None, bytes(100), (), TimestampType.CREATE_TIME) for i in range(RECORDS)]
     return encode_batch(records, base_offset=offset)
 
 
-def make(directory: Path, size: int) -> Log:
-    """A log of `size` bytes."""
+def write(directory: Path, size: int) -> Log:
+    """Write and open a log of `size` bytes."""
     base_offset = 0
     segments = max(SEGMENTS, size // CONFIG.segment_bytes)
     for _ in range(segments):
-        base_offset = _fill(Segment(directory, base_offset, CONFIG), size // segments // BATCH_BYTES)
+        base_offset = _write_segment(Segment(directory, base_offset, CONFIG), size // segments // BATCH_BYTES)
     return Log(directory, CONFIG, clean=True, recovery_point=base_offset)
 
 
-def _fill(segment: Segment, batches: int) -> int:
-    """Headers of batches, holes for their records, and an index entry each; returns the next offset."""
+def _write_segment(segment: Segment, batches: int) -> int:
+    """Write the headers of the batches and an index entry for each; return the next offset."""
     offset, rest_of_header = segment.base_offset, batch_at(0)[12:61]
     segment.file.truncate(batches * BATCH_BYTES)
     for number in range(batches):
@@ -58,37 +70,30 @@ def _fill(segment: Segment, batches: int) -> int:
         if number:
             segment.offset_index.append(offset + RECORDS - 1, number * BATCH_BYTES)
         offset += RECORDS
-    segment.max_timestamp, segment.offset_of_max_timestamp = NOW, segment.base_offset
+    segment.max_timestamp, segment.offset_of_max_timestamp = TIMESTAMP, segment.base_offset
     segment.close()
     return offset
 
 
 def fastest(call: Callable[[], object]) -> float:
-    """us a call."""
+    """Return the time of one call in us, in the fastest round."""
     best = float("inf")
     for _ in range(ROUNDS):
-        start = time.perf_counter()
+        started = time.perf_counter()
         for _ in range(CALLS):
             call()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.perf_counter() - started)
     return best / CALLS * 1e6
 
 
-class Costs(NamedTuple):
-    """us a call."""
-
-    read: float
-    read_at_end: float
-    append: float
-
-
-def measure(size: int) -> Costs:
-    with tempfile.TemporaryDirectory(prefix="hmb-log-size-") as temporary:
+def measure(size: int) -> CallCosts:
+    """Measure a read, a read at the end and an append in a log of `size` bytes."""
+    with tempfile.TemporaryDirectory(prefix="hmb-sparse-") as temporary:
         directory = Path(temporary) / "events-0"
         directory.mkdir()
-        log = make(directory, size)
+        log = write(directory, size)
         offsets = itertools.cycle(random.Random(0).choices(range(log.log_end_offset), k=CALLS))
         batch = memoryview(batch_at(0))
         read = fastest(lambda: log.read(next(offsets), READ_BYTES))
-        tail = fastest(lambda: log.read(log.log_end_offset - 1, READ_BYTES))
-        return Costs(read, tail, fastest(lambda: log.append(batch)))
+        read_at_end = fastest(lambda: log.read(log.log_end_offset - 1, READ_BYTES))
+        return CallCosts(read, read_at_end, fastest(lambda: log.append(batch)))

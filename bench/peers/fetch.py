@@ -1,26 +1,27 @@
-"""Bring Apache Kafka's jars, 4.3.0 and 0.8.2.2, by this machine's Maven, to where peers.py looks for them."""
+"""Fetch the jars of Apache Kafka 4.3.0 and 0.8.2.2 with Maven."""
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-from . import FETCHED
+import click
+
+from ..errors import BenchmarkError
+from .jars import FETCHED
 
 SCRIPT = Path(__file__).with_name("fetch_kafka.sh")
 
 
-def main() -> int:
-    argparse.ArgumentParser(prog="hmb bench fetch-kafka", description=__doc__).parse_args()
+@click.command("fetch-kafka")
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Fetch the jars of Apache Kafka 4.3.0 and 0.8.2.2 with Maven.
+
+    A checkout of HMB keeps them in .peers, an installed HMB in hmb/kafka of the user's cache.
+    """
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
-            print(f"hmb: {tool} is not on the PATH; on Debian: apt install default-jre-headless maven", file=sys.stderr)
-            return 1
-    return subprocess.run(["bash", str(SCRIPT), str(FETCHED)]).returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            raise BenchmarkError(f"{tool} is not on the PATH; on Debian: apt install default-jre-headless maven")
+    ctx.exit(subprocess.run(["bash", str(SCRIPT), str(FETCHED)]).returncode)

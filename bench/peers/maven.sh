@@ -1,10 +1,11 @@
-# maven.sh: for scripts that bring jars (`source` it).
+# maven.sh: functions for scripts that fetch jars with Maven. Use it with `source`.
 
 dependency() { # GROUP ARTIFACT VERSION
   printf '<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>' "$@"
 }
 
-fetch_jars() { # FOLDER DEPENDENCIES: fetched beside its place and moved there whole, so that a broken download is taken for nothing else
+# The jars arrive in a temporary folder, which is renamed at the end: a FOLDER that exists is complete.
+fetch_jars() { # FOLDER DEPENDENCIES
   [ -d "$1" ] && return
   local building
   mkdir -p "$(dirname "$1")"

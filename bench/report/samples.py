@@ -1,13 +1,15 @@
-"""Samples: what every run of a benchmark measured, kept so that every published figure can be traced to its runs.
+"""Samples: what each run of a benchmark measured, kept so that a reader can trace every published figure to its runs.
 
-A sample is one run: which suite, broker and client, the parameters, the figures.  All samples of a command go to
+A sample is one run: its suite (the scenario's name), broker, client, parameters and figures. All samples of a command
+go to two destinations::
 
-- a file, DIRECTORY/<suite>-<time>.json: machine, versions, commit and command, and the samples (sample.schema.json);
-- a topic, `hmb.bench`: each sample a record, the suite its key, with machine and versions beside it, ready for a
-  consumer, or for Spark.  The topic is that of a broker in the benchmark's own process with its data in
-  DIRECTORY/topic (`hmb broker --data-dir DIRECTORY/topic` serves it later), or that of `--publish HOST:PORT`.
+    DIRECTORY/<suite>-<time>.json    the samples, with machine, versions, commit and command (sample.schema.json)
+    topic hmb.bench                  one record a sample; the key is the suite, and the value adds machine and versions
 
-It is written between the runs, when nothing is measured.
+A consumer or Spark can read the topic. By default its broker runs in the process of the benchmark, and its data is in
+`DIRECTORY/topic`; `hmb broker --data-dir DIRECTORY/topic` serves it later. `--publish HOST:PORT` names another broker.
+
+The process writes a sample after its run, while it measures nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from typing import Any
 
 import hmb
 
+from ..errors import InvalidSamples
+
 TOPIC = "hmb.bench"
 SCHEMA = 1
 DIRECTORY = Path("hmb-bench")
@@ -35,19 +39,19 @@ PACKAGES = ("hmb", "crc32c", "cramjam", "confluent-kafka", "kafka-python", "aiok
 
 @dataclass(frozen=True)
 class Sample:
-    """One run."""
+    """One run. The fields are the keys of published files."""
 
     suite: str
     broker: str
     client: str
-    turn: int
+    turn: int  # the number of the round, from 0; runs of one round followed one another
     parameters: Mapping[str, float | str]
     figures: Mapping[str, float]
     at: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
 
 
-def surroundings() -> dict[str, object]:
-    """Where the runs took place: what a reader has to know to compare them with others."""
+def environment() -> dict[str, object]:
+    """Return machine, versions, commit and command: what a reader must know to compare these runs with others."""
     return {
         "machine": {"system": platform.platform(), "cpu": _cpu_model(), "cores": os.cpu_count(), "memory": _memory()},
         "versions": {"python": platform.python_version(), "java": _java(), **_package_versions()},
@@ -57,49 +61,53 @@ def surroundings() -> dict[str, object]:
 
 
 class Samples:
-    """Takes samples as they come, into the file and the topic."""
+    """The samples of one command. `add` writes each of them to the file and to the topic."""
 
     def __init__(self, suite: str, directory: Path, producer: hmb.Producer) -> None:
-        self._surroundings = surroundings()
+        self._environment = environment()
         self._samples: list[Sample] = []
         self._producer = producer
         self._run = f"{suite}-{time.strftime('%Y%m%d-%H%M%S')}"
         self.path = directory / f"{self._run}.json"
 
     def add(self, sample: Sample) -> None:
+        """Keep a sample. Raises OSError, KafkaError."""
         self._samples.append(sample)
-        record = {"run": self._run, **asdict(sample), **self._surroundings}
+        record = {"run": self._run, **asdict(sample), **self._environment}
         self._producer.send(TOPIC, json.dumps(record).encode(), sample.suite.encode()).result()
         self.path.write_text(json.dumps(self.document, indent=1) + "\n")
 
     @property
     def taken(self) -> Sequence[Sample]:
-        """All so far."""
+        """All samples so far."""
         return self._samples
 
     @property
     def document(self) -> dict[str, object]:
-        """What the file says."""
+        """The content of the file."""
         samples = [asdict(each) for each in self._samples]
-        return {"schema": SCHEMA, "run": self._run, **self._surroundings, "samples": samples}
+        return {"schema": SCHEMA, "run": self._run, **self._environment, "samples": samples}
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A file of samples.  Raises OSError, ValueError."""
-    document = json.loads(path.read_text())
+    """Read a file of samples. Raises OSError, InvalidSamples."""
+    try:
+        document = json.loads(path.read_text())
+    except ValueError as error:
+        raise InvalidSamples(f"{path} is not a file of samples: {error}") from error
     if not isinstance(document, dict) or not document.get("samples"):
-        raise ValueError(f"{path} is no file of samples, as `hmb bench` writes them")
+        raise InvalidSamples(f"{path} is not a file of samples that `hmb bench` wrote")
     return document
 
 
 def samples_of(document: Mapping[str, Any]) -> list[Sample]:
-    """Those of a file that was read."""
+    """Return the samples of a file that `read` returned."""
     return [Sample(**each) for each in document["samples"]]
 
 
 @contextmanager
 def collect(suite: str, directory: Path = DIRECTORY, publish: str | None = None) -> Iterator[Samples]:
-    """Where the samples of a suite go; OSError or KafkaError where they cannot."""
+    """Open the file and the topic for the samples of a suite. Raises OSError, KafkaError."""
     directory.mkdir(parents=True, exist_ok=True)
     if publish is not None:
         with hmb.Producer(publish) as producer:
@@ -128,24 +136,25 @@ def _cpu_model() -> str:
 
 
 def _memory() -> int:
-    """Bytes."""
+    """Return the size of the machine's memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _java() -> str | None:
-    lines = _said("java", "-version").splitlines()
+    lines = _output("java", "-version").splitlines()
     return lines[0] if lines else None
 
 
 def _commit() -> str | None:
-    """Of the checkout that this is run from, if it is one; marked where files differ from it."""
+    """Return the commit of the checkout that runs, with "and changes" if files differ; None without a checkout."""
     root = str(Path(__file__).resolve().parents[2])
-    commit = _said("git", "-C", root, "rev-parse", "HEAD").strip()
-    changed = _said("git", "-C", root, "status", "--porcelain", "--untracked-files=no").strip()
+    commit = _output("git", "-C", root, "rev-parse", "HEAD").strip()
+    changed = _output("git", "-C", root, "status", "--porcelain", "--untracked-files=no").strip()
     return f"{commit}{' and changes' if changed else ''}" if commit else None
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
+    """Return what a command prints; "" if it fails or does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError:

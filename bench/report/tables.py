@@ -1,32 +1,39 @@
-"""Tables made of samples: what a command prints, and what the documentation shows of a published file.
+"""Tables of text, and ratios between the runs of two contestants.
 
-Each suite has one function, `tables(samples)`, that needs nothing but the samples.  The command calls it with the runs
-that it has just made, `docs/_ext/measurements.py` with those of a file in bench/results, so that what a reader sees is
-what a repetition prints.  A figure is told as a median with its spread, a ratio is that of runs of the same turn.
+The command that made the samples prints their tables, and the documentation makes the same tables from published files.
+A table therefore needs nothing but samples.
+
+A ratio compares two runs of the same round. The rounds in this example took place while the machine became slower::
+
+    round    HMB    Kafka    ratio
+    0        300    250      1.20
+    1        200    160      1.25        median ratio 1.20, although the rates differ by a factor of 3
+    2        100     90      1.11
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .distribution import Distribution
 from .samples import Sample
-from .turns import Spread
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts, the first of them the heading."""
+    """A title and rows of texts; the first row is the heading."""
 
     title: str
     rows: list[list[str]]
 
 
 def text(tables: Sequence[Table]) -> Iterator[str]:
-    """Lines with columns of one width each; those of numbers are ranged right."""
+    """Yield the lines of tables. Columns are as wide as their longest text, and columns of numbers align right."""
     for table in tables:
         columns = list(zip(*table.rows, strict=True))
         widths = [max(map(len, column)) for column in columns]
@@ -37,44 +44,36 @@ def text(tables: Sequence[Table]) -> Iterator[str]:
             yield "  " + "  ".join(f"{cell:{'>' if number else '<'}{width}}" for cell, width, number in cells).rstrip()
 
 
+def counted(count: float | str, noun: str) -> str:
+    """Return a number with its noun: "1 partition", "2,000 partitions"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _is_number(cell: str) -> bool:
     return not cell or cell.replace(",", "").replace(".", "", 1).isdigit()
 
 
-def by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
-    """The samples of each key, in the order in which the keys come first."""
+def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
+    """Return the samples of each key; the keys are in the order of their first samples."""
     groups: dict[Key, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)
     return groups
 
 
-def by_parameters(samples: Sequence[Sample], *names: str) -> dict[tuple[float | str, ...], list[Sample]]:
-    return by(samples, lambda sample: tuple(sample.parameters[name] for name in names))
+def distribution(runs: Sequence[Sample], figure: str) -> Distribution:
+    """Return the values of one figure, which all runs have."""
+    return Distribution(tuple(run.figures[figure] for run in runs))
 
 
-def spread(runs: Sequence[Sample], figure: str) -> Spread:
-    """A figure of some runs."""
-    return Spread(tuple(run.figures[figure] for run in runs))
+def ratios(
+    runs: Sequence[Sample], reference: Sequence[Sample], value: Callable[[Sample], float]
+) -> Distribution | None:
+    """Return the ratios of a value to that of the reference, one for each round in which both measured it.
 
-
-def median(runs: Sequence[Sample], figure: str, unit: float = 1.0, form: str = ",.1f") -> str:
-    """A figure's median, in some unit; nothing where it was not measured."""
-    return f"{spread(runs, figure).median / unit:{form}}" if all(figure in run.figures for run in runs) else ""
-
-
-def over(ours: Sequence[Sample], theirs: Sequence[Sample], figure: str) -> Spread | None:
-    """The ratios of a figure, turn by turn; of a command that was broken off, those turns that both had."""
-    others = {run.turn: run.figures[figure] for run in theirs}
-    ratios = tuple(run.figures[figure] / others[run.turn] for run in ours if run.turn in others)
-    return Spread(ratios) if ratios else None
-
-
-def told(ratio: Spread | None) -> str:
-    return "" if ratio is None else str(ratio)
-
-
-def over_others(ours: Sequence[Sample], brokers: dict[str, list[Sample]], figure: str) -> str:
-    """The first broker's ratio, told in the line of another."""
-    first = next(iter(brokers.values()))
-    return "" if ours is first else told(over(first, ours, figure))
+    `value` returns NaN for a run that did not measure it. The result is None if no such round exists.
+    """
+    of_reference = {run.turn: value(run) for run in reference}
+    pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]
+    found = tuple(ours / theirs for ours, theirs in pairs if ours >= 0 and theirs > 0)  # NaN fails every comparison.
+    return Distribution(found) if found else None

@@ -1,238 +1,295 @@
-"""Producers and consumers of Python side by side: HMB's, confluent-kafka, aiokafka and kafka-python, in turns.
+"""Producers and consumers of Python: HMB's, confluent-kafka, aiokafka and kafka-python.
 
-    hmb bench clients                                # against HMB and Kafka 4.3.0, three turns each
-    hmb bench clients -b HOST:PORT --repeat 5        # against a broker that runs
+    hmb bench clients                                # with HMB's broker and with Kafka 4.3.0, three rounds each
+    hmb bench clients -b HOST:PORT --repeat 5        # with a running broker
     hmb bench clients --only produce --scale 0.1     # a quick look
+    hmb bench clients --versus ../before             # HMB's clients, and those of another checkout
 
-Records of 100 B, one partition; each client in a process of its own (one_client.py says which settings are the same for
-all and which cannot be).  With one broker after the other every client has a run each turn, so that what the machine
-does meanwhile hits all alike.  A producer's run counts only if the log then ends where it should: all acknowledged, all
-written.  A consumer reads a topic that HMB's producer filled in batches of 16 KB, the size of Kafka's own producer.
+The records have 100 B, and the topic has one partition. Each client is a process of its own; `load/library_client.py`
+says which settings are the same for all. With one broker after the other, every client has one run in each round. A
+producer's run counts only if the log then ends where it should: all records are acknowledged, and all are written. A
+consumer reads a topic that HMB's producer filled in batches of 16 KB, the batch size of Kafka's own producer.
 
-What counts is the ratio of two runs of a turn, in the median, with the spread beside it; records/s are medians too.
-`us/record` is the CPU time of the client's process with all its threads, and "by CPU" compares that: it says how fast
-the clients were if the broker, the other clients' programs and the rest of the machine took nothing.
+A goal compares two runs of one round, in the median. It also compares the CPU time of the clients' processes with all
+their threads. That ratio shows how fast a client would be if the broker and the rest of the machine took no time.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from .. import peers
-from ..peers import processes, topics
-from ..peers.targets import Target, add_target_options, targets
+from ..load import workload
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..peers import topics
+from ..peers.chosen import MeasuredBroker, running_brokers
+from ..peers.program import run_program
 from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, over, spread, text, told
-from ..report.turns import in_turns
-from ..suite import add_suite_options, at_least_one, run
+from ..report.samples import Sample
+from ..report.tables import Table, distribution, group_by, ratios
+from ..report.view import Column, SampleView
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PROGRAM = Path(workload.__file__).with_name("library_client.py")
 TOPIC = "hmb-bench-clients"
 FILLED = f"{TOPIC}-filled"
 FILL_BATCH = 16_384
-RATE, CPU = "records_per_second", "client_cpu_us_per_record"
+OWN = peers.Installation.own()
+RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
+CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A client (of one_client.py), and how many records take it some seconds."""
+class LibraryClient:
+    """A client of `library_client.py`, and a number of records that takes it some seconds."""
 
     name: str
-    what: str
+    action: str  # "produce" or "consume"
     records: int
+    installation: peers.Installation = OWN
+
+    @property
+    def label(self) -> str:
+        """The name in samples: "hmb send", or "hmb send (before)" for another HMB."""
+        return self.name + self.installation.name.removeprefix(peers.Hmb.name)
 
 
 PRODUCERS = (
-    Contestant("hmb send", "produce", 1_000_000),
-    Contestant("hmb send_many", "produce", 3_000_000),
-    Contestant("hmb send_many, Arrow", "produce", 3_000_000),
-    Contestant("confluent-kafka", "produce", 2_000_000),
-    Contestant("aiokafka", "produce", 300_000),
-    Contestant("kafka-python", "produce", 150_000),
+    LibraryClient("hmb send", "produce", 1_000_000),
+    LibraryClient("hmb send_many", "produce", 3_000_000),
+    LibraryClient("hmb send_many, Arrow", "produce", 3_000_000),
+    LibraryClient("confluent-kafka", "produce", 2_000_000),
+    LibraryClient("aiokafka", "produce", 300_000),
+    LibraryClient("kafka-python", "produce", 150_000),
 )
 CONSUMERS = (
-    Contestant("hmb records", "consume", 2_000_000),
-    Contestant("hmb Arrow", "consume", 3_000_000),
-    Contestant("hmb consume", "consume", 1_000_000),
-    Contestant("confluent-kafka consume", "consume", 2_000_000),
-    Contestant("confluent-kafka consume at once", "consume", 3_000_000),
-    Contestant("confluent-kafka poll", "consume", 1_000_000),
-    Contestant("aiokafka", "consume", 1_000_000),
-    Contestant("kafka-python", "consume", 500_000),
+    LibraryClient("hmb records", "consume", 2_000_000),
+    LibraryClient("hmb Arrow", "consume", 3_000_000),
+    LibraryClient("hmb consume", "consume", 1_000_000),
+    LibraryClient("confluent-kafka consume", "consume", 2_000_000),
+    LibraryClient("confluent-kafka consume at once", "consume", 3_000_000),
+    LibraryClient("confluent-kafka poll", "consume", 1_000_000),
+    LibraryClient("aiokafka", "consume", 1_000_000),
+    LibraryClient("kafka-python", "consume", 500_000),
 )
 
 
 @dataclass(frozen=True)
-class Goal:
-    """`client` is to be so many times as fast as another, or if there is none, to reach so many records/s."""
+class ClientGoal:
+    """A client should be `least` times as fast as another one, or if `over` is None, reach `least` records/s."""
 
-    what: str
+    action: str
     client: str
     over: str | None
     least: float
 
 
 GOALS = (
-    Goal("produce", "hmb send", "kafka-python", 10),
-    Goal("produce", "hmb send", "aiokafka", 2),
-    Goal("produce", "hmb send_many", "confluent-kafka", 1),
-    Goal("consume", "hmb records", "confluent-kafka consume", 1),
-    Goal("consume", "hmb records", "confluent-kafka consume at once", 1),
-    Goal("consume", "hmb records", "confluent-kafka poll", 1),
-    Goal("consume", "hmb records", "aiokafka", 1),
-    Goal("consume", "hmb Arrow", None, 1_500_000),
-    Goal("consume", "hmb consume", None, 300_000),
+    ClientGoal("produce", "hmb send", "kafka-python", 10),
+    ClientGoal("produce", "hmb send", "aiokafka", 2),
+    ClientGoal("produce", "hmb send_many", "confluent-kafka", 1),
+    ClientGoal("consume", "hmb records", "confluent-kafka consume", 1),
+    ClientGoal("consume", "hmb records", "confluent-kafka consume at once", 1),
+    ClientGoal("consume", "hmb records", "confluent-kafka poll", 1),
+    ClientGoal("consume", "hmb records", "aiokafka", 1),
+    ClientGoal("consume", "hmb Arrow", None, 1_500_000),
+    ClientGoal("consume", "hmb consume", None, 300_000),
 )
 
 
+def action(sample: Sample) -> str:
+    return sample.suite.removeprefix("clients ")
+
+
+def title(sample: Sample) -> str:
+    return f"Clients that {action(sample)} on {sample.broker}"
+
+
+ALL_CLIENTS = SampleView(
+    columns=(replace(RATE, compare=False), replace(CPU, compare=False)),
+    title=title,
+    contestant=lambda sample: sample.client,
+    reference=None,
+)
+TWO_INSTALLATIONS = SampleView(
+    columns=(RATE, CPU),
+    title=title,
+    cell=lambda sample: sample.client.partition(" (")[0],
+    contestant=lambda sample: "HMB" + "".join(sample.client.partition(" (")[1:]),
+)
+
+
+class ClientsView:
+    """Rates by client with the goals, or with --versus the ratios of two installations of HMB."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        view = self._view(samples)
+        by_broker = group_by(samples, lambda sample: sample.broker) if view is ALL_CLIENTS else {}
+        goals = [table for name, of_broker in by_broker.items() for table in goals_of(name, of_broker)]
+        return [*view.tables(samples), *goals]
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
+        return self._view(samples).charts(samples)
+
+    def _view(self, samples: Sequence[Sample]) -> SampleView:
+        return TWO_INSTALLATIONS if any(sample.client.endswith(")") for sample in samples) else ALL_CLIENTS
+
+
+VIEW = ClientsView()
+
+
+def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
+    """Return the table of the goals whose clients ran on a broker; no table if none ran."""
+    runs = group_by(samples, lambda sample: (action(sample), sample.client))
+    rows = [["", "goal", "", "reached", "by CPU time"], *judged(runs)]
+    return [Table(f"The goals, on {broker}", rows)] if rows[1:] else []
+
+
+def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[str]]:
+    """Yield a row for each goal whose clients ran."""
+    for goal in GOALS:
+        ours, theirs = runs.get((goal.action, goal.client), []), runs.get((goal.action, goal.over or ""), [])
+        if goal.over is None:
+            if not ours:
+                continue
+            reached = distribution(ours, RATE.key)
+            name, by_cpu = f"at least {goal.least:,.0f} records/s", f"{1e6 / distribution(ours, CPU.key).median:,.0f}"
+        else:
+            ratio = ratios(ours, theirs, RATE.value)
+            if ratio is None:
+                continue
+            reached = ratio
+            name, by_cpu = f"at least {goal.least:g} x {goal.over}", str(ratios(theirs, ours, CPU.value) or "")
+        verdict = "met" if reached.median >= goal.least else "MISSED"
+        yield [goal.action, f"{goal.client}, {name}", verdict, str(reached), by_cpu]
+
+
 @dataclass(frozen=True)
-class Settings:
-    """Of all producers."""
+class ClientSettings:
+    """The settings of all producers."""
 
     acks: int
     linger_ms: int
-    batch_size: int
+    batch_size: int  # bytes
 
     def options(self) -> list[str]:
-        told = ("--acks", self.acks), ("--linger-ms", self.linger_ms), ("--batch-size", self.batch_size)
-        return [str(part) for pair in told for part in pair]
+        options = ("--acks", self.acks), ("--linger-ms", self.linger_ms), ("--batch-size", self.batch_size)
+        return [str(part) for option in options for part in option]
 
 
-def run_one(target: Target, contestant: Contestant, topic: str, settings: Settings) -> dict[str, float]:
-    """The figures of one run; PeerFailed where records are missing."""
-    where = ["--bootstrap-server", target.bootstrap, "--topic", topic, "--num-records", str(contestant.records)]
-    one_client = [sys.executable, "-m", "hmb.bench.load.one_client", contestant.what, contestant.name]
-    done = processes.run([*one_client, *where, *settings.options()], f"{contestant.name} ({contestant.what})")
-    said = json.loads(done.output)
+def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settings: ClientSettings) -> dict[str, float]:
+    """Return the figures of one run. Raises PeerFailed if records are missing."""
+    # With -P the program's folder is not on the import path, where its neighbors would hide other modules.
+    program = [str(client.installation.python), "-P", str(PROGRAM), client.action, client.name]
+    task = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--num-records", str(client.records)]
+    done = run_program([*program, *task, *settings.options()], f"{client.label} ({client.action})")
+    result = json.loads(done.output)
     return {
-        "records_per_second": said["records"] / said["seconds"],
-        "client_cpu_us_per_record": said["cpu_seconds"] / said["records"] * 1e6,
+        "records_per_second": result["records"] / result["seconds"],
+        "client_cpu_us_per_record": result["cpu_seconds"] / result["records"] * 1e6,
         "client_max_bytes": float(done.max_resident_bytes),
     }
 
 
-def produce(target: Target, contestant: Contestant, settings: Settings) -> dict[str, float]:
-    """On a topic of its own, which is deleted afterwards."""
-    topics.create(target.bootstrap, TOPIC)
+def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSettings) -> dict[str, float]:
+    """Return the figures of one run on a new topic, and delete the topic. Raises PeerFailed if records are missing."""
+    topics.create(broker.bootstrap, TOPIC)
     try:
-        figures = run_one(target, contestant, TOPIC, settings)
-        end = topics.end_offset(target.bootstrap, TOPIC)
-        if end != contestant.records + 1:  # and the first one, which came before the clock
-            raise peers.PeerFailed(f"{contestant.name} -> {target.name}: a log of {end} records")
+        figures = run_client(broker, client, TOPIC, settings)
+        end = topics.end_offset(broker.bootstrap, TOPIC)
+        if end != client.records + 1:  # The first record came before the clock started.
+            raise peers.PeerFailed(f"{client.label} to {broker.name}: the log ends at offset {end}")
     finally:
-        topics.delete(target.bootstrap, TOPIC)
+        topics.delete(broker.bootstrap, TOPIC)
     return figures
 
 
-def fill(target: Target, records: int) -> None:
-    topics.create(target.bootstrap, FILLED)
-    run_one(target, Contestant("hmb send_many", "produce", records), FILLED, Settings(1, 5, FILL_BATCH))
+def fill(broker: MeasuredBroker, records: int) -> None:
+    """Create the topic that consumers read, and fill it."""
+    topics.create(broker.bootstrap, FILLED)
+    client = LibraryClient("hmb send_many", "produce", records)
+    run_client(broker, client, FILLED, ClientSettings(1, 5, FILL_BATCH))
+
+
+def chosen_clients(
+    only: str | None, parts: Sequence[str], scale: float, versus: peers.Installation | None
+) -> list[LibraryClient]:
+    """Return the clients that the options choose. With `versus` only HMB's clients run, each of both installations."""
+    clients = [each for each in (*PRODUCERS, *CONSUMERS) if only in (None, each.action)]
+    if parts:
+        clients = [each for each in clients if any(part in each.name for part in parts)]
+    if versus is not None:
+        ours = [each for each in clients if each.name.startswith("hmb")]
+        clients = [each for client in ours for each in (client, replace(client, installation=versus))]
+    return [replace(each, records=max(1_000, int(each.records * scale))) for each in clients]
 
 
 def measure(
-    target: Target,
-    contestants: Sequence[Contestant],
-    settings: Settings,
-    repeat: int,
-    samples: Samples,
+    measurement: Measurement,
+    broker: MeasuredBroker,
+    clients: Sequence[LibraryClient],
+    settings: ClientSettings,
     progress: Progress,
 ) -> None:
-    for turn, contestant in in_turns(contestants, repeat):
-        progress.step(f"{target.name}, turn {turn + 1}: {contestant.name}, {contestant.what}")
-        if contestant.what == "produce":
-            figures = produce(target, contestant, settings)
-        else:
-            figures = run_one(target, contestant, FILLED, settings)
-        parameters = {"records": contestant.records, "acks": settings.acks, "batch_bytes": settings.batch_size}
-        samples.add(Sample(f"clients {contestant.what}", target.name, contestant.name, turn, parameters, figures))
+    """Run the clients on one broker: in each round all producers, and then in each round all consumers."""
+    for _, group in groupby(clients, lambda each: each.action):
+        for number, client in measurement.rounds(list(group)):
+            progress.step(f"{broker.name}, round {number + 1}: {client.label}, {client.action}")
+            if client.action == "produce":
+                figures = produce(broker, client, settings)
+            else:
+                figures = run_client(broker, client, FILLED, settings)
+            parameters = {"records": client.records, "acks": settings.acks, "batch_bytes": settings.batch_size}
+            suite = f"clients {client.action}"
+            measurement.add(number, broker.name, client.label, parameters, figures, suite=suite)
 
 
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    """The rates by broker, and what was to be reached."""
-    found = []
-    for broker, of_broker in by(samples, lambda run: run.broker).items():
-        runs = by(of_broker, lambda run: (run.suite.removeprefix("clients "), run.client))
-        rows = [["", "client", "records/s", "us/record"]]
-        rows += [[*key, str(spread(each, RATE)), str(spread(each, CPU))] for key, each in sorted_by_name(runs)]
-        found.append(Table(f"On {broker}: records/s, and CPU time of the client's process for each", rows))
-        if judged := list(judge(runs)):
-            heading = ["", "goal", "", "reached", "by CPU"]
-            found.append(Table(f"The goals, on {broker}", [heading, *judged]))
-    return found
+@scenario("clients", VIEW)
+@broker_options
+@click.option("--only", type=click.Choice(["produce", "consume"]), help="Only producers or only consumers.")
+@click.option(
+    "--clients", "parts", type=CommaList(click.STRING), default=[], metavar="PART,...",
+    help="Only clients whose names contain one of these texts.",
+)  # fmt: skip
+@click.option("--acks", type=click.IntRange(-1, 1), default=1, show_default=True)
+@click.option("--linger-ms", type=click.IntRange(min=0), default=5, show_default=True)
+@click.option("--batch-size", type=POSITIVE, default=262_144, show_default=True, help="Bytes, for all producers.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    versus: Opponent,
+    only: str | None,
+    parts: list[str],
+    acks: int,
+    linger_ms: int,
+    batch_size: int,
+    scale: float,
+) -> None:
+    """Measure producers and consumers of Python: HMB's, confluent-kafka, aiokafka and kafka-python.
 
-
-def sorted_by_name(runs: Mapping[tuple[str, str], list[Sample]]) -> list[tuple[tuple[str, str], list[Sample]]]:
-    """In the order of PRODUCERS and CONSUMERS, whoever began."""
-    order = [(each.what, each.name) for each in (*PRODUCERS, *CONSUMERS)]
-    return sorted(runs.items(), key=lambda each: order.index(each[0]))
-
-
-def judge(runs: Mapping[tuple[str, str], list[Sample]]) -> Iterator[list[str]]:
-    """Each goal, as far as its clients ran."""
-    for goal in GOALS:
-        ours, theirs = runs.get((goal.what, goal.client)), runs.get((goal.what, goal.over or goal.client))
-        if ours is None or theirs is None:
-            continue
-        if goal.over is None:
-            reached = spread(ours, RATE)
-            what = f"{goal.client}, at least {goal.least:,.0f} records/s"
-            by_cpu = f"{1e6 / spread(ours, CPU).median:,.0f}"
-        else:
-            ratio, of_cpu = over(ours, theirs, RATE), over(theirs, ours, CPU)
-            if ratio is None:
-                continue
-            reached = ratio
-            what, by_cpu = f"{goal.client}, at least {goal.least:g} x {goal.over}", told(of_cpu)
-        yield [goal.what, what, "met" if reached.median >= goal.least else "MISSED", str(reached), by_cpu]
-
-
-def chosen(options: argparse.Namespace) -> list[Contestant]:
-    wanted = [each for each in (*PRODUCERS, *CONSUMERS) if options.only in (None, each.what)]
-    if options.clients:
-        wanted = [each for each in wanted if any(part in each.name for part in options.clients)]
-    return [Contestant(each.name, each.what, max(1_000, int(each.records * options.scale))) for each in wanted]
-
-
-def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    settings = Settings(options.acks, options.linger_ms, options.batch_size)
-    brokers, contestants = targets(options, stack), chosen(options)
-    most = max((each.records for each in contestants if each.what == "consume"), default=0)
-    progress = Progress(len(brokers) * (1 + len(contestants) * options.repeat))
-    yield f"100 B, acks={settings.acks}, linger {settings.linger_ms} ms, batches of {settings.batch_size:,} B"
-    for target in brokers:
-        progress.step(f"warm-up of {target.name}")
-        produce(target, Contestant("hmb send_many", "produce", max(1_000, int(500_000 * options.scale))), settings)
-        if most:
-            stack.callback(topics.delete, target.bootstrap, FILLED)
-            fill(target, most)
-        for _, group in groupby(contestants, lambda each: each.what):
-            measure(target, list(group), settings, options.repeat, samples, progress)
-    progress.end()
-    yield from text(tables(samples.taken))
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Producers and consumers of Python side by side, in turns.")
-    add_target_options(parser)
-    parser.add_argument("--only", choices=["produce", "consume"], help="default: both")
-    parser.add_argument("--clients", nargs="+", metavar="PART", help="only those with this in their names")
-    parser.add_argument("--acks", type=int, choices=[-1, 0, 1], default=1, help="default: 1")
-    parser.add_argument("--linger-ms", type=int, default=5, help="default: 5")
-    parser.add_argument("--batch-size", type=at_least_one, default=262_144, help="bytes, of all producers")
-    add_suite_options(parser)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
-    return parser.parse_args()
-
-
-def main() -> int:
-    return run("clients", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    All clients run alternately, first with HMB's broker and then with Kafka 4.3.0. With --versus CHECKOUT only HMB's
+    clients run: those of this HMB and those of the other one, with the same brokers.
+    """
+    settings = ClientSettings(acks, linger_ms, batch_size)
+    other = versus if isinstance(versus, peers.Installation) else None
+    brokers = running_brokers(measurement.stack, bootstrap, None if other else versus)
+    clients = chosen_clients(only, parts, scale, other)
+    largest = max((each.records for each in clients if each.action == "consume"), default=0)
+    progress = measurement.progress(len(brokers) * (1 + len(clients) * measurement.round_count))
+    for broker in brokers:
+        progress.step(f"warm-up of {broker.name}")
+        produce(broker, LibraryClient("hmb send_many", "produce", max(1_000, int(500_000 * scale))), settings)
+        if largest:
+            measurement.stack.callback(topics.delete, broker.bootstrap, FILLED)
+            fill(broker, largest)
+        measure(measurement, broker, clients, settings, progress)

@@ -1,99 +1,118 @@
-"""Many connections and many partitions at once: what is left of one connection's throughput.
+"""How much of one connection's throughput is left with many connections and partitions.
 
-    hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition each
-    hmb bench connections --counts 1 1000 --partitions 2000  # 1000 connections over 2000 partitions
+    hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
+    hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
 
-Each connection sends Produce requests of one batch (acks=1), five in flight, as fast as they are answered, all driven
-by one thread (load.py) so that the load costs the same however many connections carry it.  Goal for HMB: 1,000
-connections and 2,000 partitions keep 70 % of one connection's throughput.
+Each connection sends Produce requests of one batch with acks=1, five in flight, as fast as the broker responds. One
+thread drives all connections (`load/repeated_requests.py`), so the load costs the same for any number of them. The goal
+for HMB is that 1,000 connections with 2,000 partitions keep 70 % of one connection's throughput.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Sequence
+from contextlib import closing
 
-from ..load.repeated import PRODUCE_VERSION, Load, produce_request
+import click
+
+from ..load.repeated_requests import PRODUCE_VERSION, Load, produce_request
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
 from ..peers import topics
-from ..peers.targets import Target, add_target_options, targets
-from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, by_parameters, median, over, spread, text, told
-from ..report.turns import in_turns
-from ..suite import add_suite_options, at_least_one, run
-
-RATE = "records_per_second"
+from ..peers.chosen import MeasuredBroker, running_brokers
+from ..report.distribution import percentile
+from ..report.samples import Sample
+from ..report.tables import Table, counted, group_by, ratios
+from ..report.view import Column, SampleView, broker
+from .produce import RATE
 
 
-def measure(target: Target, connections: int, options: argparse.Namespace) -> dict[str, float]:
-    """The figures of some seconds of load on a topic of its own."""
+def title(sample: Sample) -> str:
+    sizes = sample.parameters
+    return f"Produce requests of {sizes['records_in_batch']} records of {sizes['message_bytes']} B on all connections"
+
+
+def connections_and_partitions(sample: Sample) -> str:
+    connections, partitions = sample.parameters["connections"], sample.parameters["partitions"]
+    return f"{counted(connections, 'connection')}, {counted(partitions, 'partition')}"
+
+
+class ConnectionsView(SampleView):
+    """The usual tables, and what is left of the throughput of the smallest number of connections."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        rows = [["", "", "records/s over the first line"]]
+        for name, runs in group_by(samples, broker).items():
+            first, *others = group_by(runs, connections_and_partitions).items()
+            rows += [[name, first[0], ""]]
+            rows += [["", count, str(ratios(of_count, first[1], RATE.value) or "")] for count, of_count in others]
+        return [*super().tables(samples), Table("Throughput that is left with more connections", rows)]
+
+
+VIEW = ConnectionsView(
+    columns=(
+        RATE,
+        Column("p50_ms", "p50, ms", spread=False),
+        Column("p99_ms", "p99, ms", spread=False),
+        Column("broker_resident_bytes", "resident memory, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=title,
+    cell=connections_and_partitions,
+)
+
+
+def measure(
+    target: MeasuredBroker, connections: int, partitions: int, batch_records: int, record_size: int, seconds: float
+) -> dict[str, float]:
+    """Return the figures of some seconds of load on a new topic, and delete the topic."""
     topic = f"hmb-bench-{connections}"
-    partitions = options.partitions or connections
     topics.create(target.bootstrap, topic, partitions=partitions)
-    wanted = [
-        (produce_request(topic, number % partitions, options.records, options.record_size), PRODUCE_VERSION)
+    requests = [
+        (produce_request(topic, number % partitions, batch_records, record_size), PRODUCE_VERSION)
         for number in range(connections)
     ]
-    with closing(Load(target.bootstrap, wanted)) as load:
-        load.run(options.seconds / 4)  # a warm-up
-        for line in load.lines:
-            line.late.clear()
+    with closing(Load(target.bootstrap, requests)) as load:
+        load.run(seconds / 4)  # a warm-up
+        load.forget_latencies()
         before = target.cpu_seconds()
-        answers = load.run(options.seconds)
-        costs = target.costs(before)
-        late = load.latencies()
+        responses = load.run(seconds)
+        costs = target.costs_since(before)
+        latencies = load.latencies()
     topics.delete(target.bootstrap, topic)
-    rate = answers / options.seconds
-    percentiles = {"p50_ms": late[len(late) // 2] * 1000, "p99_ms": late[len(late) * 99 // 100] * 1000}
-    return {"requests_per_second": rate, "records_per_second": rate * options.records, **percentiles, **costs}
+    rate = responses / seconds
+    percentiles = {name: percentile(latencies, share) * 1000 for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99))}
+    return {"requests_per_second": rate, "records_per_second": rate * batch_records, **percentiles, **costs}
 
 
-def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    brokers = targets(options, stack)
-    progress = Progress(len(brokers) * len(options.counts) * options.repeat)
-    contestants = [(broker, count) for count in options.counts for broker in brokers]
-    for turn, (broker, count) in in_turns(contestants, options.repeat):
-        progress.step(f"{count} connections, {broker.name}")
-        figures = measure(broker, count, options)
-        sizes = {"connections": count, "partitions": options.partitions or count}
-        sizes |= {"message_bytes": options.record_size, "records_in_batch": options.records, "acks": 1}
-        samples.add(Sample("connections", broker.name, "load", turn, sizes, figures))
-    progress.end()
-    yield from text(tables(samples.taken))
+@scenario("connections", VIEW)
+@broker_options
+@click.option(
+    "--counts", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
+    help="Numbers of connections.  [default: 1,10,100,1000]",
+)  # fmt: skip
+@click.option("--partitions", type=POSITIVE, help="Number of partitions.  [default: one for each connection]")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a message.")
+@click.option("--records", type=POSITIVE, default=100, show_default=True, help="Records in a batch.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Duration of a run.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    versus: Opponent,
+    counts: list[int],
+    partitions: int | None,
+    record_size: int,
+    records: int,
+    seconds: float,
+) -> None:
+    """Measure how much of one connection's throughput is left with many connections and partitions.
 
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    rows = [["broker", "connections", "partitions", "records/s", "of the first", "p50 ms", "p99 ms", "broker MB"]]
-    for name, of_broker in by(samples, lambda run: run.broker).items():
-        counts = by_parameters(of_broker, "connections", "partitions")
-        first = next(iter(counts.values()))
-        for (connections, partitions), runs in counts.items():
-            ratio = "" if runs is first else told(over(runs, first, RATE))
-            late = median(runs, "p50_ms"), median(runs, "p99_ms")
-            memory = median(runs, "broker_resident_bytes", 1e6, ",.0f")
-            rows.append([name, f"{connections:,}", f"{partitions:,}", str(spread(runs, RATE)), ratio, *late, memory])
-    sizes = samples[0].parameters
-    title = f"Produce requests of {sizes['records_in_batch']} records of {sizes['message_bytes']} B on all connections"
-    return [Table(title, rows)]
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What is left of one connection's throughput with many.")
-    add_target_options(parser)
-    parser.add_argument("--counts", type=at_least_one, nargs="+", default=[1, 10, 100, 1_000], help="of connections")
-    parser.add_argument("--partitions", type=at_least_one, help="that they share; default: one a connection")
-    parser.add_argument("--record-size", type=at_least_one, default=100, help="bytes")
-    parser.add_argument("--records", type=at_least_one, default=100, help="in a batch")
-    parser.add_argument("--seconds", type=float, default=5.0, help="a run; default: 5")
-    add_suite_options(parser)
-    return parser.parse_args()
-
-
-def main() -> int:
-    return run("connections", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    HMB and Kafka 4.3.0 run alternately. The ratios compare each number of connections with the first one.
+    """
+    brokers = running_brokers(measurement.stack, bootstrap, versus)
+    progress = measurement.progress(len(brokers) * len(counts) * measurement.round_count)
+    contestants = [(target, count) for count in counts for target in brokers]
+    for number, (target, count) in measurement.rounds(contestants):
+        progress.step(f"{count} connections, {target.name}")
+        figures = measure(target, count, partitions or count, records, record_size, seconds)
+        sizes = {"connections": count, "partitions": partitions or count}
+        sizes |= {"message_bytes": record_size, "records_in_batch": records, "acks": 1}
+        measurement.add(number, target.name, "load", sizes, figures)

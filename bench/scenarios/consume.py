@@ -1,103 +1,88 @@
-"""How fast a consumer reads: a performance consumer from one broker, or from two in turns.
+"""How many records per second a consumer reads, and what a record costs the broker.
 
     hmb bench consume                                # HMB and Kafka 4.3.0, Kafka's ConsumerPerformance
     hmb bench consume --client hmb -b HOST:PORT      # HMB's consumer; --client arrow: with Arrow batches
     hmb bench consume --num-records 500000 --record-size 1000
+    hmb bench consume --versus ../before             # this HMB and the HMB of another checkout
 
-A topic of one partition is filled first, by HMB's producer in batches of --batch-size; then each run reads all of it
-from its beginning, from the page cache.
+HMB's producer first fills a topic of one partition, in batches of `--batch-size`. Each run then reads the whole topic
+from its beginning. The records are in the page cache, so no run waits for a disk.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+import click
 
 from .. import peers
-from ..load.consumers import HmbConsumer, Kafka43Consumer, PerfConsumer
+from ..load.consumers import CONSUMERS, PerfConsumer
 from ..load.producers import HmbProducer
+from ..load.workload import Workload
+from ..measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
 from ..peers import topics
-from ..peers.targets import Target, add_target_options, targets
-from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, by_parameters, median, over_others, spread, text
-from ..report.turns import in_turns
-from ..suite import add_suite_options, at_least_one, run
-from ..thesis.cells import Cell
+from ..peers.chosen import MeasuredBroker, running_brokers
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+from .produce import BROKER_CPU, RATE
 
-CLIENTS: dict[str, Callable[[], PerfConsumer]] = {
-    "4.3.0": Kafka43Consumer,
-    "hmb": HmbConsumer,
-    "arrow": lambda: HmbConsumer("arrow"),
-}
 TOPIC = "hmb-bench-consume"
-RATE = "records_per_second"
 
 
-def fill(target: Target, cell: Cell) -> None:
-    """Put the cell's records into a fresh topic."""
-    topics.create(target.bootstrap, TOPIC)
-    HmbProducer().run(target.bootstrap, TOPIC, cell)
-    if (end := topics.end_offset(target.bootstrap, TOPIC)) != cell.records:
-        raise peers.PeerFailed(f"{target.name}: a log of {end} records, not {cell.records}")
+def title(sample: Sample) -> str:
+    sizes = sample.parameters
+    batches = f"{sizes['records']:,} records of {sizes['message_bytes']} B in batches of {sizes['batch_bytes']:,} B"
+    return f"{batches}, read by {sample.client}"
 
 
-def consume(target: Target, consumer: PerfConsumer, records: int) -> dict[str, float]:
-    before = target.cpu_seconds()
-    figures = consumer.run(target.bootstrap, TOPIC, records)
-    return {**figures, **target.costs(before)}
+VIEW = SampleView(columns=(RATE, Column("payload_mb_per_second", "MB/s", spread=False), BROKER_CPU), title=title)
 
 
-def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    brokers, consumer = targets(options, stack), CLIENTS[options.client]()
-    cell = Cell(options.record_size, options.batch_size, options.num_records, (0, 0, 0, 0))
-    progress = Progress(len(brokers) * (options.repeat + 2))
+def fill(broker: MeasuredBroker, workload: Workload) -> None:
+    """Put the records of a workload into a new topic. Raises PeerFailed if the log does not contain them all."""
+    topics.create(broker.bootstrap, TOPIC)
+    HmbProducer().run(broker.bootstrap, TOPIC, workload)
+    if (end := topics.end_offset(broker.bootstrap, TOPIC)) != workload.records:
+        raise peers.PeerFailed(f"the log of {broker.name} ends at offset {end}, not at {workload.records}")
+
+
+def consume(broker: MeasuredBroker, consumer: PerfConsumer, records: int) -> dict[str, float]:
+    """Return the figures of one run."""
+    before = broker.cpu_seconds()
+    figures = consumer.run(broker.bootstrap, TOPIC, records)
+    return {**figures, **broker.costs_since(before)}
+
+
+@scenario("consume", VIEW)
+@broker_options
+@click.option(
+    "--client", type=click.Choice(list(CONSUMERS)), default="4.3.0", show_default=True,
+    help="The consumer: Kafka's, or HMB's with record objects or with Arrow batches.",
+)  # fmt: skip
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a message.")
+@click.option("--batch-size", type=POSITIVE, default=16_384, show_default=True, help="Bytes of a batch in the log.")
+@click.option("--num-records", type=POSITIVE, default=3_000_000, show_default=True)
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    versus: Opponent,
+    client: str,
+    record_size: int,
+    batch_size: int,
+    num_records: int,
+) -> None:
+    """Measure how many records per second a consumer reads, and the broker's CPU time for a record.
+
+    HMB and Kafka 4.3.0 run alternately. Each run reads a topic of one partition from its beginning.
+    """
+    brokers, consumer = running_brokers(measurement.stack, bootstrap, versus), CONSUMERS[client]()
+    workload = Workload(record_size, batch_size, num_records)
+    progress = measurement.progress(len(brokers) * (measurement.round_count + 2))
     for broker in brokers:
         progress.step(f"filling {broker.name}")
-        fill(broker, cell)
-        stack.callback(topics.delete, broker.bootstrap, TOPIC)
+        fill(broker, workload)
+        measurement.stack.callback(topics.delete, broker.bootstrap, TOPIC)
         progress.step(f"warm-up of {broker.name}")
-        consume(broker, consumer, cell.records)
-    for turn, broker in in_turns(brokers, options.repeat):
-        progress.step(f"turn {turn + 1}, {broker.name}")
-        figures = consume(broker, consumer, cell.records)
-        sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records}
-        samples.add(Sample("consume", broker.name, consumer.name, turn, sizes, figures))
-    progress.end()
-    yield from text(tables(samples.taken))
-
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    found = []
-    for (size, batch, records), runs in by_parameters(samples, "message_bytes", "batch_bytes", "records").items():
-        brokers = by(runs, lambda run: run.broker)
-        rows = [["from", "records/s", "MB/s", f"{next(iter(brokers))} over it", "broker us/record"]]
-        for name, of_broker in brokers.items():
-            rate = spread(of_broker, RATE)
-            cpu = median(of_broker, "broker_cpu_seconds", float(records) / 1e6, ".2f")
-            megabytes = f"{rate.median * float(size) / 1e6:,.1f}"
-            rows.append([name, str(rate), megabytes, over_others(of_broker, brokers, RATE), cpu])
-        title = f"{records:,} records of {size} B in batches of {batch:,} B, read by {runs[0].client}"
-        found.append(Table(title, rows))
-    return found
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="A performance consumer from one broker, or from two in turns.")
-    add_target_options(parser)
-    parser.add_argument("--client", choices=list(CLIENTS), default="4.3.0", help="Kafka's consumer, or HMB's")
-    parser.add_argument("--record-size", type=at_least_one, default=100, help="bytes")
-    parser.add_argument("--batch-size", type=at_least_one, default=16_384, help="bytes, of the producer that fills")
-    parser.add_argument("--num-records", type=at_least_one, default=3_000_000)
-    add_suite_options(parser)
-    return parser.parse_args()
-
-
-def main() -> int:
-    return run("consume", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        consume(broker, consumer, num_records)
+    for number, broker in measurement.rounds(brokers):
+        progress.step(f"round {number + 1}, {broker.name}")
+        figures = consume(broker, consumer, num_records)
+        measurement.add(number, broker.name, consumer.name, workload.parameters, figures)

@@ -1,63 +1,75 @@
-"""What a fetch of many partitions with nothing new costs the broker, in full and in a session (KIP-227).
+"""What a fetch of many partitions without new records costs the broker, in full and in a fetch session (KIP-227).
 
-    hmb bench fetch                              # 1, 10, 100 and 1000 partitions
+    hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
-This is what a consumer asks all day.  The two kinds take turns, in rounds, on one connection; the cost is the CPU time
-of the broker's process (Linux), so that the machine's other work and the client's own count little.  Bytes are those of
-a request and its answer, frames included.
+A consumer that has read everything sends such a fetch all day. A full fetch names every partition. In a session the
+broker remembers the partitions, and the fetch names only those that changed, here none::
+
+    full           FetchRequest  topics: 1000 partitions     some 20 KB
+    in a session   FetchRequest  session_id, epoch           some 60 B
+
+Both kinds run alternately on one connection. The cost is the CPU time of the broker's process, so the client and the
+rest of the machine count little. The bytes are those of a request and its response with their frames.
 """
 
 from __future__ import annotations
 
-import argparse
 import socket
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
+
+import click
 
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataRequest
-from hmb.protocol.schema import Request, Response
+from hmb.protocol.schema import Request
 
-from ..peers import HOST, Hmb, cpu_seconds
-from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by_parameters, median, over, spread, text, told
-from ..suite import add_suite_options, at_least_one, run
+from .. import peers
+from ..measurement import POSITIVE, CommaList, Measurement, scenario
+from ..report.view import Column, SampleView
 
-ROUNDS = 4
-AT_ONCE = 20  # requests between two looks at the clock
+SLICES = 4  # of the time of a run; both kinds have one in each
+FETCHES_PER_LOOK = 20  # between two looks at the clock
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"
-CPU = "broker_cpu_us_per_fetch"
-LIMIT = 1 << 20  # bytes of records that a client takes
+MAX_BYTES = 1 << 20
+VIEW = SampleView(
+    columns=(
+        Column("broker_cpu_us_per_fetch", "broker CPU, us/fetch", compare=True),
+        Column("bytes_per_fetch", "bytes", spread=False, compare=True, digits=0),
+    ),
+    title=lambda _: "A fetch of partitions without new records",
+    cell=lambda sample: f"{sample.parameters['partitions']:,} partitions",
+    contestant=lambda sample: str(sample.parameters["kind"]),
+    reference=0,  # the full fetch
+)
 
 
 @dataclass
-class Cost:
-    """Of one kind of fetch."""
+class FetchCost:
+    """The cost of one kind of fetch so far."""
 
     fetches: int = 0
-    cpu: float = 0.0  # seconds
-    bytes: int = 0  # of one request and its answer
+    cpu_seconds: float = 0.0
+    bytes: int = 0  # of one request and its response
 
     @property
     def figures(self) -> dict[str, float]:
-        return {CPU: self.cpu / self.fetches * 1e6, "bytes_per_fetch": float(self.bytes)}
+        cpu = self.cpu_seconds / self.fetches * 1e6
+        return {"broker_cpu_us_per_fetch": cpu, "bytes_per_fetch": float(self.bytes)}
 
 
-class Client:
-    """Frames to a broker and back; the answers to fetches are not looked into."""
+class FrameClient:
+    """A connection that sends frames and does not decode the responses to fetches."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection((HOST, port))
+        self._socket = socket.create_connection((peers.HOST, port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._stream = self._socket.makefile("rb")
         self._connection = ClientConnection("bench")
@@ -66,103 +78,77 @@ class Client:
         return b"".join(cast("list[bytes]", self._connection.request(request, version)))
 
     def exchange(self, frame: bytes) -> memoryview:
+        """Send a frame and return the frame of the response. Raises PeerFailed."""
         self._socket.sendall(frame)
-        answer = read_frame(self._stream, 1 << 30)
-        assert answer is not None, "the broker closed the connection"
-        return answer
+        response = read_frame(self._stream, 1 << 30)
+        if response is None:
+            raise peers.PeerFailed("the broker closed the connection")
+        return response
 
-    def ask(self, request: Request, version: int) -> Response:
-        """Only before the first `frame`: their answers are awaited in order."""
+    def send(self, request: Request, version: int) -> Any:
+        """Send a request and decode its response. Only allowed before the first `frame` that is not decoded."""
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 
 
-def measure(partitions: int, seconds: float) -> tuple[Cost, Cost]:
-    """The cost of a full fetch and of one in a session."""
-    with Hmb() as broker:
-        client = Client(broker.port)
-        request = _request(client, partitions)
+def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
+    """Return the cost of a full fetch and that of a fetch in a session, on a new broker."""
+    with peers.Hmb() as broker:
+        client = FrameClient(broker.port)
+        request = full_request(client, partitions)
         version = FetchRequest.versions[-1]
         request.session_epoch = 0
-        session = client.ask(request, version).session_id  # type: ignore[attr-defined]
+        session = client.send(request, version).session_id
         request.session_epoch = FINAL_EPOCH
         full_frame = client.frame(request, version)
-        full, incremental = Cost(), Cost()
-        in_session = _frames_in_session(client, session, version)
-        for _ in range(ROUNDS):
-            _spend(client, broker.pid, iter(lambda: full_frame, b""), seconds / ROUNDS, full)
-            _spend(client, broker.pid, in_session, seconds / ROUNDS, incremental)
-        return full, incremental
+        full, in_session = FetchCost(), FetchCost()
+        session_frames = frames_in_session(client, session, version)
+        for _ in range(SLICES):
+            spend(client, broker.pid, iter(lambda: full_frame, b""), seconds / SLICES, full)
+            spend(client, broker.pid, session_frames, seconds / SLICES, in_session)
+        return full, in_session
 
 
-def _request(client: Client, partitions: int) -> FetchRequest:
-    """A full fetch of a new topic."""
-    wanted = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=partitions, replication_factor=1)
-    client.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=60_000), 7)
-    found = client.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 12)
+def full_request(client: FrameClient, partitions: int) -> FetchRequest:
+    """Create a topic and return a fetch of all its partitions."""
+    topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=partitions, replication_factor=1)
+    client.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
+    metadata = client.send(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 12)
     partition = FetchRequest.FetchTopic.FetchPartition
-    return FetchRequest(
-        max_bytes=LIMIT,
-        topics=[
-            FetchRequest.FetchTopic(
-                topic_id=found.topics[0].topic_id,  # type: ignore[attr-defined]
-                partitions=[partition(partition=n, partition_max_bytes=LIMIT) for n in range(partitions)],
-            )
-        ],
-    )
+    numbers = [partition(partition=number, partition_max_bytes=MAX_BYTES) for number in range(partitions)]
+    fetched = FetchRequest.FetchTopic(topic_id=metadata.topics[0].topic_id, partitions=numbers)
+    return FetchRequest(max_bytes=MAX_BYTES, topics=[fetched])
 
 
-def _frames_in_session(client: Client, session: int, version: int) -> Iterator[bytes]:
+def frames_in_session(client: FrameClient, session: int, version: int) -> Iterator[bytes]:
+    """Yield the frames of fetches in a session; the epoch grows by one each time."""
     epoch = 0
     while True:
         epoch += 1
-        yield client.frame(FetchRequest(max_bytes=LIMIT, session_id=session, session_epoch=epoch), version)
+        yield client.frame(FetchRequest(max_bytes=MAX_BYTES, session_id=session, session_epoch=epoch), version)
 
 
-def _spend(client: Client, pid: int, frames: Iterator[bytes], seconds: float, cost: Cost) -> None:
-    end, before = time.monotonic() + seconds, cpu_seconds(pid)
+def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float, cost: FetchCost) -> None:
+    """Send fetches for this time and add what they cost the process `pid`."""
+    end, before = time.monotonic() + seconds, peers.cpu_seconds(pid)
     while time.monotonic() < end:
-        for _ in range(AT_ONCE):
+        for _ in range(FETCHES_PER_LOOK):
             frame = next(frames)
             cost.bytes = len(frame) + 4 + len(client.exchange(frame))
-        cost.fetches += AT_ONCE
-    cost.cpu += cpu_seconds(pid) - before
+        cost.fetches += FETCHES_PER_LOOK
+    cost.cpu_seconds += peers.cpu_seconds(pid) - before
 
 
-def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
-    progress = Progress(options.repeat * len(options.partitions))
-    for turn in range(options.repeat):
-        for partitions in options.partitions:
-            progress.step(f"turn {turn + 1}, {partitions} partitions")
-            for kind, cost in zip((FULL, IN_SESSION), measure(partitions, options.seconds), strict=True):
-                parameters: dict[str, float | str] = {"partitions": partitions, "kind": kind}
-                samples.add(Sample("fetch", Hmb.name, "frames", turn, parameters, cost.figures))
-    progress.end()
-    yield from text(tables(samples.taken))
-
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    rows = [["partitions", "full: CPU us", "bytes", "in a session: CPU us", "bytes", "full over it, CPU"]]
-    for (partitions,), runs in by_parameters(samples, "partitions").items():
-        kinds = by_parameters(runs, "kind")
-        full, in_session = kinds[FULL,], kinds.get((IN_SESSION,), [])
-        if not in_session:  # broken off
-            continue
-        costs = [(str(spread(kind, CPU)), median(kind, "bytes_per_fetch", form=",.0f")) for kind in (full, in_session)]
-        rows.append([f"{partitions:,}", *costs[0], *costs[1], told(over(full, in_session, CPU))])
-    return [Table("A fetch of partitions with nothing new: CPU time of the broker, bytes of request and answer", rows)]
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="hmb bench fetch", description="Fetch from many quiet partitions.")
-    parser.add_argument("--partitions", type=at_least_one, nargs="+", default=[1, 10, 100, 1_000])
-    parser.add_argument("--seconds", type=float, default=4.0, help="for each kind of fetch (default: 4)")
-    add_suite_options(parser)
-    return parser.parse_args()
-
-
-def main() -> int:
-    return run("fetch", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+@scenario("fetch", VIEW)
+@click.option(
+    "--partitions", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
+    help="Numbers of partitions.  [default: 1,10,100,1000]",
+)  # fmt: skip
+@click.option("--seconds", type=float, default=4.0, show_default=True, help="Duration of a run of one kind of fetch.")
+def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
+    """Measure what a fetch of many partitions without new records costs HMB's broker, in full and in a session."""
+    progress = measurement.progress(measurement.round_count * len(partitions))
+    for number in range(measurement.round_count):
+        for count in partitions:
+            progress.step(f"round {number + 1}, {count} partitions")
+            for kind, cost in zip((FULL, IN_SESSION), measure(count, seconds), strict=True):
+                measurement.add(number, peers.Hmb.name, "frames", {"partitions": count, "kind": kind}, cost.figures)

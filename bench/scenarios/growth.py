@@ -1,169 +1,153 @@
-"""What grows with the work, and what does not: four things made larger, HMB's broker only.
+"""What grows with the work, and what stays the same: HMB's broker with more and more of one thing.
 
     hmb bench growth                        # all four
-    hmb bench growth --of connections log
+    hmb bench growth --of connections,log
 
-    connections   1 to 1,000: records/s that are left, p99 of a request
-    partitions    1 to 2,000: the start to the first answer, after a clean stop and after a kill; memory, open files
-    fetch         answers of 1 MB to 100 MB: MB/s
-    log           1 GB to 50 GB (sparse: it takes little disk): an append, a read at the end, a read anywhere
+    connections   1 to 1,000: records/s, p99 of a request
+    partitions    1 to 2,000: the start to the first response, after a clean stop and after a kill; memory, open files
+    fetch         responses of 1 MB to 100 MB: MB/s
+    log           1 GB to 50 GB (sparse files): an append, a read at the end, a read anywhere
 
-`hmb bench plot` draws the curves.
+`hmb bench plot` draws the curves. A flat curve costs the same at any size.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 
+import click
+
+from hmb.client import Connection
+from hmb.client.metadata import parse_servers
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.storage.log_manager import CLEAN_SHUTDOWN
 
 from .. import peers
-from ..load.repeated import PRODUCE_VERSION, Load, produce_request, refuse_errors
-from ..logs import partitions
-from ..logs import sparse as log_size
+from ..load.repeated_requests import PRODUCE_VERSION, Load, produce_request, raise_errors
+from ..logs import many_partitions, sparse
+from ..measurement import CommaList, Measurement, Parameters, scenario
 from ..peers import topics
-from ..peers.targets import Target
-from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by_parameters, spread, text
-from ..suite import add_suite_options, run
+from ..peers.chosen import MeasuredBroker
+from ..report.view import Column, SampleView
 from . import connections
 
 MB = 1_000_000
 FETCH_VERSION = 12
 FETCH_SECONDS = 3.0
-CONNECTIONS = (1, 10, 100, 300, 1_000)
-PARTITIONS = (1, 10, 100, 500, 2_000)
-FETCHES = (1, 4, 16, 50, 100)
-LOGS = (1, 5, 20, 50)
-SUBJECTS = {
-    "connections": "One producer a connection, all at once",
+TITLES = {
+    "connections": "One producer on each connection, all at once",
     "partitions": "The start of a broker that has partitions",
-    "fetch": "Answers to a fetch, one after the other",
+    "fetch": "Responses to a fetch, one after the other",
     "log": "One append, one read",
 }
-LABELS = {  # of each figure: what it is, and its unit
-    "records_per_second": ("throughput", "records/s"),
-    "p99_ms": ("p99 of a request", "ms"),
-    "start_seconds": ("after a clean stop", "s to the first answer"),
-    "start_after_kill_seconds": ("after a kill", "s to the first answer"),
-    "resident_mb": ("resident memory", "MB"),
-    "open_files": ("open files", "files"),
-    "mb_per_second": ("throughput", "MB/s"),
-    "append_us": ("append", "us"),
-    "read_at_end_us": ("read at the end", "us"),
-    "read_anywhere_us": ("read anywhere", "us"),
-}
+VIEW = SampleView(
+    columns=(
+        Column("records_per_second", "throughput, records/s"),
+        Column("p99_ms", "p99 of a request, ms"),
+        Column("start_seconds", "after a clean stop, s to the first response"),
+        Column("start_after_kill_seconds", "after a kill, s to the first response"),
+        Column("resident_mb", "resident memory, MB"),
+        Column("open_files", "open files, files"),
+        Column("mb_per_second", "throughput, MB/s"),
+        Column("append_us", "append, us"),
+        Column("read_at_end_us", "read at the end, us"),
+        Column("read_anywhere_us", "read anywhere, us"),
+    ),
+    title=lambda sample: TITLES[str(sample.parameters["of"])],
+    contestant=lambda sample: f"{sample.parameters['size']:,} {sample.parameters['unit']}",
+    x=lambda sample: float(sample.parameters["size"]),
+    x_label=lambda sample: str(sample.parameters["unit"]),
+)
 
-Measure = Callable[[int], dict[str, float]]
+
+@dataclass(frozen=True)
+class GrowingThing:
+    """Something of which HMB gets more and more."""
+
+    unit: str
+    sizes: tuple[int, ...]
+    measure: Callable[[int], Mapping[str, float]]
 
 
-def of_connections(target: Target, count: int) -> dict[str, float]:
-    options = argparse.Namespace(partitions=None, records=100, record_size=100, seconds=3.0)
-    figures = connections.measure(target, count, options)
+def measure_connections(broker: MeasuredBroker, count: int) -> dict[str, float]:
+    figures = connections.measure(broker, count, partitions=count, batch_records=100, record_size=100, seconds=3.0)
     return {name: figures[name] for name in ("records_per_second", "p99_ms")}
 
 
-def of_partitions(count: int) -> dict[str, float]:
+def measure_partitions(count: int) -> dict[str, float]:
+    """Return the figures of two starts: after a clean stop, and after a kill."""
     broker = peers.Hmb()
     try:
-        broker.start()  # it makes the directory's own files
+        broker.start()  # The first start creates the files of the data directory.
         broker.stop()
-        partitions.fill(broker.data_dir, count)
-        clean = partitions.start(broker)
+        many_partitions.write(broker.data_dir, count)
+        clean = many_partitions.start(broker)
         (broker.data_dir / CLEAN_SHUTDOWN).unlink()
-        killed = partitions.start(broker)
+        killed = many_partitions.start(broker)
     finally:
         broker.stop()
         broker.remove()
     return {
         "start_seconds": clean.seconds,
         "start_after_kill_seconds": killed.seconds,
-        "resident_mb": clean.resident / MB,
-        "open_files": float(clean.files),
+        "resident_mb": clean.resident_bytes / MB,
+        "open_files": float(clean.open_files),
     }
 
 
-def of_fetch(target: Target, megabytes: int) -> dict[str, float]:
-    """How fast answers of this size come, one after the other on one connection."""
+def measure_fetch(broker: MeasuredBroker, megabytes: int) -> dict[str, float]:
+    """Return the rate of fetches whose responses have this size, one after the other on one connection."""
     topic = f"fetch-{megabytes}"
-    topics.create(target.bootstrap, topic)
-    batches = megabytes + 1
-    with closing(Load(target.bootstrap, [(produce_request(topic, 0, 1, MB), PRODUCE_VERSION)], in_flight=1)) as load:
-        while load.lines[0].answers < batches:
+    topics.create(broker.bootstrap, topic)
+    requests = [(produce_request(topic, 0, 1, MB), PRODUCE_VERSION)]
+    with closing(Load(broker.bootstrap, requests, in_flight=1)) as load:
+        while load.connections[0].responses <= megabytes:
             load.run(0.1)
     partition = FetchRequest.FetchTopic.FetchPartition(partition=0, partition_max_bytes=megabytes * MB)
-    wanted = FetchRequest.FetchTopic(topic=topic, partitions=[partition])
-    request = FetchRequest(max_bytes=megabytes * MB, min_bytes=1, topics=[wanted])
-    with topics.connect(target.bootstrap) as connection:
-        got = fetched = 0
-        begun = time.perf_counter()
-        while (seconds := time.perf_counter() - begun) < FETCH_SECONDS or not got:
+    fetched = FetchRequest.FetchTopic(topic=topic, partitions=[partition])
+    request = FetchRequest(max_bytes=megabytes * MB, min_bytes=1, topics=[fetched])
+    with Connection(*parse_servers(broker.bootstrap)[0]) as connection:
+        size = 0
+        started = time.perf_counter()
+        while (seconds := time.perf_counter() - started) < FETCH_SECONDS or not size:
             response = connection.send(request, FETCH_VERSION)
-            refuse_errors(response)
-            got += 1
-            fetched += len(response.responses[0].partitions[0].records)
-    topics.delete(target.bootstrap, topic)
-    return {"mb_per_second": fetched / MB / seconds}
+            raise_errors(response)
+            size += len(response.responses[0].partitions[0].records)
+    topics.delete(broker.bootstrap, topic)
+    return {"mb_per_second": size / MB / seconds}
 
 
-def of_log(gigabytes: int) -> dict[str, float]:
-    costs = log_size.measure(gigabytes * 1_000 * MB)
+def measure_log(gigabytes: int) -> dict[str, float]:
+    costs = sparse.measure(gigabytes * 1_000 * MB)
     return {"append_us": costs.append, "read_at_end_us": costs.read_at_end, "read_anywhere_us": costs.read}
 
 
-def subjects(target: Target) -> dict[str, tuple[str, tuple[int, ...], Measure]]:
-    """By name: the unit of the sizes, the sizes, and what is done with each."""
-    return {
-        "connections": ("connections", CONNECTIONS, partial(of_connections, target)),
-        "partitions": ("partitions", PARTITIONS, of_partitions),
-        "fetch": ("MB in an answer", FETCHES, partial(of_fetch, target)),
-        "log": ("GB in the log", LOGS, of_log),
+@scenario("growth", VIEW)
+@click.option(
+    "--of", "names", type=CommaList(click.Choice(list(TITLES))), default=list(TITLES), metavar="NAME,...",
+    help=f"Of {', '.join(TITLES)}.  [default: all]",
+)  # fmt: skip
+def command(measurement: Measurement, names: list[str]) -> None:
+    """Measure what grows with connections, partitions, responses and the log, in HMB's broker."""
+    peer = measurement.stack.enter_context(
+        peers.Hmb(config={"fetch.max.bytes": str(200 * MB), "message.max.bytes": str(2 * MB)})
+    )
+    broker = MeasuredBroker.of(peer)
+    things = {
+        "connections": GrowingThing("connections", (1, 10, 100, 300, 1_000), partial(measure_connections, broker)),
+        "partitions": GrowingThing("partitions", (1, 10, 100, 500, 2_000), measure_partitions),
+        "fetch": GrowingThing("MB in a response", (1, 4, 16, 50, 100), partial(measure_fetch, broker)),
+        "log": GrowingThing("GB in the log", (1, 5, 20, 50), measure_log),
     }
-
-
-def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    broker = stack.enter_context(peers.Hmb(config={"fetch.max.bytes": str(200 * MB), "message.max.bytes": str(2 * MB)}))
-    chosen = {name: each for name, each in subjects(Target.of(broker)).items() if name in options.of}
-    progress = Progress(options.repeat * sum(len(sizes) for _, sizes, _ in chosen.values()))
-    for name, (unit, sizes, measure) in chosen.items():
-        for turn in range(options.repeat):
-            for size in sizes:
-                progress.step(f"{size} {unit}")
-                figures = measure(size)
-                samples.add(Sample("growth", "HMB", "load", turn, {"of": name, "unit": unit, "size": size}, figures))
-    progress.end()
-    yield from text(tables(samples.taken))
-
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    found = []
-    for (name, unit), of_subject in by_parameters(samples, "of", "unit").items():
-        figures = list(of_subject[0].figures)
-        rows = [[str(unit), *(", ".join(LABELS[figure]) for figure in figures)]]
-        for (size,), runs in by_parameters(of_subject, "size").items():
-            rows.append([f"{size:,}", *(str(spread(runs, figure)) for figure in figures)])
-        found.append(Table(SUBJECTS[str(name)], rows))
-    return found
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What grows with the work, and what does not.")
-    names = ("connections", "partitions", "fetch", "log")
-    parser.add_argument("--of", nargs="+", choices=names, default=names, help="only these; default: all four")
-    add_suite_options(parser)
-    return parser.parse_args()
-
-
-def main() -> int:
-    return run("growth", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    progress = measurement.progress(measurement.round_count * sum(len(things[name].sizes) for name in names))
+    for name in names:
+        thing = things[name]
+        for number in range(measurement.round_count):
+            for size in thing.sizes:
+                progress.step(f"{size} {thing.unit}")
+                parameters: Parameters = {"of": name, "unit": thing.unit, "size": size}
+                measurement.add(number, "HMB", "load", parameters, thing.measure(size))

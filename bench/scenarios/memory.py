@@ -1,76 +1,107 @@
-"""What memory a broker holds: idle, and after 10 GB have gone through it.
+"""How much memory a broker uses, and how much HMB's producer uses.
 
-    hmb bench memory                         # HMB and Kafka 4.3.0, by default but for peers.AS_A_PEER
-    hmb bench memory --gigabytes 1           # a quick look
+    hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB
+    hmb bench memory --gigabytes 1               # a quick look
+    hmb bench memory --of producer               # HMB's producer while it sends 10 GB
 
-A gigabyte at a time is produced (records of 1,000 B, by HMB's producer) and consumed, each on a topic of its own that
-is deleted then.  Resident memory is VmRSS, its peak VmHWM, both of /proc (Linux); the page cache, which keeps the logs'
-newest bytes, is the kernel's and not in it.  Idle is right after the start.
+Broker: HMB's producer sends a gigabyte in records of 1,000 B to a new topic. HMB's consumer reads it, and the topic is
+deleted. Then the next gigabyte follows. The settings are the defaults, except for `COMPARABLE_SETTINGS`
+(`peers/broker_process.py`). "Idle" is right after the start.
+
+Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 64 MiB. "Idle" is the
+peak of a process that sends one record. A producer should need the size of its buffer and 30 MB more. Its broker keeps
+only the newest segments.
+
+Resident memory is VmRSS, and its peak is VmHWM. The page cache, which contains the newest bytes of the logs, belongs to
+the kernel and is in neither of them.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import click
 
 from .. import peers
 from ..load.consumers import HmbConsumer
-from ..load.producers import HmbProducer
+from ..load.producers import HmbProducer, produce
+from ..load.workload import Workload
+from ..measurement import POSITIVE, Measurement, Parameters, scenario, versus_option
 from ..peers import topics
-from ..peers.targets import kinds_here
+from ..peers.chosen import BrokerKind, MeasuredBroker, broker_kinds
 from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, median, text
-from ..report.turns import in_turns
-from ..suite import add_suite_options, at_least_one, run
-from ..thesis.cells import Cell
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
 
-GIGABYTE = Cell(1_000, 65_536, 1_000_000, (0, 0, 0, 0))
-
-
-def pass_through(bootstrap: str, topic: str) -> None:
-    """Produce and consume a gigabyte."""
-    topics.create(bootstrap, topic)
-    HmbProducer().run(bootstrap, topic, GIGABYTE)
-    HmbConsumer("arrow").run(bootstrap, topic, GIGABYTE.records)
-    topics.delete(bootstrap, topic)
+GIGABYTE = Workload(1_000, 65_536, 1_000_000)
+SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # a gigabyte, too
+KEEP_LITTLE = {
+    "log.retention.bytes": "268435456",
+    "log.segment.bytes": "67108864",
+    "log.retention.check.interval.ms": "1000",
+    "log.segment.delete.delay.ms": "0",
+}
 
 
-def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
-    kinds = kinds_here()
-    progress = Progress(len(kinds) * options.repeat * options.gigabytes)
-    for turn, kind in in_turns(kinds, options.repeat):
-        with kind() as broker:
-            idle = peers.resident_bytes(broker.pid)
-            for number in range(options.gigabytes):
-                progress.step(f"turn {turn + 1}, {kind.name}, gigabyte {number + 1}")
-                pass_through(broker.bootstrap, f"hmb-bench-{number}")
-            figures = {
-                "idle_bytes": float(idle),
-                "resident_bytes": float(peers.resident_bytes(broker.pid)),
-                "most_bytes": float(peers.resident_bytes(broker.pid, "VmHWM")),
-            }
-        samples.add(Sample("memory", kind.name, "HMB", turn, {"gigabytes": options.gigabytes}, figures))
-    progress.end()
-    yield from text(tables(samples.taken))
+def title(sample: Sample) -> str:
+    of = "a producer that sends" if sample.parameters.get("of") == "producer" else "a broker that passes on"
+    return f"Memory of {of} {sample.parameters['gigabytes']} GB"
 
 
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    rows = [["broker", "idle MB", "MB afterwards", "most MB"]]
-    for name, runs in by(samples, lambda run: run.broker).items():
-        rows.append([name, *(median(runs, each, 1e6) for each in ("idle_bytes", "resident_bytes", "most_bytes"))])
-    return [Table(f"Memory of a broker, and after {samples[0].parameters['gigabytes']} GB", rows)]
+VIEW = SampleView(
+    columns=(
+        Column("idle_bytes", "idle, MB", 1e-6, spread=False, compare=True),
+        Column("resident_bytes", "afterwards, MB", 1e-6, spread=False, compare=True),
+        Column("most_bytes", "peak, MB", 1e-6, spread=False, compare=True),
+    ),
+    title=title,
+)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="What memory a broker holds, idle and after 10 GB.")
-    parser.add_argument("--gigabytes", type=at_least_one, default=10)
-    add_suite_options(parser)
-    parser.set_defaults(repeat=1)
-    return run("memory", parser.parse_args(), table)
+def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict[str, float]:
+    """Return the memory of a new broker: idle, after these gigabytes, and at its peak."""
+    with kind.make() as broker:
+        idle = peers.resident_bytes(broker.pid)
+        for number in range(gigabytes):
+            progress.step(f"{kind.name}, gigabyte {number + 1}")
+            topic = f"hmb-bench-{number}"
+            topics.create(broker.bootstrap, topic)
+            HmbProducer().run(broker.bootstrap, topic, GIGABYTE)
+            HmbConsumer("arrow").run(broker.bootstrap, topic, GIGABYTE.records)
+            topics.delete(broker.bootstrap, topic)
+        return {
+            "idle_bytes": float(idle),
+            "resident_bytes": float(peers.resident_bytes(broker.pid)),
+            "most_bytes": float(peers.resident_bytes(broker.pid, "VmHWM")),
+        }
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def measure_producer(gigabytes: int) -> dict[str, float]:
+    """Return the peak memory of HMB's producer for one record, and for these gigabytes."""
+    with peers.Hmb(config=KEEP_LITTLE) as peer:
+        broker, workload = MeasuredBroker.of(peer), SMALL_RECORDS.scaled(gigabytes)
+        idle, busy = (
+            produce(broker, HmbProducer(), each, f"hmb-bench-{each.records}")["client_max_bytes"]
+            for each in (Workload(100, 16_384, 1), workload)
+        )
+        return {"idle_bytes": idle, "most_bytes": busy}
+
+
+@scenario("memory", VIEW, rounds=1)
+@versus_option
+@click.option("--gigabytes", type=POSITIVE, default=10, show_default=True)
+@click.option(
+    "--of", type=click.Choice(["broker", "producer"]), default="broker", show_default=True, help="What is measured."
+)
+def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
+    """Measure the memory of a broker, idle and after 10 GB, or of HMB's producer while it sends 10 GB."""
+    if of == "producer":
+        progress = measurement.progress(measurement.round_count)
+        for number in range(measurement.round_count):
+            progress.step(f"round {number + 1}")
+            parameters: Parameters = {"gigabytes": gigabytes, "of": of}
+            measurement.add(number, "HMB", "HMB's producer", parameters, measure_producer(gigabytes))
+        return
+    kinds = broker_kinds(versus)
+    progress = measurement.progress(len(kinds) * measurement.round_count * gigabytes)
+    for number, kind in measurement.rounds(kinds):
+        figures = measure_broker(kind, gigabytes, progress)
+        measurement.add(number, kind.name, "HMB", {"gigabytes": gigabytes}, figures)

@@ -1,134 +1,136 @@
-"""How fast a producer gets its records acked: a performance producer against one broker, or two in turns.
+"""How many records per second a producer gets acknowledged, and what a record costs the broker.
 
-    hmb bench produce                                # HMB and Kafka 4.3.0, the thesis' ten cells, three turns each
-    hmb bench produce --cells 1 2 --repeat 5         # some of them, more often
-    hmb bench produce --client hmb -b HOST:PORT      # HMB's producer, a broker that runs
+    hmb bench produce                                # HMB and Kafka 4.3.0, the thesis's ten cells, three rounds
+    hmb bench produce --cells 1,2 --repeat 5         # some cells, more rounds
+    hmb bench produce --client hmb -b HOST:PORT      # HMB's producer to a running broker
     hmb bench produce --record-size 500 --batch-size 65536 --num-records 100000
-    hmb bench produce --scale 0.1 --json             # a quick look, for a program
-    hmb bench produce --empty                        # and a broker that throws records away (empty_broker.py)
+    hmb bench produce --empty                        # also a broker that discards records
+    hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
 
-The cells are the thesis' (cells.py); acks=1, one partition, linger 0, no idempotence, buffer.memory 67108864.  The
-client is the same in every run: Kafka 4.3.0's ProducerPerformance in a JVM of its own, unless another is named.
+The cells have the thesis's sizes (`thesis/cells.py`), acks=1, one partition, linger 0, no idempotence and buffer.memory
+67108864. The client is the same in every run: Kafka 4.3.0's ProducerPerformance in a JVM of its own, unless `--client`
+names another. Each run has a new topic, and it counts only if the broker's log then ends at the number of records.
 
-Records/s on one machine say little: it may be busy, hot or throttled.  So the brokers run all the while and take
-turns (turns.py), each run has a fresh topic, and what counts is the ratio of the runs of a turn.  A run counts only if
-the broker's log then ends where the producer says.
+On a machine with two cores the client takes most of the time, so the rate hides what a broker saves. The CPU time of
+the broker for each record shows it. A JVM needs this time itself at first, to compile its code. All brokers therefore
+get the same warm-up: the same records, one broker after the other, for `--warm-up` seconds each.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from statistics import median as middle
+import itertools
+import time
+from collections.abc import Sequence
 
-from .. import peers
-from ..load.producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProducer
-from ..peers import topics
+import click
+
+from ..load.producers import PRODUCERS, PerfProducer, produce
+from ..load.workload import WARM_UP, Workload
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..peers.chosen import MeasuredBroker, running_brokers
 from ..peers.empty_broker import EmptyBroker
-from ..peers.targets import Target, add_target_options, targets
 from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, by_parameters, median, over, spread, text, told
-from ..report.turns import in_turns
-from ..suite import add_suite_options, at_least_one, run
-from ..thesis.cells import CELLS, WARM_UP, Cell
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+from ..thesis.cells import CELLS
 
-RATE = "records_per_second"
-CLIENTS: dict[str, type[PerfProducer]] = {
-    "4.3.0": Kafka43Producer,
-    "0.8.2.2": Kafka082Producer,
-    "hmb": HmbProducer,
-}
+SMALL_REQUESTS = Workload(100, 195, 20_000)  # one record in a batch: the way of a request is warmed up, too
+RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
+BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)
 
 
-def produce(target: Target, producer: PerfProducer, cell: Cell, topic: str) -> dict[str, float]:
-    """The figures of one run on a topic of its own, which is deleted afterwards."""
-    topics.create(target.bootstrap, topic)
-    before = target.cpu_seconds()
-    done = producer.run(target.bootstrap, topic, cell)
-    costs = target.costs(before)
-    end = topics.end_offset(target.bootstrap, topic)
-    if target.name != EmptyBroker.name and not done.records == cell.records == end:
-        raise peers.PeerFailed(f"{producer.name} -> {target.name}: a log of {end} records, not {cell.records}")
-    topics.delete(target.bootstrap, topic)
-    rate = done.figures["records_per_second"]
-    rates = {"payload_mb_per_second": cell.payload_rate(rate), "wire_mb_per_second": cell.wire_rate(rate)}
-    return {**done.figures, **rates, **costs}
+def cell(sample: Sample) -> str:
+    """Return the sizes of message and batch, as `Workload` shows them."""
+    return f"{sample.parameters['message_bytes']} B, batch {sample.parameters['batch_bytes']}"
 
 
-def measure(
-    brokers: Sequence[Target], producer: PerfProducer, cells: Sequence[Cell], repeat: int, samples: Samples
+VIEW = SampleView(
+    columns=(
+        RATE,
+        Column("payload_mb_per_second", "MB/s", spread=False),
+        Column("p99_ms", "p99, ms", spread=False, digits=0),
+        BROKER_CPU,
+    ),
+    title=lambda sample: f"acks=1, one partition, the producer of {sample.client}",
+    cell=cell,
+)
+
+
+def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: float, progress: Progress) -> None:
+    """Send the same records to all brokers alternately, for `seconds` times their number."""
+    end = time.monotonic() + seconds * len(brokers)
+    progress.step("warm-up")
+    for workload in itertools.cycle((SMALL_REQUESTS, WARM_UP)):
+        for broker in brokers:
+            produce(broker, producer, workload, "hmb-bench-warm-up")
+        if time.monotonic() >= end:
+            return
+
+
+def workloads(
+    cells: Sequence[int], record_size: int | None, batch_size: int | None, num_records: int | None
+) -> list[Workload]:
+    """Return the thesis's cells with these numbers, or the one workload that the other options describe."""
+    if record_size or batch_size or num_records:
+        return [Workload(record_size or 100, batch_size or 16_384, num_records or 1_000_000)]
+    return [CELLS[number - 1] for number in cells]
+
+
+@scenario("produce", VIEW)
+@broker_options
+@click.option(
+    "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
+    help="The producer: Kafka's of this version, or HMB's.",
+)  # fmt: skip
+@click.option(
+    "--cells",
+    type=CommaList(click.IntRange(1, len(CELLS))),
+    default=list(range(1, len(CELLS) + 1)),
+    metavar="N,N,...",
+    help="The thesis's cells to run.  [default: all ten]",
+)
+@click.option("--record-size", type=POSITIVE, help="Bytes of a message, instead of the cells.")
+@click.option("--batch-size", type=POSITIVE, help="Bytes of a batch, instead of the cells.")
+@click.option("--num-records", type=POSITIVE, help="Number of records, instead of the cells.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for records and warm-up.")
+@click.option(
+    "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
+    help="Seconds of warm-up for each broker.",
+)  # fmt: skip
+@click.option("--empty", is_flag=True, help="Measure a broker that discards records, too: the limit for a broker.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    versus: Opponent,
+    client: str,
+    cells: list[int],
+    record_size: int | None,
+    batch_size: int | None,
+    num_records: int | None,
+    scale: float,
+    warm_up_seconds: float,
+    empty: bool,
 ) -> None:
-    """Each cell, after a warm-up of all brokers (Kafka's JIT compiler needs one)."""
-    progress = Progress(len(brokers) * (1 + repeat * len(cells)))
-    for broker in brokers:
-        progress.step(f"warm-up of {broker.name}")
-        produce(broker, producer, WARM_UP, "hmb-bench-warm-up")
-    for number, cell in enumerate(cells):
-        for turn, broker in in_turns(brokers, repeat):
-            progress.step(f"{cell}, turn {turn + 1}, {broker.name}")
-            figures = produce(broker, producer, cell, f"hmb-bench-{number}-{turn}")
-            sizes = {"message_bytes": cell.message, "batch_bytes": cell.batch, "records": cell.records, "acks": 1}
-            samples.add(Sample("produce", broker.name, producer.name, turn, sizes, figures))
-    progress.end()
+    """Measure how many records per second a producer gets acknowledged, and the broker's CPU time for a record.
 
+    HMB and Kafka 4.3.0 run alternately, with the same warm-up. What counts is the ratio of two runs of one round.
 
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    rows = [["", "to", "records/s", "MB/s", f"{samples[0].broker} over it", "p99 ms", "broker us/record"]]
-    ratios: dict[str, list[float]] = {}
-    for (size, batch, records), runs in by_parameters(samples, "message_bytes", "batch_bytes", "records").items():
-        brokers = by(runs, lambda run: run.broker)
-        first = next(iter(brokers.values()))
-        for broker, of_broker in brokers.items():
-            rate = spread(of_broker, RATE)
-            cpu = median(of_broker, "broker_cpu_seconds", float(records) / 1e6, ".2f")
-            ratio = None if of_broker is first else over(first, of_broker, RATE)
-            megabytes, late = f"{rate.median * float(size) / 1e6:,.1f}", median(of_broker, "p99_ms", form=",.0f")
-            rows.append([f"{size} B, batch {batch}", broker, str(rate), megabytes, told(ratio), late, cpu])
-            if ratio:
-                ratios.setdefault(broker, []).append(ratio.median)
-    title = f"acks=1, one partition, the producer of {samples[0].client}"
-    for broker, medians in ratios.items():
-        title += f"; over {broker} {middle(medians):.2f} in the median of the cells, {min(medians):.2f} at least"
-    return [Table(title, rows)]
+    To check that a change makes no cell slower, keep a checkout without the change and compare the two:
 
+    \b
+        git worktree add ../before main && make -C ../before .venv/core.stamp
+        hmb bench produce --versus ../before
 
-def chosen_cells(options: argparse.Namespace) -> list[Cell]:
-    cells = [CELLS[number - 1] for number in options.cells]
-    if any((options.record_size, options.batch_size, options.num_records)):
-        message, batch = options.record_size or 100, options.batch_size or 16_384
-        cells = [Cell(message, batch, options.num_records or 1_000_000, (0, 0, 0, 0))]
-    return [cell.scaled(options.scale) for cell in cells]
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="A performance producer against one broker, or two in turns.")
-    add_target_options(parser)
-    parser.add_argument("--client", choices=list(CLIENTS), default="4.3.0", help="Kafka's producer, or HMB's")
-    numbers = range(1, len(CELLS) + 1)
-    parser.add_argument("--cells", type=int, nargs="+", choices=numbers, default=list(numbers), help="default: all ten")
-    parser.add_argument("--record-size", type=at_least_one, help="bytes, instead of the cells")
-    parser.add_argument("--batch-size", type=at_least_one, help="bytes, instead of the cells")
-    parser.add_argument("--num-records", type=at_least_one, help="instead of the cells'")
-    add_suite_options(parser)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
-    parser.add_argument("--empty", action="store_true", help="beside a broker that throws records away, as the limit")
-    return parser.parse_args()
-
-
-def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    brokers = targets(options, stack)
-    if options.empty:
-        brokers.append(Target.of(stack.enter_context(EmptyBroker())))
-    measure(brokers, CLIENTS[options.client](), chosen_cells(options), options.repeat, samples)
-    yield from text(tables(samples.taken))
-
-
-def main() -> int:
-    return run("produce", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    consume, latency, clients, start, recovery and other benchmarks have the same option.
+    """
+    brokers, producer = running_brokers(measurement.stack, bootstrap, versus), PRODUCERS[client]()
+    if empty:
+        brokers.append(MeasuredBroker.of(measurement.stack.enter_context(EmptyBroker())))
+    chosen = [each.scaled(scale) for each in workloads(cells, record_size, batch_size, num_records)]
+    progress = measurement.progress(1 + len(brokers) * measurement.round_count * len(chosen))
+    warm_up(brokers, producer, warm_up_seconds * scale, progress)
+    for position, workload in enumerate(chosen):
+        for number, broker in measurement.rounds(brokers):
+            progress.step(f"{workload}, round {number + 1}, {broker.name}")
+            figures = produce(broker, producer, workload, f"hmb-bench-{position}-{number}")
+            measurement.add(number, broker.name, producer.name, {**workload.parameters, "acks": 1}, figures)

@@ -1,56 +1,52 @@
-"""Spark reads and writes topics: the data source `hmb` beside Spark's own Kafka connector, in one Spark, in turns.
+"""Spark reads and writes topics: HMB's data source and Spark's own Kafka connector, in one Spark.
 
-    hmb bench spark --jars DIR                      # both; DIR holds the connector's jars
-    hmb bench spark                                 # hmb alone
+    hmb bench spark --jars DIR                      # both; DIR contains the connector's jars
+    hmb bench spark                                 # HMB's data source alone
     hmb bench spark --only read --partitions 2 --num-records 500000
 
-The jars are those of spark-sql-kafka-0-10 and what it needs beside Spark, for the PySpark that is installed:
-spark-token-provider-kafka-0-10, kafka-clients, commons-pool2.  What is measured, on a Spark with two cores:
+The jars are those of spark-sql-kafka-0-10 and its dependencies for the installed PySpark:
+spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Spark has two cores and runs three kinds of jobs:
 
-- read: all records of a topic of one and of two partitions, aggregated so that every value is looked at;
-- write: as many rows of 100 B into a topic;
-- stream: a producer sends --rate records/s for --seconds; the longest time that 99 of 100 triggers took, and how far
-  behind the last row was.
+- read: all records of a topic of one and of two partitions, with an aggregation that looks at every value;
+- write: the same number of rows of 100 B into a topic;
+- stream: a producer sends `--rate` records/s for `--seconds`. The figures are the p50 and p99 of the triggers' times.
 
-A run's CPU time is that of the JVM, of the Python workers and of everything else that the JVM started: on a machine
-that is busy with other things, rows per CPU second say more than rows per second.
+The CPU time of a run is that of the JVM and of all processes that the JVM started, for example Python workers. On a
+busy machine rows per CPU second say more than rows per second.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import hmb
 
 from .. import peers
 from ..load.producers import HmbProducer
+from ..load.workload import Workload
+from ..measurement import POSITIVE, CommaList, Measurement, Parameters, scenario
 from ..peers import topics
-from ..peers.process_tree import cpu_seconds, python_peak_bytes
-from ..peers.targets import Target, add_target_options, targets
-from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, by_parameters, median, over, spread, text
-from ..report.turns import in_turns
-from ..suite import add_suite_options, at_least_one, run
-from ..thesis.cells import Cell
+from ..peers.resources import tree_cpu_seconds, tree_python_peak_bytes
+from ..report.distribution import percentile
+from ..report.samples import Sample
+from ..report.tables import counted
+from ..report.view import Column, SampleView
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOPIC = "hmb-bench-spark"
-HMB, CONNECTOR = "hmb", "kafka"  # data sources: ours, and Spark's own
-RATES = "records_per_second", "records_per_cpu_second"
-GOAL_BYTES = 300_000_000  # of a Python worker
+HMB, CONNECTOR = "hmb", "kafka"  # names of data sources
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
@@ -59,165 +55,148 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
-    "spark.python.authenticate.socketTimeout": "60s",  # machines may be busy
+    "spark.python.authenticate.socketTimeout": "60s",  # A busy machine starts Python workers slowly.
 }
 KINDS = ("read", "write", "stream")
 
 
 @dataclass(frozen=True)
-class Job:
-    """One thing that both sources do."""
+class SparkJob:
+    """A job that both data sources run."""
 
-    kind: str
+    kind: str  # one of KINDS
     partitions: int
 
     def __str__(self) -> str:
-        return f"{self.kind}, {self.partitions} partition{'s' if self.partitions > 1 else ''}"
+        return f"{self.kind}, {counted(self.partitions, 'partition')}"
 
 
-class Measured:
-    """A Spark whose costs are known."""
+def cell(sample: Sample) -> str:
+    return str(SparkJob(str(sample.parameters["kind"]), int(sample.parameters["partitions"])))
 
-    def __init__(self, spark: SparkSession, target: Target, options: argparse.Namespace) -> None:
-        self._spark, self._target = spark, target
-        self._records, self._size = options.num_records, options.record_size
-        self._rate, self._seconds = options.rate, options.seconds
-        jvm: Any = spark.sparkContext._jvm  # which has no name without the underscore
-        self._jvm = int(jvm.java.lang.ProcessHandle.current().pid())
 
-    def run(self, job: Job, source: str) -> dict[str, float]:
-        what: dict[str, Callable[[Job, str], dict[str, float]]] = {
+VIEW = SampleView(
+    columns=(
+        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        Column("records_per_cpu_second", "records per CPU second", compare=True, more_is_better=True),
+        Column("p50_ms", "trigger p50, ms", spread=False, digits=0),
+        Column("p99_ms", "trigger p99, ms", spread=False, digits=0),
+        Column("python_worker_bytes", "Python worker, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=lambda _: "Spark's data sources",
+    cell=cell,
+    contestant=lambda sample: sample.client.removeprefix("spark "),
+)
+
+
+@dataclass(frozen=True)
+class SparkLoad:
+    """What the jobs read, write and stream."""
+
+    bootstrap: str
+    records: int
+    size: int  # bytes of a value
+    rate: int  # records/s of a stream
+    seconds: int  # of a stream
+
+
+class SparkMeasurement:
+    """A Spark session, and the costs of the jobs that it runs."""
+
+    def __init__(self, spark: SparkSession, load: SparkLoad) -> None:
+        self._spark, self._load = spark, load
+        jvm: Any = spark.sparkContext._jvm  # PySpark has no public name for it.
+        self._jvm_pid = int(jvm.java.lang.ProcessHandle.current().pid())
+
+    def run(self, job: SparkJob, source: str) -> dict[str, float]:
+        """Return the figures of one run. Raises PeerFailed if rows are missing."""
+        kinds: dict[str, Callable[[SparkJob, str], dict[str, float]]] = {
             "read": self._read,
             "write": self._write,
             "stream": self._stream,
         }
-        cpu, began = cpu_seconds(self._jvm), time.perf_counter()
-        figures = what[job.kind](job, source)
-        figures.setdefault("records_per_second", figures["records"] / (time.perf_counter() - began))
-        figures["records_per_cpu_second"] = figures["records"] / (cpu_seconds(self._jvm) - cpu)
-        figures["python_worker_bytes"] = float(python_peak_bytes(self._jvm))
+        cpu, started = tree_cpu_seconds(self._jvm_pid), time.perf_counter()
+        figures = kinds[job.kind](job, source)
+        figures.setdefault("records_per_second", figures["records"] / (time.perf_counter() - started))
+        figures["records_per_cpu_second"] = figures["records"] / (tree_cpu_seconds(self._jvm_pid) - cpu)
+        figures["python_worker_bytes"] = float(tree_python_peak_bytes(self._jvm_pid))
         return figures
 
-    def fill(self, partitions: int) -> None:
+    def fill(self, partitions: int) -> str:
+        """Create and fill the topic that jobs with this number of partitions read; return its name."""
         topic = f"{TOPIC}-read-{partitions}"
-        topics.create(self._target.bootstrap, topic, partitions=partitions)
-        HmbProducer().run(self._target.bootstrap, topic, Cell(self._size, 65_536, self._records, (0, 0, 0, 0)))
+        topics.create(self._load.bootstrap, topic, partitions=partitions)
+        HmbProducer().run(self._load.bootstrap, topic, Workload(self._load.size, 65_536, self._load.records))
+        return topic
 
-    def _read(self, job: Job, source: str) -> dict[str, float]:
+    def _read(self, job: SparkJob, source: str) -> dict[str, float]:
         frame = self._spark.read.format(source).options(**self._options(f"{TOPIC}-read-{job.partitions}")).load()
         (row,) = frame.selectExpr("count(*)", "sum(length(value))", "max(offset)").collect()
-        if (row[0], row[1]) != (self._records, self._records * self._size):
-            raise peers.PeerFailed(f"{source} read {row[0]} rows, not {self._records}")
+        if (row[0], row[1]) != (self._load.records, self._load.records * self._load.size):
+            raise peers.PeerFailed(f"{source} read {row[0]} rows, not {self._load.records}")
         return {"records": float(row[0])}
 
-    def _write(self, job: Job, source: str) -> dict[str, float]:
+    def _write(self, job: SparkJob, source: str) -> dict[str, float]:
         topic = f"{TOPIC}-write-{time.time_ns()}"
-        topics.create(self._target.bootstrap, topic, partitions=job.partitions)
-        value = f"CAST(rpad(CAST(id AS STRING), {self._size}, 'x') AS BINARY) AS value"
-        frame = self._spark.range(0, self._records, 1, job.partitions).selectExpr(value)
-        given = {"kafka.bootstrap.servers": self._target.bootstrap, "topic": topic}
-        frame.write.format(source).options(**given).mode("append").save()
-        topics.delete(self._target.bootstrap, topic)
-        return {"records": float(self._records)}
+        topics.create(self._load.bootstrap, topic, partitions=job.partitions)
+        value = f"CAST(rpad(CAST(id AS STRING), {self._load.size}, 'x') AS BINARY) AS value"
+        frame = self._spark.range(0, self._load.records, 1, job.partitions).selectExpr(value)
+        options = {"kafka.bootstrap.servers": self._load.bootstrap, "topic": topic}
+        frame.write.format(source).options(**options).mode("append").save()
+        topics.delete(self._load.bootstrap, topic)
+        return {"records": float(self._load.records)}
 
-    def _stream(self, job: Job, source: str) -> dict[str, float]:
+    def _stream(self, job: SparkJob, source: str) -> dict[str, float]:
         topic = f"{TOPIC}-stream-{time.time_ns()}"
-        topics.create(self._target.bootstrap, topic, partitions=job.partitions)
+        topics.create(self._load.bootstrap, topic, partitions=job.partitions)
         stream = self._spark.readStream.format(source).options(**self._options(topic)).load()
-        records = self._rate * self._seconds
+        records = self._load.rate * self._load.seconds
         with TemporaryDirectory() as directory:
-            writer = stream.writeStream.format("noop").option("checkpointLocation", directory)
-            query = writer.start()
+            query = stream.writeStream.format("noop").option("checkpointLocation", directory).start()
             query.processAllAvailable()
             sender = threading.Thread(target=self._send, args=(topic, records))
             sender.start()
             sender.join()
             sent = time.perf_counter()
             query.processAllAvailable()
-            behind = time.perf_counter() - sent
+            lag = time.perf_counter() - sent
             query.stop()
-            took = [each["durationMs"]["triggerExecution"] for each in query.recentProgress if each["numInputRows"]]
-        topics.delete(self._target.bootstrap, topic)
-        took.sort()
+            triggers = [each["durationMs"]["triggerExecution"] for each in query.recentProgress if each["numInputRows"]]
+        topics.delete(self._load.bootstrap, topic)
+        triggers.sort()
         return {
             "records": float(records),
-            "records_per_second": records / (self._seconds + behind),
-            "p50_ms": float(took[len(took) // 2]),
-            "p99_ms": float(took[min(len(took) - 1, len(took) * 99 // 100)]),
+            "records_per_second": records / (self._load.seconds + lag),
+            "p50_ms": float(percentile(triggers, 0.5)),
+            "p99_ms": float(percentile(triggers, 0.99)),
         }
 
     def _send(self, topic: str, records: int) -> None:
-        """A hundredth of a second's worth at a time."""
-        at_once = max(1, self._rate // 100)
-        began = time.perf_counter()
-        with hmb.Producer(self._target.bootstrap) as producer:
-            for first in range(0, records, at_once):
-                producer.send_many(topic, [b"x" * self._size] * min(at_once, records - first))
-                time.sleep(max(0.0, began + (first + at_once) / self._rate - time.perf_counter()))
+        """Send records at the rate of the load, in calls of a hundredth of a second."""
+        load = self._load
+        per_call = max(1, load.rate // 100)
+        started = time.perf_counter()
+        with hmb.Producer(load.bootstrap) as producer:
+            for first in range(0, records, per_call):
+                producer.send_many(topic, [b"x" * load.size] * min(per_call, records - first))
+                time.sleep(max(0.0, started + (first + per_call) / load.rate - time.perf_counter()))
 
     def _options(self, topic: str) -> dict[str, str]:
-        return {"kafka.bootstrap.servers": self._target.bootstrap, "subscribe": topic}
-
-
-def jobs(options: argparse.Namespace) -> list[Job]:
-    kinds = options.only or KINDS
-    return [
-        Job(kind, number) for kind in kinds for number in options.partitions or ((1,) if kind == "stream" else (1, 2))
-    ]
-
-
-def table(options: argparse.Namespace, stack: ExitStack, samples: Samples) -> Iterator[str]:
-    sources = [HMB, CONNECTOR] if options.jars else [HMB]
-    broker = targets(options, stack)[0]
-    spark = spark_with(options.jars)
-    stack.callback(spark.stop)
-    measured = Measured(spark, broker, options)
-    todo = jobs(options)
-    progress = Progress(len(todo) * len(sources) * (options.repeat + 1))
-    for number in sorted({job.partitions for job in todo if job.kind == "read"}):
-        measured.fill(number)
-        stack.callback(topics.delete, broker.bootstrap, f"{TOPIC}-read-{number}")
-    for job in todo:
-        for source in sources:
-            progress.step(f"warm-up: {job}, {source}")
-            measured.run(job, source)
-        for turn, source in in_turns(sources, options.repeat):
-            progress.step(f"turn {turn + 1}: {job}, {source}")
-            figures = measured.run(job, source)
-            sizes = {"kind": job.kind, "partitions": job.partitions, "message_bytes": options.record_size}
-            samples.add(Sample("spark", broker.name, f"spark {source}", turn, sizes, figures))
-    progress.end()
-    yield from text(tables(samples.taken))
-
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    found = []
-    for (kind, partitions), runs in by_parameters(samples, "kind", "partitions").items():
-        sources = by(runs, lambda run: run.client)
-        ours, theirs = sources.get(f"spark {HMB}", []), sources.get(f"spark {CONNECTOR}", [])
-        rows = [["data source", "records/s", "records per CPU second", "p50 ms", "p99 ms", "Python worker MB"]]
-        for source, of_source in sources.items():
-            speed = [str(spread(of_source, figure)) for figure in RATES]
-            late = [median(of_source, figure, form=",.0f") for figure in ("p50_ms", "p99_ms")]
-            worker = f"{spread(of_source, 'python_worker_bytes').most / 1e6:,.0f}" if of_source is ours else ""
-            rows.append([source.removeprefix("spark "), *speed, *late, worker])
-        if ratios := [ratio for figure in RATES if (ratio := over(ours, theirs, figure))]:
-            rows.append([f"{HMB} over {CONNECTOR}", *map(str, ratios), "", "", ""])
-        found.append(Table(str(Job(str(kind), int(partitions))), rows))
-    return found
+        return {"kafka.bootstrap.servers": self._load.bootstrap, "subscribe": topic}
 
 
 def spark_with(jars: Path | None) -> SparkSession:
-    """A Spark with two cores, and with the connector's jars.  Raises PeerUnavailable.
+    """Return a Spark with two cores, HMB's data source, and the connector's jars in this folder.
 
-    Not `hmb.spark.session`, which wants a newer Spark than there may be a connector for.
+    Raises PeerUnavailable. `hmb.spark.session` cannot be used, because it requires a newer Spark than some connectors
+    support.
     """
     try:
         from pyspark.sql import SparkSession
 
         from hmb.spark.source import HmbDataSource
     except ImportError as missing:
-        raise peers.PeerUnavailable(f"no Spark: {missing}") from missing
+        raise peers.PeerUnavailable(f"Spark is not installed: {missing}") from missing
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("hmb bench")
     for name, value in {**SETTINGS, **({} if jars is None else {"spark.jars": _connector(jars)})}.items():
@@ -235,23 +214,54 @@ def _connector(jars: Path) -> str:
     return ",".join(str(jar.resolve()) for jar in found)
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Spark with the data source hmb, beside Spark's Kafka connector.")
-    add_target_options(parser)
-    parser.add_argument("--jars", type=Path, metavar="DIR", help="Spark's Kafka connector, and what it needs")
-    parser.add_argument("--only", choices=KINDS, action="append", help="default: all three")
-    parser.add_argument("--partitions", type=at_least_one, action="append", help="default: one, and two")
-    parser.add_argument("--record-size", type=at_least_one, default=100, help="bytes")
-    parser.add_argument("--num-records", type=at_least_one, default=2_600_000)
-    parser.add_argument("--rate", type=at_least_one, default=10_000, help="records/s of the stream")
-    parser.add_argument("--seconds", type=at_least_one, default=20, help="of the stream")
-    add_suite_options(parser)
-    return parser.parse_args()
+@scenario("spark", VIEW)
+@click.option(
+    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker. Without it HMB's starts."
+)
+@click.option(
+    "--jars", type=click.Path(path_type=Path), metavar="DIR", help="Spark's Kafka connector and its dependencies."
+)
+@click.option(
+    "--only", type=CommaList(click.Choice(KINDS)), default=list(KINDS), metavar="KIND,...",
+    help=f"Of {', '.join(KINDS)}.  [default: all]",
+)  # fmt: skip
+@click.option(
+    "--partitions", type=CommaList(POSITIVE), metavar="N,N,...", help="[default: 1,2, and 1 for a stream]"
+)
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a value.")
+@click.option("--num-records", type=POSITIVE, default=2_600_000, show_default=True)
+@click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Records/s of the stream.")
+@click.option("--seconds", type=POSITIVE, default=20, show_default=True, help="Duration of the stream.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    jars: Path | None,
+    only: list[str],
+    partitions: list[int] | None,
+    record_size: int,
+    num_records: int,
+    rate: int,
+    seconds: int,
+) -> None:
+    """Measure how fast Spark reads, writes and streams topics, with HMB's data source and Spark's own connector.
 
-
-def main() -> int:
-    return run("spark", parse(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    Both sources run alternately in one Spark with two cores.
+    """
+    stack = measurement.stack
+    broker, name = bootstrap or stack.enter_context(peers.Hmb()).bootstrap, bootstrap or peers.Hmb.name
+    spark = spark_with(jars)
+    stack.callback(spark.stop)
+    load = SparkLoad(broker, num_records, record_size, rate, seconds)
+    sources, sparks = [HMB, CONNECTOR] if jars else [HMB], SparkMeasurement(spark, load)
+    jobs = [SparkJob(kind, count) for kind in only for count in partitions or ((1,) if kind == "stream" else (1, 2))]
+    for count in sorted({job.partitions for job in jobs if job.kind == "read"}):
+        stack.callback(topics.delete, broker, sparks.fill(count))
+    progress = measurement.progress(len(jobs) * len(sources) * (measurement.round_count + 1))
+    for job in jobs:
+        for source in sources:
+            progress.step(f"warm-up: {job}, {source}")
+            sparks.run(job, source)
+        for number, source in measurement.rounds(sources):
+            progress.step(f"round {number + 1}: {job}, {source}")
+            parameters: Parameters = {"kind": job.kind, "partitions": job.partitions, "message_bytes": record_size}
+            measurement.add(number, name, f"spark {source}", parameters, sparks.run(job, source))

@@ -1,47 +1,38 @@
-"""From a broker's start to its first acked record, and the memory it then holds: HMB beside Kafka 4.3.0.
+"""How long a broker needs from its start to the first acknowledged record, and the memory that it then uses.
 
     hmb bench start
     hmb bench start --repeat 9 --json
+    hmb bench start --versus ../before               # this HMB and the HMB of another checkout
 
-The clock starts with the process.  From then on a client tries to connect, every few ms, and sends one record to a
-topic that does not exist yet, so that its creation is in the time.  What comes before a process can start is not:
-Kafka's `kafka-storage format`, some 2 s, is done in advance.  Resident memory is VmRSS of /proc right after the ack
-(Linux).  Both brokers start with an empty directory each time and take turns; medians count.
+The clock starts with the process. A client tries to connect every 2 ms. As soon as it is connected, it sends one record
+to a topic that does not exist yet, so the time includes the creation of that topic. `kafka-storage format` takes about
+2 s and has to run before Kafka can start; it is not part of the time. Each run has an empty data directory.
 """
 
 from __future__ import annotations
 
-import argparse
 import socket
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 
 from hmb.client import Producer
 
 from .. import peers
-from ..peers.targets import kinds_here
-from ..progress import Progress
-from ..report.samples import Sample, Samples
-from ..report.tables import Table, by, median, spread, text
-from ..report.turns import in_turns
-from ..suite import add_suite_options, run
+from ..measurement import Measurement, scenario, versus_option
+from ..peers.chosen import broker_kinds
+from ..report.view import Column, SampleView
 
 TOPIC = "first"
+VIEW = SampleView(
+    columns=(
+        Column("first_ack_seconds", "s to the first ack", compare=True),
+        Column("broker_resident_bytes", "resident memory, MB", 1e-6, spread=False, compare=True, digits=0),
+    ),
+    title=lambda _: "From the start of the process to the first acknowledged record",
+)
 
 
-@dataclass(frozen=True)
-class Start:
-    """One start of a broker."""
-
-    seconds: float
-    resident_bytes: int
-
-
-def start(broker: peers.Peer) -> Start:
-    """Start the broker, and stop it after its first ack."""
+def start(broker: peers.Peer) -> dict[str, float]:
+    """Start a broker, send one record, and stop the broker; return the figures. Raises PeerFailed."""
     broker.prepare()
     try:
         started = time.perf_counter()
@@ -49,13 +40,15 @@ def start(broker: peers.Peer) -> Start:
         await_port(broker)
         with Producer(broker.bootstrap, acks=1, linger_ms=0) as producer:
             producer.send(TOPIC, b"x").result(timeout=peers.START_SECONDS)
-        return Start(time.perf_counter() - started, peers.resident_bytes(broker.pid))
+        seconds = time.perf_counter() - started
+        return {"first_ack_seconds": seconds, "broker_resident_bytes": float(peers.resident_bytes(broker.pid))}
     finally:
         broker.stop()
         broker.remove()
 
 
 def await_port(broker: peers.Peer) -> None:
+    """Wait until the broker's port accepts connections. Raises PeerFailed after START_SECONDS."""
     deadline = time.monotonic() + peers.START_SECONDS
     while True:
         try:
@@ -66,31 +59,15 @@ def await_port(broker: peers.Peer) -> None:
             time.sleep(0.002)
 
 
-def table(options: argparse.Namespace, _: ExitStack, samples: Samples) -> Iterator[str]:
-    kinds = kinds_here()
-    progress = Progress(len(kinds) * options.repeat)
-    for turn, kind in in_turns(kinds, options.repeat):
-        progress.step(f"turn {turn + 1}, {kind.name}")
-        started = start(kind())
-        figures = {"first_ack_seconds": started.seconds, "broker_resident_bytes": float(started.resident_bytes)}
-        samples.add(Sample("start", kind.name, "HMB", turn, {}, figures))
-    progress.end()
-    yield from text(tables(samples.taken))
+@scenario("start", VIEW)
+@versus_option
+def command(measurement: Measurement, versus: peers.Installation | None) -> None:
+    """Measure the time from the start of a broker to its first acknowledged record, and the memory that it then uses.
 
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    rows = [["broker", "seconds to the first ack", "resident MB"]]
-    for name, runs in by(samples, lambda run: run.broker).items():
-        seconds = spread(runs, "first_ack_seconds")
-        rows.append([name, str(seconds), median(runs, "broker_resident_bytes", 1e6, ",.0f")])
-    return [Table("From the start of the process to the first acked record, and the memory it then holds", rows)]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="From start to first acked record: HMB beside Kafka 4.3.0.")
-    add_suite_options(parser)
-    return run("start", parser.parse_args(), table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    HMB and Kafka 4.3.0 start alternately.
+    """
+    kinds = broker_kinds(versus)
+    progress = measurement.progress(len(kinds) * measurement.round_count)
+    for number, kind in measurement.rounds(kinds):
+        progress.step(f"round {number + 1}, {kind.name}")
+        measurement.add(number, kind.name, "HMB", {}, start(kind.make()))

@@ -1,40 +1,29 @@
-"""The cells of the thesis' two benchmarks, and what the thesis measured in them (chapter 10, tables 10.3 and 10.5).
+"""The ten cells of the thesis's benchmarks, and what the thesis measured (chapter 10, tables 10.3 and 10.5).
 
-Messages of 100 B in batches of five sizes, and messages of five sizes in batches of 12,800 B; acks=1, one partition,
-buffer.memory 67108864.  The thesis counted bytes on the wire, where a message of Kafka 0.8.2 costs 28 B beside its
-payload, and it averaged over some 10 s on Ethernet of 1 Gb/s, which no column can exceed.
+The batch size benchmark has messages of 100 B in batches of five sizes. The message size benchmark has messages of five
+sizes in batches of 12,800 B. Both have acks=1, one partition, and buffer.memory 67108864.
+
+The thesis counted bytes on the wire, where a message of Kafka 0.8.2 has 28 B besides its payload. It averaged over
+about 10 s. Its network was Ethernet of 1 Gb/s, so no rate can exceed 125 MB/s.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-MESSAGE_OVERHEAD = 28  # bytes, as the thesis counts
+from ..load.workload import Workload
+from ..report.samples import Sample
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Message and batch size in bytes, how many records take some 5 to 8 s, and the thesis' MB/s by scenario."""
+class Cell(Workload):
+    """A workload that takes about 5 to 8 s, and the MB/s that the thesis measured in its scenarios 1 to 4."""
 
-    message: int
-    batch: int
-    records: int
     thesis: tuple[int, int, int, int]
 
-    def __str__(self) -> str:
-        return f"{self.message} B, batch {self.batch}"
-
-    def payload_rate(self, records_per_second: float) -> float:
-        """MB/s of what the program sent."""
-        return records_per_second * self.message / 1e6
-
-    def wire_rate(self, records_per_second: float) -> float:
-        """MB/s as the thesis counts them."""
-        return records_per_second * (self.message + MESSAGE_OVERHEAD) / 1e6
-
-    def scaled(self, factor: float) -> Cell:
-        """The same with fewer or more records."""
-        return Cell(self.message, self.batch, max(1, int(self.records * factor)), self.thesis)
+    def thesis_ratio(self, scenario: int) -> float:
+        """Return the thesis's rate in a scenario, divided by its rate in scenario 1."""
+        return self.thesis[scenario - 1] / self.thesis[0]
 
 
 BATCH_SIZE_BENCHMARK = (
@@ -52,4 +41,9 @@ MESSAGE_SIZE_BENCHMARK = (
     Cell(100_000, 12_800, 7_000, (105, 100, 105, 100)),
 )
 CELLS = BATCH_SIZE_BENCHMARK + MESSAGE_SIZE_BENCHMARK
-WARM_UP = Cell(100, 16_384, 400_000, (0, 0, 0, 0))
+
+
+def cell_of(sample: Sample) -> Cell:
+    """Return the cell whose sizes a sample has."""
+    sizes = sample.parameters["message_bytes"], sample.parameters["batch_bytes"]
+    return next(cell for cell in CELLS if (cell.message_bytes, cell.batch_bytes) == sizes)

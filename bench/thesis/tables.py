@@ -1,31 +1,43 @@
-"""What is made of the runs of the thesis' benchmarks: rates and ratios beside the thesis' own, costs, goals.
+"""Tables of the thesis's benchmarks: rates and ratios beside the thesis's own, costs, goals.
 
-Everything is over scenario 1, Kafka's producer to Kafka's broker, of the same generation of Kafka and the same turn;
-scenario 4, HMB's producer to HMB's broker, is no generation's, and so is compared with each.  The thesis has its ratios
-beside ours: the networks differ, so its MB/s do not compare, but who is faster than whom does.
+All ratios are over scenario 1, Kafka's producer to Kafka's broker, in the same round and with the same generation of
+Kafka. Scenario 4 contains no Kafka, so it is compared with scenario 1 of each generation.
+
+The thesis measured on another network and other machines. Its MB/s cannot be compared with these. Its ratios can: they
+show which of two programs was faster, and by how much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median as middle
+from statistics import median
 
+from ..report.distribution import Distribution
 from ..report.samples import Sample
-from ..report.tables import Table, by, by_parameters, median, over, spread, told
-from ..report.turns import Spread
-from .cells import BATCH_SIZE_BENCHMARK, CELLS, MESSAGE_SIZE_BENCHMARK, Cell
+from ..report.tables import Table, distribution, group_by, ratios
+from ..report.view import Column
+from .cells import BATCH_SIZE_BENCHMARK, MESSAGE_SIZE_BENCHMARK, Cell, cell_of
 
 RATE = "records_per_second"
 ByScenario = dict[int, list[Sample]]
+COSTS = (
+    Column("p50_ms", "p50, ms", spread=False, digits=0),
+    Column("p95_ms", "p95, ms", spread=False, digits=0),
+    Column("p99_ms", "p99, ms", spread=False, digits=0),
+    Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, digits=2),
+    Column("client_cpu_seconds", "client CPU, us/record", 1e6, "records", spread=False, digits=2),
+    Column("broker_resident_bytes", "broker, MB", 1e-6, spread=False, digits=0),
+    Column("client_max_bytes", "client, MB", 1e-6, spread=False, digits=0),
+)
 
 
 @dataclass(frozen=True)
-class Goal:
-    """A scenario over scenario 1, with one generation of Kafka: at least so much in every cell, and in the median."""
+class ThesisGoal:
+    """The least ratio of a scenario to scenario 1, in every cell and in the median of the cells."""
 
     scenario: int
-    generation: str
+    generation: str  # of Kafka
     every: float
     median: float | None = None
 
@@ -34,21 +46,16 @@ class Goal:
 
 
 GOALS = (
-    Goal(2, "4.3.0", 1.0, 1.5),
-    Goal(2, "0.8.2.2", 1.0),
-    Goal(3, "4.3.0", 1.0),
-    Goal(3, "0.8.2.2", 1.0),
+    ThesisGoal(2, "4.3.0", 1.0, 1.5),
+    ThesisGoal(2, "0.8.2.2", 1.0),
+    ThesisGoal(3, "4.3.0", 1.0),
+    ThesisGoal(3, "0.8.2.2", 1.0),
 )
-SCENARIOS = {2: "HMB's broker", 3: "HMB's producer", 4: "both HMB's"}
-
-
-def tables(samples: Sequence[Sample]) -> list[Table]:
-    """All of them: what was to be reached first."""
-    return [*goals(samples), *rates(samples), costs(samples)]
+GOAL_NAMES = {2: "HMB's broker", 3: "HMB's producer"}
 
 
 def rates(samples: Sequence[Sample]) -> list[Table]:
-    """For each generation the rates, by cell and scenario."""
+    """Return one table for each generation of Kafka, with the rates by cell and scenario."""
     found = []
     for generation in generations(samples) or [""]:
         heading = "records/s", "MB/s", "MB/s on the wire", "over scenario 1", "in the thesis"
@@ -56,85 +63,82 @@ def rates(samples: Sequence[Sample]) -> list[Table]:
         for cell, scenarios in by_cell(samples, generation).items():
             name = str(cell)
             for number, runs in sorted(scenarios.items()):
-                rate, ratio = spread(runs, RATE), over_first(scenarios, number)
-                speeds = f"{cell.payload_rate(rate.median):,.1f}", f"{cell.wire_rate(rate.median):,.1f}"
-                then = f"{cell.thesis[number - 1] / cell.thesis[0]:.2f}" if ratio else ""
-                rows.append([name, scenario_name(runs[0]), str(rate), *speeds, told(ratio), then])
-                name = ""  # once a cell
+                rate, ratio = distribution(runs, RATE), over_first(scenarios, number)
+                speeds = [f"{speed:,.1f}" for speed in cell.rates(rate.median).values()]
+                thesis = f"{cell.thesis_ratio(number):.2f}" if ratio else ""
+                rows.append([name, scenario_name(runs[0]), str(rate), *speeds, str(ratio or ""), thesis])
+                name = ""  # Only the first row of a cell has its name.
         found.append(Table(f"Kafka {generation}" if generation else "HMB alone", rows))
     return found
 
 
 def costs(samples: Sequence[Sample]) -> Table:
-    """Latency, CPU time and memory; medians."""
-    rows = [["", "producer to broker", "p50 ms", "p95 ms", "p99 ms",
-             "broker us/record", "client us/record", "broker MB", "client MB"]]  # fmt: skip
-    for cell, of_cell in by(samples, cell_of).items():
+    """Return the table of latency, CPU time and memory, all in the median."""
+    rows = [["", "producer to broker", *(column.label for column in COSTS)]]
+    for cell, of_cell in group_by(samples, cell_of).items():
         name = str(cell)
-        for _, runs in sorted(by_parameters(of_cell, "scenario", "generation").items()):
-            latency = [median(runs, name, form=",.0f") for name in ("p50_ms", "p95_ms", "p99_ms")]
-            records = float(runs[0].parameters["records"])
-            cpu = [median(runs, f"{who}_cpu_seconds", records / 1e6, ",.2f") for who in ("broker", "client")]
-            memory = [median(runs, name, 1e6, ",.0f") for name in ("broker_resident_bytes", "client_max_bytes")]
-            rows.append([name, scenario_name(runs[0]), *latency, *cpu, *memory])
-            name = ""  # once a cell
+        by_pair = group_by(of_cell, lambda run: (int(run.parameters["scenario"]), str(run.parameters["generation"])))
+        for _, runs in sorted(by_pair.items()):
+            rows.append([name, scenario_name(runs[0]), *(column.text(runs) for column in COSTS)])
+            name = ""
     return Table("Latency, CPU time and resident memory of broker and producer", rows)
 
 
 def goals(samples: Sequence[Sample]) -> list[Table]:
-    """Each goal, as far as its scenarios ran, and how the thesis' figures would have stood."""
-    rows = [["over scenario 1", "with Kafka", "goal", "", "cells", "least", "median", "the thesis' least, median"]]
+    """Return the table of the goals whose scenarios ran, with the ratios of the thesis; no table if none ran."""
+    rows = [["over scenario 1", "with Kafka", "goal", "", "cells", "lowest", "median", "the thesis: lowest, median"]]
     for goal in GOALS:
         cells = by_cell(samples, goal.generation)
         found = {cell: over_first(scenarios, goal.scenario) for cell, scenarios in cells.items()}
-        ratios = {cell: ratio.median for cell, ratio in found.items() if ratio}
-        if not ratios:
+        medians = {cell: ratio.median for cell, ratio in found.items() if ratio}
+        if not medians:
             continue
-        reached = [ratio >= goal.every for ratio in ratios.values()]
-        met = all(reached) and middle(ratios.values()) >= (goal.median or 0)
-        then = [cell.thesis[goal.scenario - 1] / cell.thesis[0] for cell in ratios]
-        what = [f"{goal.scenario}: {SCENARIOS[goal.scenario]}", goal.generation, str(goal), "met" if met else "MISSED"]
-        figures = [f"{sum(reached)} of {len(reached)}", f"{min(ratios.values()):.2f}", f"{middle(ratios.values()):.2f}"]
-        rows.append([*what, *figures, f"{min(then):.2f}, {middle(then):.2f}"])
-    return [Table("The goals", rows)] if len(rows) > 1 else []
+        reached = [ratio >= goal.every for ratio in medians.values()]
+        met = all(reached) and median(medians.values()) >= (goal.median or 0)
+        thesis = [cell.thesis_ratio(goal.scenario) for cell in medians]
+        name = f"{goal.scenario}: {GOAL_NAMES[goal.scenario]}"
+        figures = [f"{sum(reached)} of {len(reached)}"]
+        figures += [f"{min(medians.values()):.2f}", f"{median(medians.values()):.2f}"]
+        figures += [f"{min(thesis):.2f}, {median(thesis):.2f}"]
+        rows.append([name, goal.generation, str(goal), "met" if met else "MISSED", *figures])
+    return [Table("The goals", rows)] if rows[1:] else []
 
 
 def of_the_thesis() -> list[Table]:
-    """What the thesis measured: its tables 10.3 and 10.5, MB/s on the wire."""
+    """Return the thesis's own tables 10.3 and 10.5, in MB/s on the wire."""
     heading = ["", "1: Kafka -> Kafka", "2: Kafka -> HMB", "3: HMB -> Kafka", "4: HMB -> HMB", "2 over 1", "3 over 1"]
     return [
-        Table(title, [heading, *([str(cell), *map(str, cell.thesis), *_ratios(cell)] for cell in cells)])
-        for title, cells in (
-            ("The batch size benchmark of the thesis, MB/s on the wire", BATCH_SIZE_BENCHMARK),
-            ("The message size benchmark of the thesis, MB/s on the wire", MESSAGE_SIZE_BENCHMARK),
+        Table(
+            f"The {name} size benchmark of the thesis, MB/s on the wire",
+            [heading, *([str(cell), *map(str, cell.thesis), *_thesis_ratios(cell)] for cell in cells)],
         )
+        for name, cells in (("batch", BATCH_SIZE_BENCHMARK), ("message", MESSAGE_SIZE_BENCHMARK))
     ]
 
 
-def _ratios(cell: Cell) -> list[str]:
-    return [f"{cell.thesis[number - 1] / cell.thesis[0]:.2f}" for number in (2, 3)]
+def _thesis_ratios(cell: Cell) -> list[str]:
+    return [f"{cell.thesis_ratio(scenario):.2f}" for scenario in (2, 3)]
 
 
 def generations(samples: Sequence[Sample]) -> list[str]:
-    """Of Kafka, as they come first."""
-    return [name for name in by(samples, lambda sample: str(sample.parameters["generation"])) if name]
+    """Return the generations of Kafka in the order of their first samples."""
+    return [name for name in group_by(samples, lambda sample: str(sample.parameters["generation"])) if name]
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Each cell's runs by scenario: those with that generation of Kafka, and those without any."""
+    """Return the runs of each cell by scenario: the runs with this generation of Kafka, and those without Kafka."""
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
-    return {cell: by(runs, lambda run: int(run.parameters["scenario"])) for cell, runs in by(chosen, cell_of).items()}
+    return {
+        cell: group_by(runs, lambda run: int(run.parameters["scenario"]))
+        for cell, runs in group_by(chosen, cell_of).items()
+    }
 
 
-def over_first(scenarios: ByScenario, number: int) -> Spread | None:
-    """A scenario's rate over scenario 1's; None for that one itself, and where it did not run."""
-    return None if number == 1 else over(scenarios.get(number, []), scenarios.get(1, []), RATE)
-
-
-def cell_of(sample: Sample) -> Cell:
-    """The thesis' cell that a run was of."""
-    sizes = sample.parameters["message_bytes"], sample.parameters["batch_bytes"]
-    return next(cell for cell in CELLS if (cell.message, cell.batch) == sizes)
+def over_first(scenarios: ByScenario, number: int) -> Distribution | None:
+    """Return the rate of a scenario over that of scenario 1; None for scenario 1 itself, or if one did not run."""
+    if number == 1:
+        return None
+    return ratios(scenarios.get(number, []), scenarios.get(1, []), lambda run: run.figures[RATE])
 
 
 def scenario_name(run: Sample) -> str:

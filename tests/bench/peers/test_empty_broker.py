@@ -1,4 +1,4 @@
-"""A broker that throws records away answers like one that keeps them."""
+"""A broker that discards records answers like one that keeps them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hmb.bench.peers import topics
 from hmb.bench.peers.empty_broker import EmptyBroker
 
 
-def test_only_the_first_produce_is_appended_and_all_are_answered() -> None:
+def test_only_the_first_produce_request_is_appended_and_all_are_answered() -> None:
     with EmptyBroker() as broker:
         topics.create(broker.bootstrap, "t")
         with hmb.Producer(broker.bootstrap, acks=1) as producer:

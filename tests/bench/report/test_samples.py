@@ -1,4 +1,4 @@
-"""Every run is kept twice, in a file and in a topic, and both say where it took place."""
+"""Every run is kept twice, in a file and in a topic, and both contain its machine, versions and commit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import hmb
+from hmb.bench.errors import InvalidSamples
 from hmb.bench.report import samples
-from hmb.bench.report.samples import Sample, collect
+from hmb.bench.report.samples import Sample, collect, samples_of
 
 SCHEMA = json.loads((Path(samples.__file__).parent / "sample.schema.json").read_text())
 RUNS = [
-    Sample("thesis", "HMB", "Kafka 4.3.0", turn, {"message_bytes": 100}, {"records_per_second": 1000.0 + turn})
-    for turn in range(3)
+    Sample("thesis", "HMB", "Kafka 4.3.0", number, {"message_bytes": 100}, {"records_per_second": 1000.0 + number})
+    for number in range(3)
 ]
 
 
@@ -24,17 +25,17 @@ def test_runs_are_in_the_file_and_in_the_topic(tmp_path: Path) -> None:
         for run in RUNS:
             kept.add(run)
     document = json.loads(kept.path.read_text())
-    assert [Sample(**each) for each in document["samples"]] == RUNS
+    assert samples_of(document) == RUNS
     assert set(document) == set(SCHEMA["required"]) == set(SCHEMA["properties"])
     with hmb.Broker(tmp_path / "topic") as broker:
         records = list(hmb.Consumer(broker.bootstrap_servers, samples.TOPIC, until="end"))
     assert {record.key for record in records} == {b"thesis"}
     for record, run in zip(records, document["samples"], strict=True):
-        told = json.loads(record.value or b"")
-        assert told == {"run": kept.path.stem, **run, **{name: document[name] for name in samples.surroundings()}}
+        value = json.loads(record.value or b"")
+        assert value == {"run": kept.path.stem, **run, **{name: document[name] for name in samples.environment()}}
 
 
-def test_another_broker_may_have_the_topic(tmp_path: Path) -> None:
+def test_another_broker_can_have_the_topic(tmp_path: Path) -> None:
     with hmb.Broker() as broker:
         with collect("start", tmp_path, broker.bootstrap_servers) as kept:
             kept.add(RUNS[0])
@@ -48,7 +49,8 @@ def test_the_schema_has_the_fields_of_a_sample() -> None:
     assert list(properties) == [field.name for field in fields(Sample)]
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("[]")
-    with pytest.raises(ValueError, match="no file of samples"):
+@pytest.mark.parametrize("content", ["[]", "{}", "no JSON"])
+def test_a_file_with_other_content_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(InvalidSamples, match="is not a file of samples"):
         samples.read(tmp_path / "x.json")

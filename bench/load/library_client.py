@@ -1,16 +1,20 @@
-"""One client library in a process of its own: it produces or consumes so many records, and says how long that took.
+"""One client library in a process of its own: it produces or consumes records and prints how long that elapsed.
 
-    python -m hmb.bench.load.one_client produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
-    python -m hmb.bench.load.one_client consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
+    python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
+    python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
-What is the same for all: acks, linger, the size of a batch, no compression, no idempotence, one partition, no group,
-and a buffer of 32 MB where there is such a setting (aiokafka and kafka-python have none).  What is each library's own:
-how many requests are in flight (many in librdkafka, 5 or 1 in the others), and how much is fetched at once.  librdkafka
-waits a second before it fetches again when it has enough in hand (fetch.queue.backoff.ms); "at once" is without that.
+All libraries have the same acks, linger and batch size, no compression, no idempotence, one partition and no group.
+HMB and librdkafka have a buffer of 32 MB; aiokafka and kafka-python have no such setting. Each library keeps its own
+defaults for requests in flight (many in librdkafka, 5 or 1 in the others) and for the size of a fetch.
 
-The clock of a producer starts when a first record is acknowledged, and stops when all are; that of a consumer starts
-with the first records that come, which do not count.  So no library pays for its start.  Consumers look at each value,
-since a program would.
+librdkafka waits a second before it fetches again while its queue holds enough records (fetch.queue.backoff.ms). The
+client "confluent-kafka consume at once" turns this wait off.
+
+A producer's clock starts when its first record is acknowledged and stops when all are. A consumer's clock starts after
+the first batch, which does not count. The start of a library is therefore not measured. Consumers look at each value,
+because a real program does.
+
+`hmb bench clients --versus` runs this file with the Python of another HMB. The file therefore imports no neighbor.
 """
 
 from __future__ import annotations
@@ -27,51 +31,53 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import peers
+from hmb.bench.peers import cpu_seconds  # type: ignore[import-not-found]
 
-PATIENCE = 30.0  # seconds without a record
+TIMEOUT = 30.0  # seconds without a record
 BUFFER_MEMORY = 32 * 1024 * 1024
-AT_ONCE = 10_000  # records in one call, where a call takes several
-VALUES = 1_000  # that differ
+RECORDS_PER_CALL = 10_000  # where a call takes or returns several records
+DISTINCT_VALUES = 1_000
 FIRST = b"first"
-CHILDREN: list[int] = []  # processes that do a client's work
+CHILDREN: list[int] = []  # process ids of commands that do a client's work
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the libraries are told."""
+    """What the library has to do, and with which settings."""
 
     bootstrap: str
     topic: str
     records: int
-    size: int
+    size: int  # bytes of a value
     acks: int
     linger_ms: int
     batch_size: int
 
     def values(self) -> list[bytes]:
-        """Lines of text, as `hmb consume` prints them one by one."""
-        some = [os.urandom(self.size // 2 + 1).hex()[: self.size].encode() for _ in range(VALUES)]
-        return [some[number % VALUES] for number in range(self.records)]
+        """Return values that are text without line breaks, so that `hmb consume` prints one a line."""
+        some = [os.urandom(self.size // 2 + 1).hex()[: self.size].encode() for _ in range(DISTINCT_VALUES)]
+        return [some[number % DISTINCT_VALUES] for number in range(self.records)]
 
 
-class Took(NamedTuple):
-    """Seconds, by the wall's clock and of CPU: all threads of this process, and its children."""
+class Elapsed(NamedTuple):
+    """Wall-clock seconds, and CPU seconds of all threads of this process and of its children."""
 
     seconds: float
     cpu_seconds: float
 
 
 class Clock:
+    """A clock that starts when it is created."""
+
     def __init__(self) -> None:
         self._started = self._now()
 
-    def read(self) -> Took:
+    def read(self) -> Elapsed:
         now = self._now()
-        return Took(now.seconds - self._started.seconds, now.cpu_seconds - self._started.cpu_seconds)
+        return Elapsed(now.seconds - self._started.seconds, now.cpu_seconds - self._started.cpu_seconds)
 
-    def _now(self) -> Took:
-        return Took(time.perf_counter(), time.process_time() + sum(map(peers.cpu_seconds, CHILDREN)))
+    def _now(self) -> Elapsed:
+        return Elapsed(time.perf_counter(), time.process_time() + sum(map(cpu_seconds, CHILDREN)))
 
 
 def hmb_producer(task: Task) -> Any:
@@ -87,7 +93,7 @@ def hmb_producer(task: Task) -> Any:
     )
 
 
-def hmb_send(task: Task, values: list[bytes]) -> Took:
+def hmb_send(task: Task, values: list[bytes]) -> Elapsed:
     topic = task.topic
     with hmb_producer(task) as producer:
         producer.send(topic, FIRST).result()
@@ -98,20 +104,21 @@ def hmb_send(task: Task, values: list[bytes]) -> Took:
         return clock.read()
 
 
-def hmb_send_many(task: Task, values: list[bytes]) -> Took:
+def hmb_send_many(task: Task, values: list[bytes]) -> Elapsed:
     with hmb_producer(task) as producer:
         producer.send(task.topic, FIRST).result()
         clock = Clock()
-        for at in range(0, len(values), AT_ONCE):
-            producer.send_many(task.topic, values[at : at + AT_ONCE])
+        for at in range(0, len(values), RECORDS_PER_CALL):
+            producer.send_many(task.topic, values[at : at + RECORDS_PER_CALL])
         producer.flush()
         return clock.read()
 
 
-def hmb_send_many_arrow(task: Task, values: list[bytes]) -> Took:
+def hmb_send_many_arrow(task: Task, values: list[bytes]) -> Elapsed:
     import pyarrow
 
-    columns = [pyarrow.array(values[at : at + AT_ONCE], pyarrow.binary()) for at in range(0, len(values), AT_ONCE)]
+    calls = range(0, len(values), RECORDS_PER_CALL)
+    columns = [pyarrow.array(values[at : at + RECORDS_PER_CALL], pyarrow.binary()) for at in calls]
     with hmb_producer(task) as producer:
         producer.send(task.topic, FIRST).result()
         clock = Clock()
@@ -121,7 +128,7 @@ def hmb_send_many_arrow(task: Task, values: list[bytes]) -> Took:
         return clock.read()
 
 
-def confluent_produce(task: Task, values: list[bytes]) -> Took:
+def confluent_produce(task: Task, values: list[bytes]) -> Elapsed:
     from confluent_kafka import Producer
 
     producer = Producer(
@@ -152,7 +159,7 @@ def confluent_produce(task: Task, values: list[bytes]) -> Took:
     return clock.read()
 
 
-def kafka_python_send(task: Task, values: list[bytes]) -> Took:
+def kafka_python_send(task: Task, values: list[bytes]) -> Elapsed:
     from kafka import KafkaProducer
 
     producer = KafkaProducer(
@@ -168,15 +175,15 @@ def kafka_python_send(task: Task, values: list[bytes]) -> Took:
     for value in values:
         producer.send(topic, value)
     producer.flush()
-    took = clock.read()
+    elapsed = clock.read()
     producer.close()
-    return took
+    return elapsed
 
 
-def aiokafka_send(task: Task, values: list[bytes]) -> Took:
+def aiokafka_send(task: Task, values: list[bytes]) -> Elapsed:
     from aiokafka import AIOKafkaProducer
 
-    async def produce() -> Took:
+    async def produce() -> Elapsed:
         producer = AIOKafkaProducer(
             bootstrap_servers=task.bootstrap,
             acks=task.acks,
@@ -191,9 +198,9 @@ def aiokafka_send(task: Task, values: list[bytes]) -> Took:
         for value in values:
             await producer.send(topic, value)
         await producer.flush()
-        took = clock.read()
+        elapsed = clock.read()
         await producer.stop()
-        return took
+        return elapsed
 
     return asyncio.run(produce())
 
@@ -202,7 +209,7 @@ def hmb_records(task: Task) -> Iterator[tuple[int, int]]:
     import hmb
 
     with hmb.Consumer(task.bootstrap, task.topic) as consumer:
-        while records := consumer.poll(PATIENCE):
+        while records := consumer.poll(TIMEOUT):
             yield len(records), sum([len(record.value) for record in records if record.value is not None])
 
 
@@ -210,28 +217,28 @@ def hmb_arrow(task: Task) -> Iterator[tuple[int, int]]:
     import hmb
 
     with hmb.Consumer(task.bootstrap, task.topic) as consumer:
-        while (batch := consumer.poll_arrow(PATIENCE)) is not None:
+        while (batch := consumer.poll_arrow(TIMEOUT)) is not None:
             yield batch.num_rows, batch.column("value").nbytes
 
 
-def confluent_consumer(task: Task, **more: int) -> Any:
+def confluent_consumer(task: Task, **settings: int) -> Any:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     consumer = Consumer(
         {
             "bootstrap.servers": task.bootstrap,
-            "group.id": "assigned-by-hand",  # librdkafka wants one, and assign() does not use it
+            "group.id": "unused",  # librdkafka requires a group, although assign() does not use it.
             "enable.auto.commit": False,
-            **more,
+            **settings,
         }
     )
     consumer.assign([TopicPartition(task.topic, 0, OFFSET_BEGINNING)])
     return consumer
 
 
-def confluent_consume(task: Task, **more: int) -> Iterator[tuple[int, int]]:
-    consumer = confluent_consumer(task, **more)
-    while messages := consumer.consume(AT_ONCE, PATIENCE):
+def confluent_consume(task: Task, **settings: int) -> Iterator[tuple[int, int]]:
+    consumer = confluent_consumer(task, **settings)
+    while messages := consumer.consume(RECORDS_PER_CALL, TIMEOUT):
         yield len(messages), sum([len(message.value()) for message in messages])
 
 
@@ -241,7 +248,7 @@ def confluent_consume_at_once(task: Task) -> Iterator[tuple[int, int]]:
 
 def confluent_poll(task: Task) -> Iterator[tuple[int, int]]:
     consumer = confluent_consumer(task)
-    while (message := consumer.poll(PATIENCE)) is not None:
+    while (message := consumer.poll(TIMEOUT)) is not None:
         yield 1, len(message.value())
 
 
@@ -252,13 +259,13 @@ def kafka_python_poll(task: Task) -> Iterator[tuple[int, int]]:
     partition = TopicPartition(task.topic, 0)
     consumer.assign([partition])
     consumer.seek_to_beginning(partition)
-    while fetched := consumer.poll(timeout_ms=int(PATIENCE * 1000), max_records=AT_ONCE):
+    while fetched := consumer.poll(timeout_ms=int(TIMEOUT * 1000), max_records=RECORDS_PER_CALL):
         for records in fetched.values():
             yield len(records), sum([len(record.value) for record in records])
 
 
 def aiokafka_getmany(task: Task) -> Iterator[tuple[int, int]]:
-    """A loop of its own for each call would cost more than the call: so the loop is kept."""
+    """Use one event loop for all calls, because a new loop would cost more than the call itself."""
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
     with asyncio.Runner() as runner:
@@ -271,14 +278,14 @@ def aiokafka_getmany(task: Task) -> Iterator[tuple[int, int]]:
             return consumer
 
         consumer = runner.run(start())
-        while fetched := runner.run(consumer.getmany(timeout_ms=int(PATIENCE * 1000), max_records=AT_ONCE)):
+        while fetched := runner.run(consumer.getmany(timeout_ms=int(TIMEOUT * 1000), max_records=RECORDS_PER_CALL)):
             for records in fetched.values():
                 yield len(records), sum([len(record.value) for record in records])
         runner.run(consumer.stop())
 
 
 def hmb_consume(task: Task) -> Iterator[tuple[int, int]]:
-    """The command's lines, through a pipe."""
+    """Read the lines that the command `hmb consume` writes into a pipe."""
     hmb = Path(sys.executable).with_name("hmb")
     command = [str(hmb), "consume", task.topic, "-b", task.bootstrap, "--from-beginning", "--exit", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -288,7 +295,7 @@ def hmb_consume(task: Task) -> Iterator[tuple[int, int]]:
             yield block.count(b"\n"), len(block)
 
 
-PRODUCERS: dict[str, Callable[[Task, list[bytes]], Took]] = {
+PRODUCERS: dict[str, Callable[[Task, list[bytes]], Elapsed]] = {
     "hmb send": hmb_send,
     "hmb send_many": hmb_send_many,
     "hmb send_many, Arrow": hmb_send_many_arrow,
@@ -308,29 +315,27 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
 }
 
 
-def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Took]:
-    """How many records came after the first ones, and in which time; SystemExit if they are not all there."""
+def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Elapsed]:
+    """Return how many records came after the first batch, and in which time. Exits if records are missing."""
     batches = read(task)
     first, size = next(batches, (0, 0))
     records = first
     clock = Clock()
-    for count, more in batches:
-        records, size = records + count, size + more
+    for count, some in batches:
+        records, size = records + count, size + some
         if records >= task.records:
-            took = clock.read()
+            elapsed = clock.read()
             break
     else:
-        sys.exit(
-            f"{records} records with {size} bytes, {first} at first; {task.records} should come, and not all at once"
-        )
-    if size < (task.records - 1) * task.size:  # one was there before the clock
-        sys.exit(f"{records} records with {size} bytes, not {task.size} each")
-    return records - first, took
+        sys.exit(f"read {records} records with {size} bytes, {first} in the first batch; expected {task.records}")
+    if size < (task.records - 1) * task.size:  # The producer's first record is shorter.
+        sys.exit(f"read {records} records with {size} bytes; expected {task.size} bytes each")
+    return records - first, elapsed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Produce or consume with one library, and say how long it took.")
-    parser.add_argument("what", choices=["produce", "consume"])
+    parser = argparse.ArgumentParser(description="Produce or consume with one library and print how long it took.")
+    parser.add_argument("action", choices=["produce", "consume"])
     parser.add_argument("client", choices=[*PRODUCERS, *CONSUMERS])
     parser.add_argument("--bootstrap-server", required=True)
     parser.add_argument("--topic", required=True)
@@ -339,15 +344,17 @@ def main() -> int:
     parser.add_argument("--acks", type=int, default=1)
     parser.add_argument("--linger-ms", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=262_144)
-    given = parser.parse_args()
-    size, batch = given.record_size, given.batch_size
-    task = Task(given.bootstrap_server, given.topic, given.num_records, size, given.acks, given.linger_ms, batch)
-    if given.what == "produce":
-        records, took = task.records, PRODUCERS[given.client](task, task.values())
+    options = parser.parse_args()
+    sizes = options.num_records, options.record_size
+    task = Task(
+        options.bootstrap_server, options.topic, *sizes, options.acks, options.linger_ms, options.batch_size
+    )
+    if options.action == "produce":
+        records, elapsed = task.records, PRODUCERS[options.client](task, task.values())
     else:
-        records, took = consume(task, CONSUMERS[given.client])
-    print(json.dumps({"records": records, **took._asdict()}), flush=True)
-    os._exit(0)  # some libraries take their time to close, which is not measured
+        records, elapsed = consume(task, CONSUMERS[options.client])
+    print(json.dumps({"records": records, **elapsed._asdict()}), flush=True)
+    os._exit(0)  # Some libraries close slowly, and the close is not measured.
 
 
 if __name__ == "__main__":
