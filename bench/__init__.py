@@ -9,7 +9,7 @@ the client does. HMB's benchmarks therefore follow four rules:
 - *A run must prove its result.* A producer's run counts only if the broker's log then ends where it should.
 - *Every run is kept*, with the machine, the versions and the commit, so that a reader can check and repeat each figure.
 
-What happens in `hmb bench produce`:
+`hmb bench produce` runs through these modules:
 
     cli/bench.py                   finds the module of the command
     measurement.scenario           reads the options, opens the file of samples
@@ -20,10 +20,10 @@ What happens in `hmb bench produce`:
 
 Read in this order:
 
-1. `measurement`   what every scenario shares: options, rounds, samples
+1. `measurement`   the shared part of all scenarios: options, rounds, samples
 2. `peers`         the brokers, as processes
 3. `load`          the clients and connections that keep a broker busy
-4. `scenarios`     what is measured, one module for each
+4. `scenarios`     the benchmarks, one module for each
 5. `report`        samples, tables and charts
 6. `logs`          logs that a benchmark writes itself
 7. `thesis`        the thesis's benchmarks, repeated

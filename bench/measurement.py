@@ -1,4 +1,4 @@
-"""What every scenario shares: the options of its command, its rounds, its samples and its tables.
+"""The shared part of all scenarios: the options of a command, its rounds, its samples and its tables.
 
 A scenario is a function that measures. The decorator `scenario` makes a click command of it::
 

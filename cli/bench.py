@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-COMMANDS = {  # the module in hmb.bench, and the line of `hmb bench --help`
+COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "thesis": ("thesis.suite", "Repeat the thesis's two benchmarks, with two generations of Kafka."),
     "produce": ("scenarios.produce", "Records per second of a producer, CPU time per record."),
     "consume": ("scenarios.consume", "Records per second of a consumer, CPU time per record."),

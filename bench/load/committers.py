@@ -6,7 +6,7 @@ and sends the bytes. It checks the error code of every response::
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 
-`tests/conformance/kill_commits.py` uses the committers, too.
+The test `tests/conformance/kill_commits.py` uses the committers, too: it kills the broker while they commit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ class Committer:
     """A connection with a group of its own. The group commits growing offsets of one partition."""
 
     def __init__(self, port: int, number: int, in_flight: int, first: int = 0) -> None:
-        """Connect; the first commit is of offset `first` + 1, and `in_flight` requests are sent ahead."""
+        """Open the connection. The first commit has the offset `first` + 1.
+
+        At most `in_flight` requests are sent before their responses arrive.
+        """
         self.group = f"commits-{number}"
         self.number = number
         self.socket = socket.create_connection((peers.HOST, port))
@@ -132,7 +135,7 @@ def committed(connection: Connection, groups: Sequence[str]) -> list[int | None]
 
 
 class CommitRates(NamedTuple):
-    """What one run of commits measured."""
+    """The figures of one run of commits."""
 
     commits_per_second: float
     p50_ms: float

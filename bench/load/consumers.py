@@ -6,7 +6,7 @@ bytes::
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-The last number is the rate that counts. It leaves out the time in which the consumer's group forms.
+The benchmarks use the last number, fetch.nMsg.sec. It leaves out the time in which the consumer's group forms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIB = 1024 * 1024
 
 
 class PerfConsumer(ABC):
-    """A performance consumer."""
+    """A program that reads a topic as fast as it can."""
 
     name: str
 
@@ -62,7 +62,7 @@ class HmbConsumer(PerfConsumer):
         return [sys.executable, "-m", "hmb.bench.load.perf_consumer", *arguments, "--mode", self._mode]
 
 
-CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # by the values of --client
+CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the values of --client.
     "4.3.0": Kafka43Consumer,
     "hmb": HmbConsumer,
     "arrow": lambda: HmbConsumer("arrow"),

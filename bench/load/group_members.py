@@ -1,8 +1,8 @@
-"""Members of consumer groups as coroutines of one process: thousands of members need no thousands of threads.
+"""Members of consumer groups as coroutines of one process, so that a thousand members need only one thread.
 
 A member joins and syncs, then sends heartbeats, and joins again when a response reports a rebalance (the classic group
-protocol). A latency is the time from before the request is written until after the response is read, so it includes
-the scheduling of the coroutines.
+protocol). A latency is the time from before the request is written until after the response is read, so it includes the
+scheduling of the coroutines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .. import peers
 
 VERSIONS = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3}
 SESSION_MS = 45_000
-ASSIGNMENT = bytes(100)  # no real assignment: the broker only passes it on
+ASSIGNMENT = bytes(100)  # The broker passes an assignment on without reading it, so any bytes will do.
 METADATA = bytes(50)
 Expected = TypeVar("Expected", bound=Response)
 

@@ -1,10 +1,10 @@
-"""One client library in a process of its own: it produces or consumes records and prints how long that elapsed.
+"""One client library in a process of its own: it produces or consumes records and prints how long that took.
 
     python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
     python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
-All libraries have the same acks, linger and batch size, no compression, no idempotence, one partition and no group.
-HMB and librdkafka have a buffer of 32 MB; aiokafka and kafka-python have no such setting. Each library keeps its own
+All libraries have the same acks, linger and batch size, no compression, no idempotence, one partition and no group. HMB
+and librdkafka have a buffer of 32 MB; aiokafka and kafka-python have no such setting. Each library keeps its own
 defaults for requests in flight (many in librdkafka, 5 or 1 in the others) and for the size of a fetch.
 
 librdkafka waits a second before it fetches again while its queue holds enough records (fetch.queue.backoff.ms). The
@@ -35,7 +35,7 @@ from hmb.bench.peers import cpu_seconds  # type: ignore[import-not-found]
 
 TIMEOUT = 30.0  # seconds without a record
 BUFFER_MEMORY = 32 * 1024 * 1024
-RECORDS_PER_CALL = 10_000  # where a call takes or returns several records
+RECORDS_PER_CALL = 10_000  # records in one call, if the library has calls for several records
 DISTINCT_VALUES = 1_000
 FIRST = b"first"
 CHILDREN: list[int] = []  # process ids of commands that do a client's work
@@ -43,7 +43,7 @@ CHILDREN: list[int] = []  # process ids of commands that do a client's work
 
 @dataclass(frozen=True)
 class Task:
-    """What the library has to do, and with which settings."""
+    """The work of the library, with its settings."""
 
     bootstrap: str
     topic: str

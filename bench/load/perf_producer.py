@@ -23,7 +23,7 @@ from hmb.protocol.errors import KafkaError
 
 from ..report.distribution import percentile
 
-CALL_BYTES = 256 * 1024  # of messages in one call of send_many
+CALL_BYTES = 256 * 1024  # bytes of messages in one call of send_many
 REPORT_SECONDS = 5.0
 MIB = 1024 * 1024
 PERCENTILES = {"50th": 0.5, "95th": 0.95, "99th": 0.99, "99.9th": 0.999}
@@ -35,7 +35,7 @@ class Latencies:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards all fields below
         self._all: list[float] = []  # ms
-        self._reported = 0  # how many of them a line has shown
+        self._reported = 0  # number of latencies that printed lines have covered
         self.records = 0
 
     def add(self, started: float, records: int, _: object) -> None:

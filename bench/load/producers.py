@@ -1,7 +1,7 @@
 """The performance producers: Kafka's own of two generations, and HMB's (`perf_producer`).
 
 Each producer is a process. All have the same settings: acks=1, a batch size, linger 0, no idempotence, buffer.memory
-67108864, no limit of the rate. All end with the same line, which Kafka's tool prints on one line::
+67108864, no limit of the rate. All print the same last line, shown here on two lines::
 
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
@@ -42,7 +42,7 @@ class ProducerReport:
 
 
 class PerfProducer(ABC):
-    """A performance producer."""
+    """A program that sends messages as fast as it can."""
 
     name: str
 
@@ -60,11 +60,16 @@ class PerfProducer(ABC):
 
 
 class HmbProducer(PerfProducer):
+    """HMB's producer; `buffer_memory` is in bytes."""
+
     name = "HMB"
+
+    def __init__(self, buffer_memory: int = BUFFER_MEMORY) -> None:
+        self._buffer_memory = buffer_memory
 
     def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
         program = [sys.executable, "-m", "hmb.bench.load.perf_producer"]
-        return [*program, *_options(topic, workload), *_settings(bootstrap, workload)]
+        return [*program, *_options(topic, workload), *_settings(bootstrap, workload, self._buffer_memory)]
 
 
 class Kafka43Producer(PerfProducer):
@@ -89,7 +94,7 @@ class Kafka082Producer(PerfProducer):
         return peers.java(peers.kafka_082_jars(), main_class, *arguments, options=["-Xmx512M"])
 
 
-PRODUCERS: dict[str, type[PerfProducer]] = {  # by the values of --client
+PRODUCERS: dict[str, type[PerfProducer]] = {  # The keys are the values of --client.
     "4.3.0": Kafka43Producer,
     "0.8.2.2": Kafka082Producer,
     "hmb": HmbProducer,
@@ -118,14 +123,14 @@ def _options(topic: str, workload: Workload) -> list[str]:
     return ["--topic", topic, *sizes, "--throughput", "-1"]
 
 
-def _settings(bootstrap: str, workload: Workload) -> list[str]:
+def _settings(bootstrap: str, workload: Workload, buffer_memory: int = BUFFER_MEMORY) -> list[str]:
     settings = {
         "bootstrap.servers": bootstrap,
         "acks": 1,
         "batch.size": workload.batch_bytes,
         "linger.ms": 0,
         "enable.idempotence": "false",
-        "buffer.memory": BUFFER_MEMORY,
+        "buffer.memory": buffer_memory,
         "max.request.size": MAX_REQUEST_SIZE,
     }
     return ["--command-property", *(f"{name}={value}" for name, value in settings.items())]

@@ -1,8 +1,9 @@
 """The same request on many connections, driven by one thread that counts the responses.
 
-A client that encodes each request would reach its limit long before the broker does. Each connection here therefore
-sends the same bytes again and again, with several requests in flight, as Kafka's clients have. The thread decodes only
-the first response of each connection, to see that it contains no error. Of all later ones it reads the length::
+A client that encodes each request would reach its limit long before the broker does. The connections of a `Load`
+therefore send the same bytes again and again, with several requests in flight, as Kafka's clients do. The thread
+decodes only the first response of each connection, to see that it contains no error. It reads only the size of all
+others::
 
     request   int32 size | header with correlation id 1 | body      the same bytes each time
     response  int32 size | size bytes, skipped
@@ -28,7 +29,7 @@ from ..errors import PeerFailed
 
 IN_FLIGHT = 5  # Kafka's max.in.flight.requests.per.connection
 PRODUCE_VERSION = 9
-SIZE_BYTES = 4  # of a frame's length
+SIZE_BYTES = 4  # bytes of the size before a frame
 RECEIVE_BYTES = 256 * 1024
 NEW_TOPIC_TIMEOUT = 30.0  # seconds
 TRANSIENT = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}

@@ -1,4 +1,4 @@
-"""How much a performance client sends or reads."""
+"""The workload of a performance client: the number of its records, and their sizes."""
 
 from __future__ import annotations
 

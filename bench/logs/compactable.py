@@ -1,4 +1,4 @@
-"""A log with ten records for each key: what a cleaner compacts.
+"""A log with ten records for each key, which a cleaner compacts.
 
 The records have values of 100 bytes and keys drawn at random. The batches have 16 KB before compression, and the
 segments 100 MB. One more record follows in a segment of its own. That segment is the active one, which no cleaner

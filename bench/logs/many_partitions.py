@@ -1,9 +1,9 @@
-"""Thousands of partitions: what they cost a broker when it starts.
+"""Thousands of partitions, and their cost for a broker that starts.
 
 Each partition has one segment with 20 batches of 10 records. A benchmark measures the start from outside, from the
 start of the process to the first response. The start with one partition shows how much of this time belongs to Python
-itself. The goals for 2,000 partitions are 2 s and 100 MB of resident memory, with a bounded number of open files.
-`hmb bench growth --of partitions` measures them.
+itself. The goals for 2,000 partitions are 2 s and 100 MB of resident memory, with a bounded number of open files. `hmb
+bench growth --of partitions` measures them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIMESTAMP = 1_700_000_000_000  # ms
 
 @dataclass(frozen=True)
 class StartCost:
-    """What one start of a broker cost."""
+    """The cost of one start of a broker."""
 
     seconds: float  # from the start of the process to the first response
     resident_bytes: int

@@ -29,8 +29,8 @@ from hmb.storage.segment import Segment
 
 SEGMENTS = 10
 ROUNDS = 7
-CALLS = 2_000  # in a round
-RECORDS = 10  # in a batch
+CALLS = 2_000  # calls in one round
+RECORDS = 10  # records in one batch
 BATCH_BYTES = 262_144
 READ_BYTES = 400_000
 CONFIG = LogConfig()

@@ -1,7 +1,8 @@
 """A log that its broker did not close: the next start checks every batch and writes the indexes again.
 
-The log is one segment without a recovery point. An idempotent producer wrote its batches, as most clients do, so the
-recovery also rebuilds the producer state. The timestamps grow, so that the time index gets entries, too.
+The log is one segment without a recovery point. Its batches are those of an idempotent producer, because most clients
+are idempotent. Recovery therefore rebuilds the producer state, too. The timestamps grow, so that the time index gets
+entries.
 
 The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch::
 

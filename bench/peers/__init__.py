@@ -9,7 +9,7 @@ Read in this order:
 1. `broker_process`  `Peer`: start, wait until ready, stop, kill
 2. `hmb_broker`      HMB's broker, of this installation or of another checkout
 3. `kafka_43`, `kafka_082`  the two Kafkas; `jars` finds their jars, and `fetch` fetches them
-4. `chosen`          which brokers a benchmark measures, by its options
+4. `chosen`          the brokers that the options of a benchmark choose
 5. `topics`          create, alter and delete topics on any of these brokers
 6. `resources`       CPU time and memory of a process
 7. `program`         a client program as a process: its output and its costs

@@ -158,7 +158,7 @@ def free_ports(count: int) -> list[int]:
 def brokers_known(port: int) -> int | None:
     """Return how many brokers the broker on `port` names in a Metadata response; None if it does not answer.
 
-    The request has version 0, the only version that both Kafka 0.8.2 and a small response need.
+    The request has version 0, because Kafka 0.8.2 supports no other version.
     """
     try:
         with Connection(HOST, port, timeout=5) as connection:

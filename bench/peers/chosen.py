@@ -1,4 +1,4 @@
-"""Which brokers a benchmark measures.
+"""The choice of the brokers that a benchmark measures, by its options.
 
     (no option)                 HMB and Kafka 4.3.0, started for the benchmark; HMB alone without Kafka's jars or Java
     -b HOST:PORT                the broker at this address
@@ -69,7 +69,7 @@ class BrokerKind:
 def running_brokers(
     stack: ExitStack, bootstrap: str | None, versus: str | Installation | None
 ) -> list[MeasuredBroker]:
-    """Return the brokers to measure. Those that it starts run until the stack closes. Raises PeerFailed."""
+    """Return the brokers to measure. Started brokers run until the stack closes. Raises PeerFailed."""
 
     def start(make: MakePeer) -> MeasuredBroker:
         return MeasuredBroker.of(stack.enter_context(make()))
@@ -83,7 +83,10 @@ def running_brokers(
 
 
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
-    """Return HMB, and the HMB of `versus`, or without one Kafka 4.3.0 if it is installed."""
+    """Return HMB and its opponent: the HMB of `versus`, or without it Kafka 4.3.0.
+
+    Without Kafka's jars the list contains HMB alone.
+    """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:
         return [own, BrokerKind(versus.name, partial(Hmb, installation=versus))]

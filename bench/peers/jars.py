@@ -1,4 +1,4 @@
-"""Where Kafka's jars are: Kafka is not part of this project, and its brokers and tools run from their jars.
+"""The folders of Kafka's jars. Kafka is not part of this project; its brokers and tools run from jars.
 
 A process looks for the jars of each Kafka in this order:
 

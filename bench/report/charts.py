@@ -34,40 +34,60 @@ LOGARITHMIC_FROM = 20.0  # A panel is logarithmic if its largest value is this m
 
 
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw a panel for each column that the samples have."""
+    """Draw a panel for each column that the samples have.
+
+    In several cells with a reference only compared columns have panels, each with a second one for the ratios.
+    Differences of some percent would be invisible beside those between cells.
+    """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
+    compared = [each for each in columns if each.compare]
+    reference = view.reference_of(cells) if len(cells) > 1 and compared else None
     names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
-    figure, panels = panels_of(len(columns), height=1.6 + 0.28 * len(cells) * len(names))
-    for panel, column in zip(panels, columns, strict=True):
-        for number, name in enumerate(names):
-            _dots_of(panel, column, [runs.get(name, []) for runs in cells.values()], number, len(names), name)
-        panel.set_xlabel(column.label)
-        panel.set_ylim(len(cells) - 0.5, -0.5)
-        panel.set_yticks(range(len(cells)), list(cells) if panel is panels[0] else [""] * len(cells))
-        smallest, largest = panel.dataLim.x0, panel.dataLim.x1
-        if 0 < smallest * LOGARITHMIC_FROM < largest:
-            panel.set_xscale("log")
-        elif largest > 0:
-            panel.set_xlim(0, 1.08 * largest)
-        panel.grid(alpha=0.3)
-    figure.suptitle(title)
+    count = len(columns) if reference is None else 2 * len(compared)
+    figure, panels = panels_of(count, height=1.6 + 0.28 * len(cells) * len(names))
+    rest = iter(panels)
+    for column in columns if reference is None else compared:
+        values = [
+            {name: Distribution(tuple(map(column.value, runs))) for name, runs in each.items() if column.measured(runs)}
+            for each in cells.values()
+        ]
+        _draw_dots(next(rest), column.label, names, values)
+        if reference is not None:
+            over = [
+                {name: ratio for name, runs in each.items() if (ratio := view.ratio(column, each, name, reference))}
+                for each in cells.values()
+            ]
+            panel = next(rest)
+            _draw_dots(panel, f"{column.label}, over {reference}", names, over)
+            panel.axvline(1, color="#444444", linewidth=0.8)
+    panels[0].set_yticks(range(len(cells)), list(cells))
+    figure.suptitle(title, fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 
-def _dots_of(
-    panel: Axes, column: Column, runs_of_cells: Sequence[Sequence[Sample]], number: int, contestants: int, name: str
-) -> None:
-    """Draw the dots of one contestant; those of several contestants are one below the other in each cell."""
-    points = {
-        cell + (number - (contestants - 1) / 2) * 0.8 / contestants: Distribution(tuple(map(column.value, runs)))
-        for cell, runs in enumerate(runs_of_cells)
-        if runs and all(column.key in run.figures for run in runs)
-    }
-    style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
-    middle = [each.median for each in points.values()]
-    panel.errorbar(middle, list(points), xerr=_ranges(points), capsize=2, label=name, linestyle="none", **style)
+def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Mapping[str, Distribution]]) -> None:
+    """Draw the values of all cells; the contestants of a cell are one below the other."""
+    for number, name in enumerate(names):
+        shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
+        points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
+        style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
+        medians = [each.median for each in points.values()]
+        panel.errorbar(
+            medians, list(points), xerr=_ranges(points), capsize=2, label=name, linestyle="none", **style
+        )
+    panel.set_xlabel(label)
+    panel.set_ylim(len(cells) - 0.5, -0.5)
+    panel.set_yticks(range(len(cells)), [""] * len(cells))
+    smallest, largest = panel.dataLim.x0, panel.dataLim.x1
+    if 0 < smallest * LOGARITHMIC_FROM < largest:
+        panel.set_xscale("log")
+    elif largest > 0:
+        panel.set_xlim(0, 1.08 * largest)
+        panel.xaxis.set_major_formatter("{x:,.10g}")
+        panel.locator_params(axis="x", nbins=5)
+    panel.grid(alpha=0.3)
 
 
 def curves(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
@@ -85,7 +105,7 @@ def curves(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
         finish_panel(panel, list(dict.fromkeys(map(x, samples))), view.x_label(samples[0]))
         panel.set_ylabel(unit)
         panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(of_unit), fontsize="small", frameon=False)
-    figure.suptitle(title)
+    figure.suptitle(title, fontsize="medium")
     return figure
 
 
@@ -135,5 +155,5 @@ def finish_panel(panel: Axes, sizes: Sequence[float], label: str) -> None:
 
 
 def name_machine(figure: Figure, machine: str) -> None:
-    """Write the machine below a chart, so that a picture alone shows where its runs took place."""
-    figure.supxlabel(machine, fontsize="x-small", color="#666666")
+    """Write the machine below the title, so that a picture alone shows where its runs took place."""
+    figure.suptitle("\n".join(filter(None, (figure.get_suptitle(), machine))), fontsize="medium")

@@ -27,7 +27,7 @@ SCALE = re.compile(r"--scale[ =](\S+)")
 
 @dataclass(frozen=True)
 class Origin:
-    """What files have in common if their runs may be compared."""
+    """The suite, machine and scale that files have in common if their runs can be compared."""
 
     suite: str
     cpu: str
@@ -47,12 +47,12 @@ class Origin:
 
 
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
-    """Read files and return their samples by origin. Raises OSError, InvalidSamples.
+    """Read these files, or the newest ones, and return their samples by origin. Raises OSError, InvalidSamples.
 
     The rounds of a later file get higher numbers, so that a ratio never compares runs of two files.
     """
     groups: dict[Origin, list[Sample]] = {}
-    for path in paths:
+    for path in paths or newest_files():
         document = read(path)
         try:
             origin, added = Origin.of(document), samples_of(document)
@@ -61,15 +61,17 @@ def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
         samples = groups.setdefault(origin, [])
         first = max((sample.turn + 1 for sample in samples), default=0)
         samples += [replace(sample, turn=sample.turn + first) for sample in added]
+    if not groups:
+        raise InvalidSamples(f"no runs in {DIRECTORY} or {PUBLISHED}: run a benchmark, or name a file of samples")
     return groups
 
 
 def newest_files() -> list[Path]:
-    """Return the newest own file of each suite and origin, or the newest published ones. Raises InvalidSamples."""
+    """Return the newest own file of each suite and origin, or the newest published ones; [] if neither exist."""
     for folder in (DIRECTORY, PUBLISHED):
         if files := sorted(folder.glob("*-*.json"), key=lambda path: path.stem.partition("-")[2]):
             return list({Origin.of(read(path)): path for path in files}.values())
-    raise InvalidSamples(f"no runs in {DIRECTORY} or {PUBLISHED}: run a benchmark, or name a file of samples")
+    return []
 
 
 def view_of(suite: str) -> Report:
@@ -82,7 +84,7 @@ def view_of(suite: str) -> Report:
     return view
 
 
-def described(origins: Iterable[Origin]) -> dict[Origin, str]:
+def file_suffixes(origins: Iterable[Origin]) -> dict[Origin, str]:
     """Return a suffix for file names for each origin; "" for the only origin of a suite."""
     origins = list(origins)
     suites = [origin.suite for origin in origins]

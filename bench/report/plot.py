@@ -8,7 +8,7 @@ import click
 
 from ..errors import BenchmarkError
 from .charts import name_machine
-from .origin import by_origin, described, newest_files, view_of
+from .origin import by_origin, file_suffixes, view_of
 
 
 @click.command("plot")
@@ -23,8 +23,8 @@ def command(files: tuple[Path, ...], folder: Path) -> None:
     published one. Only runs of the same machine and scale share a chart, and each chart names its machine. The charts
     of the thesis have the thesis's own figures beside them. matplotlib draws them: pip install 'hmb[docs]'.
     """
-    groups = by_origin(files or newest_files())
-    suffixes = described(groups)
+    groups = by_origin(files)
+    suffixes = file_suffixes(groups)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         for origin, samples in groups.items():

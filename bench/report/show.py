@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .origin import by_origin, newest_files, view_of
+from .origin import by_origin, view_of
 from .tables import text
 
 
@@ -18,7 +18,7 @@ def command(files: tuple[Path, ...]) -> None:
     FILES are files of samples. Without FILES the newest run of each benchmark in hmb-bench/ counts, or else the newest
     published one. Only runs of the same machine and scale share a table.
     """
-    for origin, samples in by_origin(files or newest_files()).items():
+    for origin, samples in by_origin(files).items():
         click.echo(f"{origin.suite}: {origin}")
         for line in text(view_of(origin.suite).tables(samples)):
             click.echo(f"  {line}")

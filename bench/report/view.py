@@ -38,30 +38,34 @@ Cells = dict[str, dict[str, list[Sample]]]  # runs by cell and contestant
 class Column:
     """One figure of the samples: a column of a table, and a panel of a chart."""
 
-    key: str  # in `figures`
-    label: str  # with the unit
+    key: str  # the name of the figure in a sample
+    label: str  # the heading, with the unit
     scale: float = 1.0  # the figure is shown multiplied by this
     per: str = ""  # the name of a parameter; the figure is shown divided by it
     spread: bool = True  # whether the table shows the range, too
     compare: bool = False  # whether the table shows ratios to the reference
     more_is_better: bool = False
-    digits: int = 1  # after the decimal point, without a range
+    digits: int = 1  # digits after the decimal point, if no range is shown
 
     def value(self, sample: Sample) -> float:
         """Return the figure in the unit of the label; NaN if the run did not measure it."""
         divisor = float(sample.parameters.get(self.per, math.nan)) if self.per else 1.0
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 
+    def measured(self, runs: Sequence[Sample]) -> bool:
+        """Return whether all runs measured the figure."""
+        return not any(math.isnan(self.value(run)) for run in runs)
+
     def text(self, runs: Sequence[Sample]) -> str:
         """Return the text of a table's cell; "" if a run did not measure the figure."""
-        values = Distribution(tuple(map(self.value, runs)))
-        if any(map(math.isnan, values.values)):
+        if not self.measured(runs):
             return ""
+        values = Distribution(tuple(map(self.value, runs)))
         return str(values) if self.spread else f"{values.median:,.{self.digits}f}"
 
 
 class Report(Protocol):
-    """What a suite makes of its samples."""
+    """The tables and charts of the samples of a suite."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]: ...
 
@@ -102,9 +106,10 @@ class SampleView:
 
         by_title = group_by(samples, self.title)
         name = samples[0].suite.split()[0]
-        names = [name] if len(by_title) == 1 else [f"{name}-{number}" for number in range(1, len(by_title) + 1)]
+        names = [name] if len(by_title) == 1 else [f"{name}-{position}" for position in range(1, len(by_title) + 1)]
         draw = charts.curves if self.x else charts.dots
-        return {name: draw(self, title, runs) for name, (title, runs) in zip(names, by_title.items(), strict=True)}
+        drawn = [draw(self, title, runs) for title, runs in by_title.items()]
+        return dict(zip(names, drawn, strict=True))
 
     def runs(self, samples: Sequence[Sample]) -> Cells:
         """Return the runs by cell and contestant."""
@@ -116,6 +121,14 @@ class SampleView:
         if self.reference is None or len(names) <= max(1, self.reference):
             return None
         return names[self.reference]
+
+    def ratio(
+        self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
+    ) -> Distribution | None:
+        """Return the ratios of a contestant to the reference in one cell; None for the reference itself."""
+        if name == reference:
+            return None
+        return ratios(contestants.get(name, []), contestants.get(reference, []), column.value)
 
     def _table(self, title: str, cells: Cells, columns: Sequence[Column]) -> Table:
         reference = self.reference_of(cells)
@@ -130,8 +143,7 @@ class SampleView:
                 for column in columns:
                     row.append(column.text(runs))
                     if column.compare and reference:
-                        others = contestants.get(reference, [])
-                        row.append("" if name == reference else str(ratios(runs, others, column.value) or ""))
+                        row.append(str(self.ratio(column, contestants, name, reference) or ""))
                 rows.append(row)
                 shown = ""
         if not any(cells):
@@ -154,7 +166,7 @@ class SampleView:
             found = {
                 cell: ratio
                 for cell, runs in cells.items()
-                if (ratio := ratios(runs.get(name, []), runs.get(reference, []), column.value))
+                if (ratio := self.ratio(column, runs, name, reference))
             }
             if found:
                 medians = [ratio.median for ratio in found.values()]
@@ -167,6 +179,7 @@ class SampleView:
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
     """Return the cells in which the contestant was better in every round, and those in which it was worse."""
-    higher = [cell or "yes" for cell, ratio in found.items() if ratio.minimum > 1]
-    lower = [cell or "yes" for cell, ratio in found.items() if ratio.maximum < 1]
+    complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
+    higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]
+    lower = [cell for cell, ratio in complete.items() if ratio.maximum < 1]
     return ["; ".join(each) or "-" for each in ((higher, lower) if column.more_is_better else (lower, higher))]

@@ -1,10 +1,11 @@
-"""Scenarios: what `hmb bench` measures, one module for each.
+"""Scenarios: the benchmarks of `hmb bench`, one module for each.
 
-HMB claims to be about as fast as Kafka, and sometimes faster. Such a claim is worth what a reader can repeat. Each
-scenario is therefore a command that starts the brokers, measures them alternately on one machine, and keeps every run.
+HMB claims to be about as fast as Kafka, and sometimes faster. A reader should not have to believe this claim. Each
+scenario is therefore a command that anyone can repeat. It starts the brokers, measures them alternately on one machine,
+and keeps every run.
 
-A scenario has three parts: its essay with what is measured and what a run must prove before it counts, its `VIEW` of
-the samples, and its command. The options and the rounds are shared (`hmb.bench.measurement`).
+A module has three parts. Its essay says what is measured, and what a run must prove before it counts. Its `VIEW`
+declares the tables. Its `command` measures. The options and the rounds are shared (`hmb.bench.measurement`).
 
 Read in this order:
 

@@ -6,12 +6,13 @@
     hmb bench clients --versus ../before             # HMB's clients, and those of another checkout
 
 The records have 100 B, and the topic has one partition. Each client is a process of its own; `load/library_client.py`
-says which settings are the same for all. With one broker after the other, every client has one run in each round. A
-producer's run counts only if the log then ends where it should: all records are acknowledged, and all are written. A
-consumer reads a topic that HMB's producer filled in batches of 16 KB, the batch size of Kafka's own producer.
+says which settings are the same for all. The clients first run with HMB's broker and then with Kafka's, once in each
+round. A producer's run counts only if the log then ends where it should: all records are acknowledged, and all are
+written. A consumer reads a topic that HMB's producer filled in batches of 16 KB, the batch size of Kafka's own
+producer.
 
-A goal compares two runs of one round, in the median. It also compares the CPU time of the clients' processes with all
-their threads. That ratio shows how fast a client would be if the broker and the rest of the machine took no time.
+A goal is judged by the ratio of two clients, in the median of the rounds. The column "by CPU time" has the ratio of the
+CPU times of the two processes. It shows the result on a machine where the broker and the other programs cost no time.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 @dataclass(frozen=True)
 class LibraryClient:
-    """A client of `library_client.py`, and a number of records that takes it some seconds."""
+    """A client of `library_client.py`, with a number of records that keeps it busy for some seconds."""
 
     name: str
     action: str  # "produce" or "consume"
@@ -262,7 +263,7 @@ def measure(
 )  # fmt: skip
 @click.option("--acks", type=click.IntRange(-1, 1), default=1, show_default=True)
 @click.option("--linger-ms", type=click.IntRange(min=0), default=5, show_default=True)
-@click.option("--batch-size", type=POSITIVE, default=262_144, show_default=True, help="Bytes, for all producers.")
+@click.option("--batch-size", type=POSITIVE, default=262_144, show_default=True, help="Bytes of a batch.")
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
 def command(
     measurement: Measurement,

@@ -1,11 +1,11 @@
-"""How many offsets per second a broker commits.
+"""Offset commits per second.
 
     hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0
     hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
 
-A commit has not the same meaning everywhere. HMB responds when the record is on disk (`log.flush.acks.all`, as for
+A commit does not promise the same everywhere. HMB responds when the record is on disk (`log.flush.acks.all`, as for
 acks=all). Kafka responds when the record is in the page cache, and relies on replicas on other machines. HMB therefore
-runs twice. With the setting false it promises what Kafka promises: compare this line with Kafka's.
+runs twice. With the setting false it promises what Kafka promises, and only this line should be compared with Kafka's.
 
 Each connection has a group and a partition of its own and commits growing offsets (`load/committers.py`). The client is
 one process with one thread that only copies bytes. It takes its share of the machine, the same for all brokers. A run

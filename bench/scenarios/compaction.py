@@ -1,4 +1,4 @@
-"""How long compaction takes: HMB's cleaner and Kafka 4.3.0's, on the same segments.
+"""The time of a compaction: HMB's cleaner and Kafka 4.3.0's on the same segments.
 
     hmb bench compaction                                   # 1 GB, uncompressed and lz4, three rounds
     hmb bench compaction --size 100000000 --codecs none --repeat 1
@@ -9,8 +9,8 @@ starts: a topic of one partition that was never compacted.
 A broker does not report how long compaction takes. The topic therefore starts with a `min.compaction.lag.ms` that
 forbids it. The clock starts when a request sets it to 0. The clock stops when `cleaner-offset-checkpoint` contains the
 base offset of the active segment, because both brokers write this file after the new segments are in use. The CPU time
-is that of the broker's process between the two moments. Before, each broker has compacted another topic of a third of
-the size, because Java's compiler needs a warm-up.
+is that of the broker's process between the two moments. Each broker first compacts another topic of a third of the
+size, because Java's compiler needs a warm-up.
 
 Both cleaners have one thread, no throttle, a buffer of 128 MB for keys (the defaults), and look for work every 20 ms. A
 run counts only if the log then contains one record for each key.
@@ -105,7 +105,7 @@ def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
 @click.option("--size", type=POSITIVE, default=10**9, show_default=True, help="Bytes of records before compression.")
 @click.option(
     "--codecs", type=CommaList(click.Choice(list(CODECS))), default=["none", "lz4"], metavar="NAME,...",
-    help=f"Of {', '.join(CODECS)}.  [default: none,lz4]",
+    help=f"Codecs to run: {', '.join(CODECS)}.  [default: none,lz4]",
 )  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, size: int, codecs: list[str]) -> None:
     """Measure how long compaction takes, and its CPU time.

@@ -1,4 +1,4 @@
-"""How much of one connection's throughput is left with many connections and partitions.
+"""Many connections and partitions, and the share of one connection's throughput that is left.
 
     hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
     hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
@@ -37,7 +37,7 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The usual tables, and what is left of the throughput of the smallest number of connections."""
+    """The usual tables, and the throughput of each number of connections compared with the first number."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", "records/s over the first line"]]
@@ -105,7 +105,7 @@ def command(
 ) -> None:
     """Measure how much of one connection's throughput is left with many connections and partitions.
 
-    HMB and Kafka 4.3.0 run alternately. The ratios compare each number of connections with the first one.
+    HMB and Kafka 4.3.0 run alternately. The last table compares each number of connections with the first one.
     """
     brokers = running_brokers(measurement.stack, bootstrap, versus)
     progress = measurement.progress(len(brokers) * len(counts) * measurement.round_count)

@@ -1,4 +1,4 @@
-"""How many records per second a consumer reads, and what a record costs the broker.
+"""The throughput of a consumer: records per second, and the broker's CPU time for each record.
 
     hmb bench consume                                # HMB and Kafka 4.3.0, Kafka's ConsumerPerformance
     hmb bench consume --client hmb -b HOST:PORT      # HMB's consumer; --client arrow: with Arrow batches

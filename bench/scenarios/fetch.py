@@ -1,9 +1,9 @@
-"""What a fetch of many partitions without new records costs the broker, in full and in a fetch session (KIP-227).
+"""The cost of a fetch of many partitions without new records, in full and in a fetch session (KIP-227).
 
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
-A consumer that has read everything sends such a fetch all day. A full fetch names every partition. In a session the
+A consumer that has read all records sends such a fetch all day. A full fetch names every partition. In a session the
 broker remembers the partitions, and the fetch names only those that changed, here none::
 
     full           FetchRequest  topics: 1000 partitions     some 20 KB
@@ -34,8 +34,8 @@ from .. import peers
 from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..report.view import Column, SampleView
 
-SLICES = 4  # of the time of a run; both kinds have one in each
-FETCHES_PER_LOOK = 20  # between two looks at the clock
+SLICES = 4  # A run has four slices of time, and each slice has both kinds of fetch.
+FETCHES_PER_LOOK = 20  # fetches between two looks at the clock
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"
 MAX_BYTES = 1 << 20
@@ -57,7 +57,7 @@ class FetchCost:
 
     fetches: int = 0
     cpu_seconds: float = 0.0
-    bytes: int = 0  # of one request and its response
+    bytes: int = 0  # bytes of one request and its response
 
     @property
     def figures(self) -> dict[str, float]:

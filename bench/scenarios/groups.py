@@ -1,4 +1,4 @@
-"""Many consumer groups: how soon heartbeats are answered, how long a rebalance takes, what quiet groups cost.
+"""Many consumer groups: the latency of heartbeats, the time of a rebalance, the cost of quiet groups.
 
     hmb bench groups                                # 200 groups, 1,000 members, 2,000 partitions
     hmb bench groups --members 500 --repeat 1
@@ -57,7 +57,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GroupLoad:
-    """What the options of the command ask for."""
+    """The groups and members of a run, as the options of the command describe them."""
 
     groups: int
     members: int
@@ -100,7 +100,7 @@ async def measure(broker: peers.Peer, load: GroupLoad) -> dict[str, float]:
         running = [tasks.create_task(member.run(load.interval, latencies)) for member in members]
         await _await_all(members, started)
         figures = {"join_seconds": time.perf_counter() - started}
-        await asyncio.sleep(2 * load.interval)  # The groups settle.
+        await asyncio.sleep(2 * load.interval)  # The groups become quiet.
         latencies.clear()
         cpu, started = peers.cpu_seconds(broker.pid), time.perf_counter()
         await asyncio.sleep(load.seconds)
@@ -133,9 +133,9 @@ async def _await_all(members: Sequence[LoadMember], since: float) -> None:
 
 @scenario("groups", VIEW)
 @versus_option
-@click.option("--groups", type=click.IntRange(min=3), default=200, show_default=True, help="Two of them are large.")
+@click.option("--groups", type=click.IntRange(min=3), default=200, show_default=True, help="Two groups are large.")
 @click.option("--members", type=POSITIVE, default=1_000, show_default=True)
-@click.option("--partitions", type=POSITIVE, default=2_000, show_default=True, help="In topics of 100.")
+@click.option("--partitions", type=POSITIVE, default=2_000, show_default=True, help="Partitions, in topics of 100.")
 @click.option("--interval", type=float, default=3.0, show_default=True, help="Seconds from heartbeat to heartbeat.")
 @click.option("--seconds", type=float, default=20.0, show_default=True, help="How long quiet groups are measured.")
 def command(
@@ -163,6 +163,6 @@ def command(
         with kind.make() as broker:
             try:
                 figures = asyncio.run(measure(broker, load))
-            except ExceptionGroup as failures:  # a TaskGroup wraps the errors of its tasks
+            except ExceptionGroup as failures:  # A TaskGroup wraps the errors of its tasks.
                 raise failures.exceptions[0] from failures
         measurement.add(number, kind.name, "members", parameters, figures)

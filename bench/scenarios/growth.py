@@ -1,4 +1,4 @@
-"""What grows with the work, and what stays the same: HMB's broker with more and more of one thing.
+"""Costs that grow with the work, and costs that stay the same: HMB's broker with more and more of one thing.
 
     hmb bench growth                        # all four
     hmb bench growth --of connections,log
@@ -66,7 +66,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GrowingThing:
-    """Something of which HMB gets more and more."""
+    """Something that the benchmark makes larger, step by step."""
 
     unit: str
     sizes: tuple[int, ...]
@@ -129,7 +129,7 @@ def measure_log(gigabytes: int) -> dict[str, float]:
 @scenario("growth", VIEW)
 @click.option(
     "--of", "names", type=CommaList(click.Choice(list(TITLES))), default=list(TITLES), metavar="NAME,...",
-    help=f"Of {', '.join(TITLES)}.  [default: all]",
+    help=f"The growing thing: {', '.join(TITLES)}.  [default: all]",
 )  # fmt: skip
 def command(measurement: Measurement, names: list[str]) -> None:
     """Measure what grows with connections, partitions, responses and the log, in HMB's broker."""

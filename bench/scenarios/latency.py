@@ -1,4 +1,4 @@
-"""How long one record needs from the producer through the broker to the consumer.
+"""The latency of one record on its way from the producer through the broker to the consumer.
 
     hmb bench latency                                # HMB and Kafka 4.3.0, Kafka's EndToEndLatency
     hmb bench latency --client hmb --num-records 5000

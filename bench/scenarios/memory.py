@@ -1,4 +1,4 @@
-"""How much memory a broker uses, and how much HMB's producer uses.
+"""The memory of a broker, and the memory of HMB's producer.
 
     hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB
     hmb bench memory --gigabytes 1               # a quick look
@@ -8,7 +8,7 @@ Broker: HMB's producer sends a gigabyte in records of 1,000 B to a new topic. HM
 deleted. Then the next gigabyte follows. The settings are the defaults, except for `COMPARABLE_SETTINGS`
 (`peers/broker_process.py`). "Idle" is right after the start.
 
-Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 64 MiB. "Idle" is the
+Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 32 MiB. "Idle" is the
 peak of a process that sends one record. A producer should need the size of its buffer and 30 MB more. Its broker keeps
 only the newest segments.
 
@@ -32,7 +32,8 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 
 GIGABYTE = Workload(1_000, 65_536, 1_000_000)
-SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # a gigabyte, too
+SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # one gigabyte of small records
+BUFFER_MEMORY = 32 * 1024 * 1024
 KEEP_LITTLE = {
     "log.retention.bytes": "268435456",
     "log.segment.bytes": "67108864",
@@ -79,7 +80,7 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
     with peers.Hmb(config=KEEP_LITTLE) as peer:
         broker, workload = MeasuredBroker.of(peer), SMALL_RECORDS.scaled(gigabytes)
         idle, busy = (
-            produce(broker, HmbProducer(), each, f"hmb-bench-{each.records}")["client_max_bytes"]
+            produce(broker, HmbProducer(BUFFER_MEMORY), each, f"hmb-bench-{each.records}")["client_max_bytes"]
             for each in (Workload(100, 16_384, 1), workload)
         )
         return {"idle_bytes": idle, "most_bytes": busy}
@@ -89,8 +90,9 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
 @versus_option
 @click.option("--gigabytes", type=POSITIVE, default=10, show_default=True)
 @click.option(
-    "--of", type=click.Choice(["broker", "producer"]), default="broker", show_default=True, help="What is measured."
-)
+    "--of", type=click.Choice(["broker", "producer"]), default="broker", show_default=True,
+    help="The process whose memory is measured.",
+)  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
     """Measure the memory of a broker, idle and after 10 GB, or of HMB's producer while it sends 10 GB."""
     if of == "producer":

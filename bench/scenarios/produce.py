@@ -1,4 +1,4 @@
-"""How many records per second a producer gets acknowledged, and what a record costs the broker.
+"""The throughput of a producer: acknowledged records per second, and the broker's CPU time for each record.
 
     hmb bench produce                                # HMB and Kafka 4.3.0, the thesis's ten cells, three rounds
     hmb bench produce --cells 1,2 --repeat 5         # some cells, more rounds
@@ -34,7 +34,7 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 from ..thesis.cells import CELLS
 
-SMALL_REQUESTS = Workload(100, 195, 20_000)  # one record in a batch: the way of a request is warmed up, too
+SMALL_REQUESTS = Workload(100, 195, 20_000)  # Many requests, so that a JVM compiles the code for requests, too.
 RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
 BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)
 
@@ -61,10 +61,10 @@ def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: 
     end = time.monotonic() + seconds * len(brokers)
     progress.step("warm-up")
     for workload in itertools.cycle((SMALL_REQUESTS, WARM_UP)):
-        for broker in brokers:
-            produce(broker, producer, workload, "hmb-bench-warm-up")
         if time.monotonic() >= end:
             return
+        for broker in brokers:
+            produce(broker, producer, workload, "hmb-bench-warm-up")
 
 
 def workloads(
@@ -113,7 +113,7 @@ def command(
 ) -> None:
     """Measure how many records per second a producer gets acknowledged, and the broker's CPU time for a record.
 
-    HMB and Kafka 4.3.0 run alternately, with the same warm-up. What counts is the ratio of two runs of one round.
+    HMB and Kafka 4.3.0 run alternately, with the same warm-up. The result is the ratio of two runs of one round.
 
     To check that a change makes no cell slower, keep a checkout without the change and compare the two:
 

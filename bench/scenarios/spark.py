@@ -91,13 +91,13 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class SparkLoad:
-    """What the jobs read, write and stream."""
+    """The records that the jobs read, write and stream."""
 
     bootstrap: str
     records: int
     size: int  # bytes of a value
     rate: int  # records/s of a stream
-    seconds: int  # of a stream
+    seconds: int  # duration of a stream
 
 
 class SparkMeasurement:
@@ -223,11 +223,12 @@ def _connector(jars: Path) -> str:
 )
 @click.option(
     "--only", type=CommaList(click.Choice(KINDS)), default=list(KINDS), metavar="KIND,...",
-    help=f"Of {', '.join(KINDS)}.  [default: all]",
+    help=f"Kinds of jobs to run: {', '.join(KINDS)}.  [default: all]",
 )  # fmt: skip
 @click.option(
-    "--partitions", type=CommaList(POSITIVE), metavar="N,N,...", help="[default: 1,2, and 1 for a stream]"
-)
+    "--partitions", type=CommaList(POSITIVE), metavar="N,N,...",
+    help="Numbers of partitions.  [default: 1,2 and for a stream 1]",
+)  # fmt: skip
 @click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a value.")
 @click.option("--num-records", type=POSITIVE, default=2_600_000, show_default=True)
 @click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Records/s of the stream.")

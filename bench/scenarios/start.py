@@ -1,4 +1,4 @@
-"""How long a broker needs from its start to the first acknowledged record, and the memory that it then uses.
+"""The start of a broker: the time to its first acknowledged record, and the memory that it then uses.
 
     hmb bench start
     hmb bench start --repeat 9 --json

@@ -5,8 +5,9 @@
 
 The thesis's broker passed each request through a channel to an API handler, and each response through another channel
 to a responder. It used one core of four, and its authors blamed the single handler (thesis, chapter 10.2.5). HMB has
-this layout as a setting: `threading=staged` with num.io.threads handlers (`hmb/broker/network/staged.py`). The requests
-are small ones, where the way of a request is most of its cost, and large ones, where the bytes are.
+this layout as a setting: `threading=staged` with num.io.threads handlers (`hmb/broker/network/staged.py`). The
+benchmark uses small requests and large ones. Most of the cost of a small request is its way through the broker. Most of
+the cost of a large one is its bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ VIEW = SampleView(
     title=lambda sample: f"Layouts of threads, producers of {sample.client}",
     cell=cell,
     contestant=lambda sample: str(sample.parameters["layout"]),
-    reference=0,  # a thread for each connection
+    reference=0,  # The reference is one thread for each connection.
 )
 
 

@@ -60,8 +60,8 @@ VIEW = ThesisView()
 class Pair:
     """A producer and a broker: one of the thesis's scenarios."""
 
-    scenario: int  # 1 to 4
-    generation: str  # of Kafka; "" in scenario 4
+    scenario: int  # the thesis's number, 1 to 4
+    generation: str  # the version of Kafka; "" in scenario 4
     broker: MeasuredBroker
     producer: PerfProducer
 

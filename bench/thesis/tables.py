@@ -3,8 +3,8 @@
 All ratios are over scenario 1, Kafka's producer to Kafka's broker, in the same round and with the same generation of
 Kafka. Scenario 4 contains no Kafka, so it is compared with scenario 1 of each generation.
 
-The thesis measured on another network and other machines. Its MB/s cannot be compared with these. Its ratios can: they
-show which of two programs was faster, and by how much.
+The thesis measured on another network and other machines. Its MB/s cannot be compared with today's. Its ratios can be
+compared: they show which of two programs was faster, and by how much.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ThesisGoal:
     """The least ratio of a scenario to scenario 1, in every cell and in the median of the cells."""
 
     scenario: int
-    generation: str  # of Kafka
+    generation: str  # the version of Kafka
     every: float
     median: float | None = None
 

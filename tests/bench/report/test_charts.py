@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def test_dots_are_the_medians_of_the_cells() -> None:
     assert [101.0, 10_001.0] in medians and [201.0, 20_001.0] in medians
     assert [label.get_text() for label in panel.get_yticklabels()] == ["1 B", "100 B"]
     assert panel.get_xscale() == "log"
+
+
+def test_compared_columns_have_a_panel_of_their_ratios() -> None:
+    """In several cells the differences between contestants were invisible beside those between cells."""
+    compared = replace(VIEW, columns=(Column("rate", "records/s", compare=True), Column("rate", "not compared")))
+    rates, over = compared.charts(RATES)["x"].axes
+    assert (rates.get_xlabel(), over.get_xlabel()) == ("records/s", "records/s, over Kafka")
+    medians = [line.get_xdata().tolist() for line in over.get_lines() if line.get_linestyle() == "None"]
+    assert [pytest.approx(101 / 201), pytest.approx(10_001 / 20_001)] in medians
 
 
 def test_curves_have_a_chart_for_each_thing_and_a_panel_for_each_unit() -> None:

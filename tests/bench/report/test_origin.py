@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from hmb.bench.errors import InvalidSamples
 from hmb.bench.report import origin, show
-from hmb.bench.report.origin import Origin, by_origin, described, newest_files, view_of
+from hmb.bench.report.origin import Origin, by_origin, file_suffixes, newest_files, view_of
 
 
 def write(folder: Path, name: str, seconds: float, cpu: str = "fast", command: str = "hmb bench start") -> Path:
@@ -53,7 +53,7 @@ def test_own_runs_come_before_published_ones_and_the_newest_counts(
     monkeypatch.setattr(origin, "DIRECTORY", own)
     monkeypatch.setattr(origin, "PUBLISHED", published)
     with pytest.raises(InvalidSamples, match="no runs in"):
-        newest_files()
+        by_origin([])
     first = write(published, "start-20260101-000000", 0.1)
     assert newest_files() == [first]
     write(own, "start-20260102-000000", 0.2)
@@ -64,7 +64,7 @@ def test_own_runs_come_before_published_ones_and_the_newest_counts(
 
 def test_names_of_pictures_differ_where_machines_do() -> None:
     one, two, alone = Origin("start", "A(R) 1", 2, 1.0), Origin("start", "B", 4, 0.5), Origin("memory", "B", 4, 1.0)
-    assert described([one, two, alone]) == {one: "-a-r-1-2-cores", two: "-b-4-cores-scale-0.5", alone: ""}
+    assert file_suffixes([one, two, alone]) == {one: "-a-r-1-2-cores", two: "-b-4-cores-scale-0.5", alone: ""}
 
 
 def test_an_unknown_suite_and_an_incomplete_file_are_refused(tmp_path: Path) -> None:
