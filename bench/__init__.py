@@ -20,7 +20,7 @@ the client does. HMB's benchmarks therefore follow four rules:
 
 Read in this order:
 
-1. `measurement`   the shared part of all scenarios: options, rounds, samples
+1. `measurement`   the shared part of all scenarios: options, rounds, samples; `progress` and `errors` are small helpers
 2. `peers`         the brokers, as processes
 3. `load`          the clients and connections that keep a broker busy
 4. `scenarios`     the benchmarks, one module for each
