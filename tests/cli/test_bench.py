@@ -26,11 +26,23 @@ def test_help_lists_the_commands_without_importing_them() -> None:
     shown = CliRunner().invoke(command, ["--help"]).output
     for name in COMMANDS:
         assert f"  {name} " in shown
+    assert not imports_benchmarks("CliRunner().invoke(main, ['bench', '--help'])")
+
+
+def test_completion_of_a_command_imports_none() -> None:
+    """The shell waited until all benchmarks were imported."""
+    items = command.shell_complete(click.Context(command), "th")
+    assert [item.value for item in items] == ["thesis", "threads"]
+    assert not imports_benchmarks("command.shell_complete(click.Context(command), '')")
+
+
+def imports_benchmarks(statement: str) -> bool:
+    """Run a statement in a new process; return whether it imports a module of hmb.bench."""
     program = (
-        "import sys; from click.testing import CliRunner; from hmb.cli.main import main; "
-        "CliRunner().invoke(main, ['bench', '--help']); print('hmb.bench' in sys.modules)"
+        "import sys; import click; from click.testing import CliRunner; from hmb.cli.main import main; "
+        f"from hmb.cli.bench import command; {statement}; print('hmb.bench' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout != "False\n"
 
 
 @pytest.mark.parametrize(
