@@ -1,33 +1,31 @@
-"""How far a benchmark is: one line that changes, on a terminal only."""
+"""The progress of a benchmark: one line on a terminal that changes with each step."""
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 
 from rich.console import Console
 
 
 class Progress:
-    """Steps of about the same length."""
+    """A number of steps that take about the same time. Without a terminal nothing is shown."""
 
-    def __init__(self, steps: int) -> None:
-        self._steps, self._done = steps, 0
+    def __init__(self, steps: int, stack: ExitStack) -> None:
+        """Show the progress until the stack closes."""
+        self._steps, self._begun = steps, 0
         self._started = time.monotonic()
         self._status = Console(stderr=True).status("") if sys.stderr.isatty() else None
         if self._status is not None:
-            self._status.start()
+            stack.enter_context(self._status)
 
-    def step(self, what: str) -> None:
-        """The next one begins."""
+    def step(self, name: str) -> None:
+        """Show that the next step begins, and the time that is left."""
         if self._status is not None:
             left = ""
-            if self._done:
-                seconds = (time.monotonic() - self._started) / self._done * (self._steps - self._done)
-                left = f", some {seconds / 60:.0f} min left" if seconds >= 60 else ", less than a minute left"
-            self._status.update(f"{self._done + 1} of {self._steps}: {what}{left}")
-        self._done += 1
-
-    def end(self) -> None:
-        if self._status is not None:
-            self._status.stop()
+            if self._begun:
+                seconds = (time.monotonic() - self._started) / self._begun * (self._steps - self._begun)
+                left = f", about {seconds / 60:.0f} min left" if seconds >= 60 else ", less than a minute left"
+            self._status.update(f"{self._begun + 1} of {self._steps}: {name}{left}")
+        self._begun += 1

@@ -1,62 +1,62 @@
-"""`hmb bench`: the benchmarks, each a module of `hmb.bench` with options of its own."""
+"""`hmb bench`: the benchmarks. Each command is a module of `hmb.bench`, and is imported only when it runs."""
+
+from __future__ import annotations
 
 import importlib
-import sys
 
 import click
+from click.shell_completion import CompletionItem
 
-SCENARIOS = {
-    "thesis": "The thesis' two benchmarks: ten cells, four scenarios, two generations of Kafka.",
-    "produce": "Records a second that a producer gets acknowledged.",
-    "consume": "Records a second that a consumer reads.",
-    "latency": "From the producer through the broker to the consumer, a record at a time.",
-    "clients": "Producers and consumers of Python side by side.",
-    "start": "From a broker's start to its first acknowledged record.",
-    "memory": "What a broker holds, idle and after 10 GB.",
-    "connections": "Many connections and partitions at once.",
-    "recovery": "A log made good after a kill.",
-    "groups": "Many consumer groups: heartbeats, a rebalance, an idle broker.",
-    "commits": "Offsets that a broker commits.",
-    "fetch": "A fetch of many partitions with nothing new, in full and in a session.",
-    "compaction": "The cleaner on a log of 1 GB.",
-    "growth": "What grows with connections, partitions, fetches and the log.",
-    "threads": "The thesis' thread layout beside a thread a connection.",
-    "spark": "Spark reads and writes topics, beside its own Kafka connector.",
-    "show": "The tables of runs that were kept.",
-    "plot": "Draw the thesis' charts with one's own numbers.",
-    "fetch-kafka": "Bring Kafka's jars, by this machine's Maven.",
+COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
+    "thesis": ("thesis.suite", "Repeat the thesis's two benchmarks, with two generations of Kafka."),
+    "produce": ("scenarios.produce", "Records per second of a producer, CPU time per record."),
+    "consume": ("scenarios.consume", "Records per second of a consumer, CPU time per record."),
+    "latency": ("scenarios.latency", "The time of one record from producer to consumer."),
+    "clients": ("scenarios.clients", "Producers and consumers of Python."),
+    "start": ("scenarios.start", "From a broker's start to its first acknowledged record."),
+    "memory": ("scenarios.memory", "Memory of a broker, idle and after 10 GB; of a producer."),
+    "connections": ("scenarios.connections", "Many connections and partitions."),
+    "recovery": ("scenarios.recovery", "The start of a broker after a kill."),
+    "groups": ("scenarios.groups", "Many consumer groups: heartbeats, a rebalance, CPU time."),
+    "commits": ("scenarios.commits", "Offset commits per second."),
+    "fetch": ("scenarios.fetch", "A fetch of many partitions, in full and in a session."),
+    "compaction": ("scenarios.compaction", "Compaction of a log of 1 GB."),
+    "growth": ("scenarios.growth", "What grows with connections, partitions, fetches, the log."),
+    "threads": ("scenarios.threads", "The thesis's layout of threads, and HMB's."),
+    "spark": ("scenarios.spark", "Spark's data sources: HMB's, and the Kafka connector."),
+    "show": ("report.show", "Print the tables of runs that were kept."),
+    "plot": ("report.plot", "Draw charts of runs that were kept."),
+    "fetch-kafka": ("peers.fetch", "Fetch Kafka's jars with Maven."),
 }
 
 
-class Scenarios(click.Group):
-    """Imports a scenario only when it runs; its options are its own business."""
+class BenchGroup(click.Group):
+    """Lists all commands and imports a command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SCENARIOS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SCENARIOS:
+        if cmd_name not in COMMANDS:
             return None
-        return _command(cmd_name)
+        command: click.Command = importlib.import_module(f"hmb.bench.{COMMANDS[cmd_name][0]}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete names of commands from the table. click's own method would import every command."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
 
 
-def _command(name: str) -> click.Command:
-    passed_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-
-    @click.command(name, help=SCENARIOS[name], context_settings=passed_on, add_help_option=False)
-    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    @click.pass_context
-    def run(ctx: click.Context, arguments: tuple[str, ...]) -> None:
-        module = importlib.import_module(f"hmb.bench.{name.replace('-', '_')}")
-        sys.argv = [f"hmb bench {name}", *arguments]
-        ctx.exit(module.main())
-
-    return run
-
-
-@click.group(cls=Scenarios, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=BenchGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Measure brokers and clients, HMB's beside Kafka's.
+    """Measure HMB's broker and clients, and Kafka's, on one machine.
 
-    Each has its own options: hmb bench produce --help. Figures of one machine say little; ratios of runs in turns do.
+    HMB and Kafka 4.3.0 run alternately, and the result is the ratio of their runs: the median with its range. Each
+    command has its own options: hmb bench produce --help. Every run is kept in hmb-bench/.
     """

@@ -39,7 +39,7 @@ WATCH_SECONDS = 0.1  # between checks for a signal during the start
 # The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
 # the lock itself within some 0.1 ms, at its next system call. With Python's default of 0.005 s, a thousand busy
 # connections spend their time asking: together they serve 1,512 requests/s, where one connection serves 8,104. With
-# this value they serve 5,533 (`hmb bench connections`).
+# this value they serve 5,533 (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # for no -v, for -v and for -vv

@@ -1,4 +1,6 @@
-"""Tables and charts of what was measured: from files of bench/results to a page, so that no number is copied by hand.
+"""Tables and charts of benchmarks: from the published files to a page, so that nobody copies a number by hand.
+
+A page contains directives like these::
 
     ```{measured} thesis
     ```
@@ -6,15 +8,14 @@
     ```
     ```{measured-plot} growth
     ```
-
-The argument is a file, or a suite, of which the newest file is taken; a page says so where there is none yet.  A table
-is that which the suite's command prints (`tables` in its module of bench/), a chart that of `hmb bench plot`; under
-them stands the file, with its commit, command and machine.
-
     ```{thesis-figures}
     ```
 
-is what the thesis measured, from bench/cells.py.
+`measured` shows the tables that `hmb bench show` prints, and `measured-plot` the charts that `hmb bench plot` draws.
+The argument is a file in bench/results, or a suite, whose newest file then counts. If a suite has no file yet, the page
+says so. Below the tables or charts the page names the file with its commit, command and machine.
+
+`thesis-figures` shows what the thesis measured, from bench/thesis/cells.py.
 """
 
 from __future__ import annotations
@@ -28,58 +29,62 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from hmb.bench import cells, thesis_tables
-from hmb.bench.samples import read
-from hmb.bench.show import tables_of
-from hmb.bench.tables import Table
+from hmb.bench.errors import InvalidSamples
+from hmb.bench.report.origin import Origin, view_of
+from hmb.bench.report.samples import Sample, read, samples_of
+from hmb.bench.report.tables import Table
+from hmb.bench.report.view import Report
+from hmb.bench.thesis import cells
+from hmb.bench.thesis import tables as thesis_tables
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
 class Results(SphinxDirective):
-    """What is shown of one file, and where it comes from."""
+    """A directive that shows something of one file, and the origin of that file."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(RESULTS))  # which is no file: the page is made anew in every build
+        self.env.note_dependency(str(RESULTS))  # A folder is never up to date, so every build makes the page again.
         path = self._path(self.arguments[0])
         if path is None:
             text = f"No run of hmb bench {self.arguments[0]} is published yet."
             return [nodes.paragraph("", text)]
         try:
             document = read(path)
-        except (OSError, ValueError) as error:
+        except (OSError, InvalidSamples) as error:
             raise self.error(f"{path.name}: {error}") from error
-        return [*self.shown(document), _source(path.name, document)]
+        view = view_of(Origin.of(document).suite)
+        return [*self.shown(view, samples_of(document)), _source(path.name, document)]
 
     def _path(self, name: str) -> Path | None:
-        """The file of that name, or the newest of a suite, whose names end with date and time."""
+        """Return the file of that name, or the newest file of a suite; the names end with date and time."""
         if name.endswith(".json"):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)
 
-    def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
+    def shown(self, view: Report, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         raise NotImplementedError
 
 
 class Measured(Results):
-    """The tables of a suite."""
+    """Shows the tables of a suite."""
 
-    def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
-        return [table_node(table) for table in tables_of(document)]
+    def shown(self, view: Report, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
+        return [table_node(table) for table in view.tables(samples)]
 
 
 class MeasuredPlot(Results):
-    """The charts of a suite, drawn into the page."""
+    """Shows the charts of a suite as pictures in the page."""
 
-    def shown(self, document: dict[str, Any]) -> Sequence[nodes.Node]:
-        from hmb.bench import plot
-
-        return [_picture(figure, name) for name, figure in plot.figures_of(document).items()]
+    def shown(self, view: Report, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
+        return [_picture(figure, name) for name, figure in view.charts(samples).items()]
 
 
 class ThesisFigures(SphinxDirective):
+    """Shows the thesis's own tables."""
+
     def run(self) -> list[nodes.Node]:
         for module in (cells, thesis_tables):
             self.env.note_dependency(str(module.__file__))
@@ -87,6 +92,7 @@ class ThesisFigures(SphinxDirective):
 
 
 def table_node(table: Table) -> nodes.table:
+    """Return a table as a node of a page."""
     heading, *rows = table.rows
     group = nodes.tgroup(cols=len(heading))
     group += [nodes.colspec(colwidth=1) for _ in heading]
@@ -101,19 +107,21 @@ def _row(texts: Iterable[str]) -> nodes.row:
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
-    """The chart as SVG in the page itself: no file that could be of another run."""
+    """Return a chart as SVG in the page itself, so that no file of another run can be shown instead."""
     import matplotlib
 
     picture = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name}):  # the same picture has the same names inside
+    with matplotlib.rc_context({"svg.hashsalt": name}):  # The ids in the picture are then the same in every build.
         figure.savefig(picture, format="svg", metadata={"Date": None})
     svg = picture.getvalue()
     return nodes.raw("", f'<div class="measured-plot">{svg[svg.index("<svg") :]}</div>', format="html")
 
 
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
-    machine, (commit, *changes) = document["machine"], (document["commit"] or "unknown").split(maxsplit=1)
-    at = " ".join([commit[:10], *changes])  # "and changes", where the files were not those of the commit
+    """Return the line below tables and charts: file, command, commit and machine."""
+    commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
+    at = " ".join([commit[:10], *changes])  # "and changes" if the files differed from the commit
+    machine = document["machine"]
     text = f"{name}: {document['command']}, commit {at}; {machine['cores']} cores, {machine['cpu']}"
     return nodes.caption("", text)
 

@@ -20,7 +20,8 @@ import sys
 import time
 
 import hmb
-from hmb.bench import peers, topics
+from hmb.bench import peers
+from hmb.bench.peers import topics
 from hmb.client.producing.delivery import Delivery
 from hmb.client.producing.metrics import ProducerMetrics
 from hmb.protocol.errors import KafkaError

@@ -61,7 +61,7 @@ class LoudKafka(peers.Kafka43):
     def command(self) -> list[str]:
         logging = peers.kafka_43_jars().parents[1] / "slf4j-simple" / "libs" / "slf4j-simple-1.7.36.jar"
         if not logging.exists():
-            raise peers.PeerUnavailable(f"no {logging}: run bench/fetch_kafka.sh again")
+            raise peers.PeerUnavailable(f"no {logging}: run bench/peers/fetch_kafka.sh again")
         command = super().command()
         classpath = command.index("-cp") + 1
         command[classpath] = f"{logging}:{command[classpath]}"

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-$here/../../.peers/clients}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
-source "$here/../../bench/maven.sh"
+source "$here/../../bench/peers/maven.sh"
 
 has() { command -v "$1" >/dev/null || { echo "fetch_clients.sh: no $1 on the PATH, its clients are left out" >&2; return 1; }; }
 

@@ -16,7 +16,7 @@ import threading
 import time
 
 from hmb.bench import peers
-from hmb.bench.commits import Committer, committed, prepare
+from hmb.bench.load.committers import Committer, await_coordinator, committed, prepare
 from hmb.client import Connection, ConnectionFailed
 from tests.conformance.kill import options
 from tests.conformance.matrix import BROKERS
@@ -97,7 +97,7 @@ def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
             acked = [group.committer.acked for group in groups]
             sent = [group.committer.sent for group in groups]
             broker.start()
-            prepare(broker, GROUPS)
+            await_coordinator(broker, GROUPS)
             watcher.check(broker.port, acked, sent)
             print(f"kill {kill + 1}: {acked} acked, {watcher.seen} committed")
     return sum(acked)

@@ -98,7 +98,7 @@ def create(broker: peers.Peer, topic: str) -> None:
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterator[tuple[peers.Peer, peers.Peer]]:
     folder = tmp_path_factory.mktemp("settings")
-    config = {"log.segment.delete.delay.ms": "1000", "num.partitions": "1"}  # which bench/peers.py gives Kafka
+    config = {"log.segment.delete.delay.ms": "1000", "num.partitions": "1"}  # which bench/peers/brokers.py gives Kafka
     with peers.Kafka43(folder / "kafka") as kafka, peers.Hmb(folder / "hmb", config=config) as hmb:
         for broker in (hmb, kafka):
             create(broker, "t")

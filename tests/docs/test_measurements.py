@@ -1,4 +1,4 @@
-"""The documentation's tables of what was measured: of the newest file, as its command prints it; or a sentence."""
+"""The documentation shows the newest file of a suite, as `hmb bench show` prints it; without a file it says so."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ def test_the_newest_file_of_a_suite_is_shown_with_its_origin(build: Build, resul
     assert complaints == ""
 
 
-def test_a_page_says_so_where_nothing_is_published_yet(build: Build) -> None:
+def test_a_page_says_that_nothing_is_published_yet(build: Build) -> None:
     page, complaints = build("```{measured} thesis\n```\n\n```{measured-plot} growth\n```")
     assert "No run of hmb bench thesis is published yet." in page.astext()
     assert "No run of hmb bench growth is published yet." in page.astext()
     assert complaints == ""
 
 
-def test_a_file_that_is_not_there_or_no_file_of_samples_is_an_error(build: Build, results: Path) -> None:
+def test_a_missing_file_and_a_file_of_something_else_are_errors(build: Build, results: Path) -> None:
     _, complaints = build("```{measured} start-20261121-200000.json\n```")
     assert "start-20261121-200000.json" in complaints and "No such file" in complaints
     (results / "start-20261121-200000.json").write_text("{}")
     _, complaints = build("```{measured} start-20261121-200000.json\n```")
-    assert "is no file of samples" in complaints
+    assert "is not a file of samples" in complaints
 
 
 def test_a_chart_is_in_the_page_itself(build: Build, results: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_chart_is_in_the_page_itself(build: Build, results: Path) -> None:
     assert picture.astext().startswith('<div class="measured-plot"><svg') and complaints == ""
 
 
-def test_what_the_thesis_measured_is_that_of_the_cells(build: Build) -> None:
+def test_the_thesis_own_figures_are_those_of_the_cells(build: Build) -> None:
     page, _ = build("```{thesis-figures}\n```")
     batch, _ = page.findall(nodes.table)
     assert [entry.astext() for entry in batch.findall(nodes.entry)][-7:] == [

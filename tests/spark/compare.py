@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hmb
 from hmb.bench.peers import Hmb, Kafka43, Peer, PeerUnavailable
-from hmb.bench.spark import spark_with
+from hmb.bench.scenarios.spark import spark_with
 from hmb.client.admin import NewTopic
 from hmb.protocol.topics import TopicPartition
 

@@ -1,0 +1,27 @@
+"""Errors that end a benchmark with one line for its user: `hmb: message`, and exit code 1."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+
+class BenchmarkError(click.ClickException):
+    """A benchmark cannot go on. The message names the cause and, where a user can act, the repair."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message as all commands of `hmb` do."""
+        click.echo(f"hmb: {self.message}", err=True)
+
+
+class PeerUnavailable(BenchmarkError):
+    """Something that a peer needs is not installed. A test that needs the peer skips."""
+
+
+class PeerFailed(BenchmarkError):
+    """A broker or a client program did not start, ended early, or produced a wrong result."""
+
+
+class InvalidSamples(BenchmarkError):
+    """A file is not a file of samples, or no samples exist."""

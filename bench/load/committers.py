@@ -1,0 +1,184 @@
+"""Connections that commit offsets, several requests ahead, with as little work as possible.
+
+A committer encodes one OffsetCommit request as a template. For each commit it puts the next offset into the template
+and sends the bytes. It checks the error code of every response::
+
+    request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
+    response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
+
+The test `tests/conformance/kill_commits.py` uses the committers, too: it kills the broker while they commit.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hmb.client import Connection
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+
+from .. import peers
+from ..peers import topics
+from ..report.distribution import percentile
+
+TOPIC = "commits"
+VERSION = 9  # the last version of OffsetCommit and OffsetFetch that names topics
+OFFSET = struct.Struct(">q")
+PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # marks the offset in the template
+RECEIVE_BYTES = 1 << 16
+TIMEOUT = 30.0  # seconds
+
+
+class Committer:
+    """A connection with a group of its own. The group commits growing offsets of one partition."""
+
+    def __init__(self, port: int, number: int, in_flight: int, first: int = 0) -> None:
+        """Open the connection. The first commit has the offset `first` + 1.
+
+        At most `in_flight` requests are sent before their responses arrive.
+        """
+        self.group = f"commits-{number}"
+        self.number = number
+        self.socket = socket.create_connection((peers.HOST, port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.acked = self.sent = first
+        self._in_flight = in_flight
+        self._sent_at: deque[float] = deque()
+        self._received = b""
+        self._start, self._end = _template(self.group, number).split(PLACEHOLDER)
+
+    def begin(self) -> None:
+        """Send the first requests, as many as may be in flight."""
+        self.send(self._in_flight, time.perf_counter())
+
+    def send(self, count: int, now: float) -> None:
+        """Send the next `count` commits with one system call."""
+        first = self.sent + 1
+        self.sent += count
+        requests = [self._start + OFFSET.pack(offset) + self._end for offset in range(first, self.sent + 1)]
+        self._sent_at.extend([now] * count)
+        self.socket.sendall(b"".join(requests))
+
+    def receive(self, latencies: list[float]) -> int:
+        """Read responses, append their latencies in seconds, and return their number.
+
+        Raises PeerFailed if a response contains an error or if the broker closes the connection.
+        """
+        received = self.socket.recv(RECEIVE_BYTES)
+        if not received:
+            raise peers.PeerFailed("the broker closed a connection")
+        data = self._received + received
+        now, position, count = time.perf_counter(), 0, 0
+        while position + 4 <= len(data) and (
+            end := position + 4 + int.from_bytes(data[position : position + 4])
+        ) <= len(data):
+            error_code = int.from_bytes(data[end - 5 : end - 3], signed=True)
+            if error_code:
+                raise peers.PeerFailed(f"the response to a commit contains the error {ErrorCode(error_code).name}")
+            latencies.append(now - self._sent_at.popleft())
+            position, count = end, count + 1
+        self._received = data[position:]
+        self.acked += count
+        return count
+
+
+def _template(group: str, number: int) -> bytes:
+    """Return the frame of a commit with PLACEHOLDER as its offset."""
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    (offset,) = OFFSET.unpack(PLACEHOLDER)
+    partition = topic.OffsetCommitRequestPartition(
+        partition_index=number, committed_offset=offset, committed_metadata=""
+    )
+    request = OffsetCommitRequest(
+        group_id=group, generation_id_or_member_epoch=-1, topics=[topic(name=TOPIC, partitions=[partition])]
+    )
+    return b"".join(bytes(part) for part in ClientConnection("commits").request(request, VERSION))  # type: ignore[arg-type]
+
+
+def prepare(broker: peers.Peer, connections: int) -> None:
+    """Create the topic and wait until the broker coordinates the groups. Raises KafkaError, PeerFailed."""
+    topics.create(broker.bootstrap, TOPIC, partitions=connections)
+    await_coordinator(broker, connections)
+
+
+def await_coordinator(broker: peers.Peer, connections: int) -> None:
+    """Wait until the broker coordinates the groups. Raises PeerFailed after TIMEOUT."""
+    groups = [f"commits-{number}" for number in range(connections)]
+    deadline = time.monotonic() + TIMEOUT
+    with Connection(peers.HOST, broker.port) as connection:
+        while any(
+            each.error_code for each in connection.send(FindCoordinatorRequest(coordinator_keys=groups), 4).coordinators
+        ) or None in committed(connection, groups):
+            if time.monotonic() > deadline:
+                raise peers.PeerFailed(f"{broker.name} did not become the coordinator of the groups in {TIMEOUT:g} s")
+            time.sleep(0.05)
+
+
+def committed(connection: Connection, groups: Sequence[str]) -> list[int | None]:
+    """Return the offset that each group has committed in its partition; None where the response contains an error."""
+    group = OffsetFetchRequest.OffsetFetchRequestGroup
+    requested = [
+        group(group_id=name, topics=[group.OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[number])])
+        for number, name in enumerate(groups)
+    ]
+    found = connection.send(OffsetFetchRequest(groups=requested), VERSION).groups
+    return [None if each.error_code else each.topics[0].partitions[0].committed_offset for each in found]
+
+
+class CommitRates(NamedTuple):
+    """The figures of one run of commits."""
+
+    commits_per_second: float
+    p50_ms: float
+    p99_ms: float
+    broker_cpu_us_per_commit: float
+
+
+def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
+    """Commit on all connections for this time.
+
+    Raises PeerFailed if a commit fails, or if a group's committed offset is not the last one that was acknowledged.
+    """
+    latencies: list[float] = []
+    cpu = peers.cpu_seconds(broker.pid)
+    committers = [Committer(broker.port, number, in_flight) for number in range(connections)]
+    started = time.perf_counter()
+    _drive(broker, committers, started + seconds, latencies)
+    elapsed, cpu = time.perf_counter() - started, peers.cpu_seconds(broker.pid) - cpu
+    for each in committers:
+        each.socket.close()
+    with Connection(peers.HOST, broker.port) as connection:
+        if committed(connection, [each.group for each in committers]) != [each.acked for each in committers]:
+            raise peers.PeerFailed(f"{broker.name} acknowledged commits that it does not return")
+    latencies.sort()
+    p50, p99 = (percentile(latencies, share) * 1e3 for share in (0.5, 0.99))
+    return CommitRates(len(latencies) / elapsed, p50, p99, cpu / len(latencies) * 1e6)
+
+
+def _drive(broker: peers.Peer, committers: Sequence[Committer], end: float, latencies: list[float]) -> None:
+    """Send commits until the time `end`, then wait for the responses to all requests in flight."""
+    with selectors.DefaultSelector() as selector:
+        for each in committers:
+            selector.register(each.socket, selectors.EVENT_READ, each)
+            each.begin()
+        in_flight = sum(each.sent - each.acked for each in committers)
+        while in_flight:
+            ready = selector.select(TIMEOUT)
+            if not ready:
+                raise peers.PeerFailed(f"{broker.name} sent no response for {TIMEOUT:g} s")
+            for key, _ in ready:
+                count = key.data.receive(latencies)
+                now = time.perf_counter()
+                if count and now < end:
+                    key.data.send(count, now)
+                else:
+                    in_flight -= count

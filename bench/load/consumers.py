@@ -1,0 +1,86 @@
+"""The performance consumers: Kafka's own, and HMB's (`perf_consumer`) with record objects or with Arrow batches.
+
+Each consumer reads a topic of one partition from its beginning. It ends with Kafka's line, in which a MB has 1,048,576
+bytes::
+
+    start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
+    rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
+
+The benchmarks use the last number, fetch.nMsg.sec. It leaves out the time in which the consumer's group forms.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from .. import peers
+from ..peers.program import run_program
+
+MIB = 1024 * 1024
+
+
+class PerfConsumer(ABC):
+    """A program that reads a topic as fast as it can."""
+
+    name: str
+
+    @abstractmethod
+    def command(self, bootstrap: str, topic: str, records: int) -> list[str]:
+        """Return the command line that reads this number of records."""
+
+    def run(self, bootstrap: str, topic: str, records: int) -> dict[str, float]:
+        """Return the figures of one run. Raises PeerFailed if the consumer fails or reads too few records."""
+        done = run_program(self.command(bootstrap, topic, records), f"the consumer of {self.name}")
+        figures = last_line(done.output)
+        if figures is None or figures["records"] < records:
+            problem = f"the consumer of {self.name} did not read {records} records"
+            raise peers.PeerFailed(f"{problem}; its output ends:\n{done.output[-2000:]}")
+        return {**figures, **done.costs}
+
+
+class Kafka43Consumer(PerfConsumer):
+    name = "Kafka 4.3.0"
+
+    def command(self, bootstrap: str, topic: str, records: int) -> list[str]:
+        arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
+        main_class = "org.apache.kafka.tools.ConsumerPerformance"
+        options = ["-Xmx512M", "-XX:+UseG1GC"]
+        return peers.java(peers.kafka_43_jars(), main_class, *arguments, "--timeout", "60000", options=options)
+
+
+class HmbConsumer(PerfConsumer):
+    """HMB's consumer; `mode` is "records" or "arrow"."""
+
+    def __init__(self, mode: str = "records") -> None:
+        self._mode = mode
+        self.name = "HMB" if mode == "records" else f"HMB, {mode}"
+
+    def command(self, bootstrap: str, topic: str, records: int) -> list[str]:
+        arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
+        return [sys.executable, "-m", "hmb.bench.load.perf_consumer", *arguments, "--mode", self._mode]
+
+
+CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the values of --client.
+    "4.3.0": Kafka43Consumer,
+    "hmb": HmbConsumer,
+    "arrow": lambda: HmbConsumer("arrow"),
+}
+
+
+def last_line(output: str) -> dict[str, float] | None:
+    """Parse the line of numbers; return None if the output has no such line."""
+    columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
+    if not columns or len(columns[-1]) != 10:
+        return None
+    mib, _, records, rate, rebalance_ms, fetch_ms, fetch_mib, fetch_rate = map(float, columns[-1][2:])
+    return {
+        "records": records,
+        "records_per_second": fetch_rate,
+        "records_per_second_in_all": rate,
+        "payload_bytes": mib * MIB,
+        "payload_mb_per_second": fetch_mib * MIB / 1e6,
+        "rebalance_ms": rebalance_ms,
+        "fetch_ms": fetch_ms,
+    }

@@ -1,0 +1,147 @@
+"""The performance producers: Kafka's own of two generations, and HMB's (`perf_producer`).
+
+Each producer is a process. All have the same settings: acks=1, a batch size, linger 0, no idempotence, buffer.memory
+67108864, no limit of the rate. All print the same last line, shown here on two lines::
+
+    1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
+    50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
+
+A MB in this line has 1,048,576 bytes. The latency of a record is the time from `send` to its acknowledgement. A
+producer that sends as fast as it can spends most of this time in its own buffer.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from .. import peers
+from ..peers import topics
+from ..peers.chosen import MeasuredBroker
+from ..peers.empty_broker import EmptyBroker
+from ..peers.program import run_program
+from .workload import Workload
+
+BUFFER_MEMORY = 67_108_864
+MAX_REQUEST_SIZE = 2_097_152
+PERCENTILES = {"50th": "p50_ms", "95th": "p95_ms", "99th": "p99_ms", "99.9th": "p999_ms"}
+_LAST_LINE = re.compile(
+    r"(?P<records>\d+) records sent, (?P<rate>[\d.]+) records/sec.*?"
+    r"(?P<avg>[\d.]+) ms avg latency, (?P<max>[\d.]+) ms max latency(?P<percentiles>.*50th.*)"
+)
+
+
+@dataclass(frozen=True)
+class ProducerReport:
+    """The last line of a performance producer, and its costs."""
+
+    records: int
+    figures: dict[str, float]  # records_per_second, avg_ms, max_ms, p50_ms ..., client_cpu_seconds, client_max_bytes
+
+
+class PerfProducer(ABC):
+    """A program that sends messages as fast as it can."""
+
+    name: str
+
+    @abstractmethod
+    def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
+        """Return the command line that sends the messages of a workload."""
+
+    def run(self, bootstrap: str, topic: str, workload: Workload) -> ProducerReport:
+        """Run the producer once. Raises PeerFailed if it fails, PeerUnavailable if it is not installed."""
+        done = run_program(self.command(bootstrap, topic, workload), f"the producer of {self.name}")
+        report = last_line(done.output)
+        if report is None:
+            raise peers.PeerFailed(f"the producer of {self.name} printed no last line:\n{done.output[-2000:]}")
+        return ProducerReport(report.records, {**report.figures, **done.costs})
+
+
+class HmbProducer(PerfProducer):
+    """HMB's producer; `buffer_memory` is in bytes."""
+
+    name = "HMB"
+
+    def __init__(self, buffer_memory: int = BUFFER_MEMORY) -> None:
+        self._buffer_memory = buffer_memory
+
+    def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
+        program = [sys.executable, "-m", "hmb.bench.load.perf_producer"]
+        return [*program, *_options(topic, workload), *_settings(bootstrap, workload, self._buffer_memory)]
+
+
+class Kafka43Producer(PerfProducer):
+    name = "Kafka 4.3.0"
+
+    def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
+        arguments = [*_options(topic, workload), *_settings(bootstrap, workload)]
+        main_class = "org.apache.kafka.tools.ProducerPerformance"
+        return peers.java(peers.kafka_43_jars(), main_class, *arguments, options=["-Xmx512M", "-XX:+UseG1GC"])
+
+
+class Kafka082Producer(PerfProducer):
+    """The tool that the thesis used. Its client has neither a linger nor idempotence."""
+
+    name = "Kafka 0.8.2.2"
+
+    def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
+        settings = ["acks=1", f"bootstrap.servers={bootstrap}", f"buffer.memory={BUFFER_MEMORY}"]
+        sizes = [str(workload.records), str(workload.message_bytes)]
+        arguments = [topic, *sizes, "-1", *settings, f"batch.size={workload.batch_bytes}"]
+        main_class = "org.apache.kafka.clients.tools.ProducerPerformance"
+        return peers.java(peers.kafka_082_jars(), main_class, *arguments, options=["-Xmx512M"])
+
+
+PRODUCERS: dict[str, type[PerfProducer]] = {  # The keys are the values of --client.
+    "4.3.0": Kafka43Producer,
+    "0.8.2.2": Kafka082Producer,
+    "hmb": HmbProducer,
+}
+
+
+def produce(broker: MeasuredBroker, producer: PerfProducer, workload: Workload, topic: str) -> dict[str, float]:
+    """Return the figures of one run on a new topic, and delete the topic.
+
+    Raises PeerFailed unless the log then ends at the number of records.
+    """
+    topics.create(broker.bootstrap, topic)
+    before = broker.cpu_seconds()
+    report = producer.run(broker.bootstrap, topic, workload)
+    costs = broker.costs_since(before)
+    end = topics.end_offset(broker.bootstrap, topic)
+    if broker.name != EmptyBroker.name and not report.records == workload.records == end:
+        problem = f"sent {report.records} of {workload.records} records, and the log ends at offset {end}"
+        raise peers.PeerFailed(f"the producer of {producer.name} to {broker.name}: {problem}")
+    topics.delete(broker.bootstrap, topic)
+    return {**report.figures, **workload.rates(report.figures["records_per_second"]), **costs}
+
+
+def _options(topic: str, workload: Workload) -> list[str]:
+    sizes = ["--num-records", str(workload.records), "--record-size", str(workload.message_bytes)]
+    return ["--topic", topic, *sizes, "--throughput", "-1"]
+
+
+def _settings(bootstrap: str, workload: Workload, buffer_memory: int = BUFFER_MEMORY) -> list[str]:
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "acks": 1,
+        "batch.size": workload.batch_bytes,
+        "linger.ms": 0,
+        "enable.idempotence": "false",
+        "buffer.memory": buffer_memory,
+        "max.request.size": MAX_REQUEST_SIZE,
+    }
+    return ["--command-property", *(f"{name}={value}" for name, value in settings.items())]
+
+
+def last_line(output: str) -> ProducerReport | None:
+    """Parse the last line, the only one with percentiles; return None if the output has no such line."""
+    found = _LAST_LINE.search(output)
+    if found is None:
+        return None
+    figures = {"records_per_second": float(found["rate"]), "avg_ms": float(found["avg"]), "max_ms": float(found["max"])}
+    for value, percentile in re.findall(r"([\d.]+) ms ([\d.]+th)", found["percentiles"]):
+        figures[PERCENTILES[percentile]] = float(value)
+    return ProducerReport(int(found["records"]), figures)

@@ -1,0 +1,93 @@
+"""A log with ten records for each key, which a cleaner compacts.
+
+The records have values of 100 bytes and keys drawn at random. The batches have 16 KB before compression, and the
+segments 100 MB. One more record follows in a segment of its own. That segment is the active one, which no cleaner
+touches::
+
+    00000000000000000000.log   100 MB    dirty
+    00000000000000820000.log   100 MB    dirty
+    ...
+    00000000000008264462.log   1 record  active
+
+`Original.end` is the base offset of the active segment: a cleaner has finished when its checkpoint has this offset.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmb.records import Codec, Record, RecordBatch, encode_batch
+from hmb.storage.config import LogConfig
+from hmb.storage.dump.segment_files import walk
+from hmb.storage.segment import Segment
+from hmb.storage.time_index import TimestampOffset
+
+from .. import peers
+
+VALUE_BYTES, BATCH_BYTES, SEGMENT_BYTES = 100, 16_384, 100_000_000
+RECORD_BYTES = VALUE_BYTES + 21  # with a key of 13 bytes
+RECORDS_PER_KEY = 10
+CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES)
+
+
+@dataclass(frozen=True)
+class Original:
+    """A log before compaction, in a directory of its own."""
+
+    directory: Path
+    size: int  # bytes of its segments without the active one
+    keys: int
+    end: int  # base offset of the active segment
+
+
+def write(directory: Path, size: int, codec: Codec) -> Original:
+    """Write a log whose records have `size` bytes before compression. The same size gives the same records."""
+    directory.mkdir()
+    timestamp = time.time_ns() // 1_000_000
+    generator = random.Random(size)
+    values = [generator.randbytes(VALUE_BYTES // 2) + b"." * (VALUE_BYTES // 2) for _ in range(1_000)]
+    count = size // RECORD_BYTES
+    keys = [f"user-{generator.randrange(count // RECORDS_PER_KEY):08d}".encode() for _ in range(count)]
+    in_batch = BATCH_BYTES // RECORD_BYTES
+    segments = [Segment(directory, 0, CONFIG)]
+    for offset in range(0, count, in_batch):
+        records = [Record(0, timestamp, key, generator.choice(values)) for key in keys[offset : offset + in_batch]]
+        _append(segments, offset, records, codec)
+    dirty_bytes = sum(segment.size for segment in segments)
+    segments.append(Segment(directory, count, CONFIG))
+    _append(segments, count, [Record(0, timestamp, b"last", b"")], codec)
+    for segment in segments:
+        segment.close()
+    return Original(directory, dirty_bytes, len(set(keys)), count)
+
+
+def _append(segments: list[Segment], offset: int, records: list[Record], codec: Codec) -> None:
+    batch = encode_batch(records, base_offset=offset, codec=codec, leader_epoch=0)
+    last = TimestampOffset(records[0].timestamp, offset + len(records) - 1)
+    if segments[-1].is_full(len(batch), last.offset, last.timestamp):
+        segments.append(Segment(segments[0].path.parent, offset, CONFIG))
+    segments[-1].append([batch], last.offset, last)
+
+
+def put(log: Path, directory: Path) -> None:
+    """Replace the segments in the directory of a topic partition with those in `log`. Its broker is not running."""
+    for path in directory.glob("0*"):
+        path.unlink()
+    shutil.copytree(log, directory, dirs_exist_ok=True)
+
+
+def compacted_bytes(original: Original, directory: Path) -> int:
+    """Return the size of the compacted segments. Raises PeerFailed unless they contain one record for each key."""
+    size = records = 0
+    for path in sorted(directory.glob("*.log")):
+        if int(path.stem) < original.end:
+            with path.open("rb") as log:
+                records += sum(at.batch.records_count for at in walk(log) if isinstance(at.batch, RecordBatch))
+            size += path.stat().st_size
+    if records != original.keys:
+        raise peers.PeerFailed(f"the compacted log contains {records} records of {original.keys} keys")
+    return size

@@ -1,0 +1,57 @@
+"""Thousands of partitions, and their cost for a broker that starts.
+
+Each partition has one segment with 20 batches of 10 records. A benchmark measures the start from outside, from the
+start of the process to the first response. The start with one partition shows how much of this time belongs to Python
+itself. The goals for 2,000 partitions are 2 s and 100 MB of resident memory, with a bounded number of open files. `hmb
+bench growth --of partitions` measures them.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmb.protocol.topics import TopicPartition
+from hmb.records import Record, TimestampType, encode_batch
+from hmb.storage.config import LogConfig
+from hmb.storage.log_manager import LogManager
+
+from ..peers import Hmb, resident_bytes
+
+BATCHES = 20
+TOPIC = "many"
+TIMESTAMP = 1_700_000_000_000  # ms
+
+
+@dataclass(frozen=True)
+class StartCost:
+    """The cost of one start of a broker."""
+
+    seconds: float  # from the start of the process to the first response
+    resident_bytes: int
+    open_files: int
+
+
+def write(data_dir: Path, count: int) -> None:
+    """Write the logs of `count` partitions of one topic."""
+    records = [Record(i, TIMESTAMP, None, bytes(100), (), TimestampType.CREATE_TIME) for i in range(10)]
+    batch = memoryview(encode_batch(records))
+    logs = LogManager(data_dir)
+    logs.load({}, LogConfig())
+    for log in logs.create_all([TopicPartition(TOPIC, n) for n in range(count)], LogConfig(), uuid.uuid4()):
+        for _ in range(BATCHES):
+            log.append(batch)
+    logs.close()
+
+
+def start(broker: Hmb) -> StartCost:
+    """Start a broker, measure it, and stop it."""
+    started = time.perf_counter()
+    broker.start()
+    seconds = time.perf_counter() - started
+    open_files = sum(1 for _ in Path(f"/proc/{broker.pid}/fd").iterdir())
+    cost = StartCost(seconds, resident_bytes(broker.pid), open_files)
+    broker.stop()
+    return cost

@@ -1,0 +1,49 @@
+"""A log that its broker did not close: the next start checks every batch and writes the indexes again.
+
+The log is one segment without a recovery point. Its batches are those of an idempotent producer, because most clients
+are idempotent. Recovery therefore rebuilds the producer state, too. The timestamps grow, so that the time index gets
+entries.
+
+The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch::
+
+    offset  0   int64   base_offset
+           17   uint32  crc, over all bytes from 21 on
+           27   int64   base_timestamp
+           35   int64   max_timestamp
+           53   int32   base_sequence
+
+(`hmb/records/batch.py` has the whole layout.)
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from struct import Struct
+
+from hmb.records import Record, encode_batch
+from hmb.records.batch import CRC_START
+from hmb.records.crc import crc32c
+
+RECORD_BYTES = 100
+BASE_OFFSET, CRC, TIMESTAMPS, BASE_SEQUENCE = Struct(">q"), Struct(">I"), Struct(">qq"), Struct(">i")
+TIMESTAMPS_START, BASE_SEQUENCE_START = 27, 53
+
+
+def write(directory: Path, size: int, batch_bytes: int) -> int:
+    """Write a segment of at most `size` bytes in batches of about `batch_bytes`; return the log end offset."""
+    value = os.urandom(RECORD_BYTES)
+    count = max(1, batch_bytes // (RECORD_BYTES + 10))  # 10 bytes: the fields of a record besides its value
+    now = time.time_ns() // 1_000_000
+    records = [Record(i, now, None, value) for i in range(count)]
+    batch = bytearray(encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=0, leader_epoch=0))
+    batches = size // len(batch)
+    with (directory / f"{0:020d}.log").open("wb", buffering=1 << 20) as file:
+        for number in range(batches):
+            BASE_OFFSET.pack_into(batch, 0, number * count)
+            TIMESTAMPS.pack_into(batch, TIMESTAMPS_START, now + number, now + number)
+            BASE_SEQUENCE.pack_into(batch, BASE_SEQUENCE_START, number * count % 2**31)
+            CRC.pack_into(batch, CRC_START - CRC.size, crc32c(memoryview(batch)[CRC_START:]))
+            file.write(batch)
+    return batches * count

@@ -1,0 +1,193 @@
+"""The shared part of all scenarios: the options of a command, its rounds, its samples and its tables.
+
+A scenario is a function that measures. The decorator `scenario` makes a click command of it::
+
+    @scenario("latency", VIEW)
+    @broker_options
+    @click.option("--num-records", type=POSITIVE, default=5_000)
+    def command(measurement: Measurement, bootstrap: str | None, versus: Opponent, num_records: int) -> None:
+        ...
+        for number, broker in measurement.rounds(brokers):
+            measurement.add(number, broker.name, client, parameters, figures)
+
+The command adds the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. It opens the file and the
+topic for the samples, calls the function, and prints the tables of the view. A peer that the function starts on
+`measurement.stack` stops at the end, also after an error.
+
+Rounds: the speed of a shared machine changes from minute to minute. Contestants therefore run alternately, and only
+runs of one round are compared. Each round begins with another contestant, so that none of them always runs first::
+
+    round 0: HMB, Kafka    round 1: Kafka, HMB    round 2: HMB, Kafka
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hmb.client.metadata import parse_servers
+
+from .errors import PeerUnavailable
+from .peers.hmb_broker import Installation
+from .peers.jars import use_kafka
+from .progress import Progress
+from .report.samples import DIRECTORY, Sample, Samples, collect
+from .report.tables import text
+from .report.view import ROUNDS_FOR_VERDICT, Report
+
+Contestant = TypeVar("Contestant")
+Function = TypeVar("Function", bound=Callable[..., Any])
+Parameters = Mapping[str, float | str]
+Opponent = str | Installation | None
+POSITIVE = click.IntRange(min=1)
+ROUNDS = 3
+VERSUS_HELP = (
+    "Measure the HMB of this CHECKOUT instead of Kafka, alternately with this HMB. CHECKOUT is a checkout with a "
+    "virtual environment (`make -C CHECKOUT .venv/core.stamp` builds it), a virtual environment, or a Python for which "
+    f"HMB is installed. There are {ROUNDS_FOR_VERDICT} rounds instead of {ROUNDS}. The last table shows the median of "
+    "the ratios, and the cells in which this HMB was better, or worse, in every round."
+)
+
+
+class Measurement:
+    """One call of a scenario's command."""
+
+    def __init__(self, suite: str, rounds: int, samples: Samples, stack: ExitStack) -> None:
+        self.suite = suite
+        self.round_count = rounds
+        self.samples = samples
+        self.stack = stack  # closes when the command ends
+
+    def progress(self, steps: int) -> Progress:
+        return Progress(steps, self.stack)
+
+    def rounds(self, contestants: Sequence[Contestant]) -> Iterator[tuple[int, Contestant]]:
+        """Yield (round, contestant) for all rounds of this command."""
+        return alternate(contestants, self.round_count)
+
+    def add(
+        self,
+        number: int,
+        broker: str,
+        client: str,
+        parameters: Parameters,
+        figures: Mapping[str, float],
+        *,
+        suite: str | None = None,
+    ) -> None:
+        """Keep the sample of a run in round `number`."""
+        self.samples.add(Sample(suite or self.suite, broker, client, number, parameters, figures))
+
+
+def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[int, Contestant]]:
+    """Yield (round, contestant): each contestant once a round, and each round begins with the next contestant."""
+    for number in range(rounds):
+        first = number % len(contestants)
+        for contestant in (*contestants[first:], *contestants[:first]):
+            yield number, contestant
+
+
+def scenario(suite: str, view: Report, *, rounds: int = ROUNDS) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator that makes a command of the function that measures; `rounds` is the default of --repeat."""
+
+    def decorate(measure: Callable[..., None]) -> click.Command:
+        def run(
+            repeat: int | None,
+            results: Path,
+            publish: str | None,
+            kafka_dir: Path | None,
+            as_json: bool,
+            **options: Any,
+        ) -> None:
+            if kafka_dir is not None:
+                use_kafka(kafka_dir)
+            if repeat is None:
+                repeat = ROUNDS_FOR_VERDICT if isinstance(options.get("versus"), Installation) else rounds
+            with ExitStack() as stack, collect(suite, results, publish) as samples:
+                measure(Measurement(suite, repeat, samples, stack), **options)
+            output = [json.dumps(samples.document, indent=1)] if as_json else text(view.tables(samples.taken))
+            for line in output:
+                click.echo(line)
+            click.echo(f"all runs: {samples.path}", err=True)
+
+        command = click.Command(suite, callback=run, help=measure.__doc__)
+        command.params = [*reversed(getattr(measure, "__click_params__", [])), *_shared_options(rounds)]
+        return command
+
+    return decorate
+
+
+def _shared_options(rounds: int) -> list[click.Parameter]:
+    return [
+        click.Option(["--repeat"], type=POSITIVE, help=f"Number of rounds.  [default: {rounds}]"),
+        click.Option(
+            ["--results"], type=click.Path(path_type=Path), default=DIRECTORY, show_default=True,
+            help="Folder for the files of samples.",
+        ),
+        click.Option(
+            ["--publish"], type=_address, metavar="HOST:PORT",
+            help="Send the samples to the topic hmb.bench of this broker.",
+        ),
+        click.Option(
+            ["--kafka-dir"], type=click.Path(path_type=Path), metavar="DIR",
+            help="Kafka's jars: a folder that `hmb bench fetch-kafka` filled, or the libs of one Kafka.",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the samples as JSON instead of tables."),
+    ]  # fmt: skip
+
+
+def broker_options(function: Function) -> Function:
+    """Add -b and --versus, which choose the brokers that run from the first run to the last."""
+    versus_help = VERSUS_HELP + " HOST:PORT measures that broker instead of Kafka."
+    function = click.option("--versus", type=_opponent, metavar="CHECKOUT|HOST:PORT", help=versus_help)(function)
+    return click.option(
+        "-b",
+        "--bootstrap-server",
+        "bootstrap",
+        type=_address,
+        metavar="HOST:PORT",
+        help="Measure this broker. Without it the benchmark starts HMB, and Kafka 4.3.0 if its jars are installed.",
+    )(function)
+
+
+def versus_option(function: Function) -> Function:
+    """Add --versus to a scenario that starts its brokers or its clients for each run."""
+    return click.option("--versus", type=_installation, metavar="CHECKOUT", help=VERSUS_HELP)(function)
+
+
+class CommaList(click.ParamType[list[Any]]):
+    """Values with commas between them, for example `--cells 1,4,7`."""
+
+    def __init__(self, item: click.ParamType[Any]) -> None:
+        self.item = item
+        self.name = f"{item.name},..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        items = value.split(",") if isinstance(value, str) else value
+        return [self.item.convert(item, param, ctx) for item in items]
+
+
+def _address(value: str) -> str:
+    """Convert the value of an option that is HOST:PORT."""
+    try:
+        parse_servers(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    return value
+
+
+def _installation(value: str) -> Installation:
+    """Convert the value of an option that is a checkout, a virtual environment or a Python."""
+    try:
+        return Installation.at(Path(value))
+    except PeerUnavailable as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _opponent(value: str) -> str | Installation:
+    return _installation(value) if Path(value).exists() else _address(value)

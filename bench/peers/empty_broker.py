@@ -1,0 +1,62 @@
+"""A broker that discards records: the highest rate that a producer can reach with a broker in Python.
+
+    hmb bench produce --empty
+
+Two processes share a run of a benchmark: the client and the broker. A faster broker helps only as far as the broker is
+the limit. This broker shows how far that is. It is HMB's broker with a change to Produce: it handles the first Produce
+request of a connection as usual and keeps the response. It reads every later Produce request from the socket, does not
+look at it, and returns the first response with the new correlation id.
+
+The difference between the rates of HMB and of this broker is the most that HMB can gain by doing less for a request.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.network import server
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.primitives import Part
+
+from .hmb_broker import Hmb
+
+PRODUCE = ApiKey.PRODUCE.to_bytes(2)
+# A request begins with int16 api_key, int16 api_version, int32 correlation_id. A response begins with int32 size,
+# int32 correlation_id. The id therefore has the same position in a request without its size and in a response.
+CORRELATION_ID = slice(4, 8)
+
+
+class EmptyBroker(Hmb):
+    """HMB's broker as a peer that discards all records but those of the first Produce request of a connection."""
+
+    name = "an empty broker"
+
+    def command(self) -> list[str]:
+        hmb, *arguments = super().command()
+        return [str(self.installation.python), "-m", "hmb.bench.peers.empty_broker", hmb, *arguments]
+
+
+class DiscardingDispatcher(Dispatcher):
+    """Answers every Produce request of a connection with the response to the first one."""
+
+    _first_response = b""
+
+    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+        if frame[:2] != PRODUCE:
+            return super().begin(frame)
+        if not self._first_response:
+            response = super().begin(frame)
+            parts = response() if callable(response) else response or []
+            self._first_response = b"".join(part for part in parts if isinstance(part, bytes))
+            return parts
+        copy = bytearray(self._first_response)
+        copy[CORRELATION_ID] = frame[CORRELATION_ID]
+        return lambda: [bytes(copy)]
+
+
+if __name__ == "__main__":
+    del sys.argv[0]  # The rest is the command line of `hmb broker`.
+    server.Dispatcher = DiscardingDispatcher  # type: ignore[attr-defined]
+    import_module("hmb.cli.entry").run()

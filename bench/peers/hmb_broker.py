@@ -1,0 +1,86 @@
+"""HMB's broker as a peer: of this installation of HMB, or of another one.
+
+A change to HMB is measured against the HMB without the change. Both run as processes on one machine, and only the code
+of the broker differs. The other HMB has a virtual environment of its own, either in another checkout (`make` builds it
+in `.venv`) or for another Python::
+
+    git worktree add ../before main && make -C ../before .venv/core.stamp
+    hmb bench produce --versus ../before
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from ..errors import PeerUnavailable
+from .broker_process import COMPARABLE_SETTINGS, HOST, Peer
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An HMB that is installed for one Python. `name` is its name in tables and samples."""
+
+    name: str
+    python: Path  # the executable of its virtual environment
+
+    @classmethod
+    def own(cls) -> Self:
+        """Return the installation that runs this code."""
+        return cls("HMB", Path(sys.executable))
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """Return the installation of a checkout with a `.venv`, of a virtual environment, or of a Python executable.
+
+        Raises PeerUnavailable if HMB is not installed there.
+        """
+        path = path.absolute()  # `resolve` would follow the link from a virtual environment to the Python that made it.
+        candidates = (path, path / "bin" / "python", path / ".venv" / "bin" / "python")
+        found = next((each for each in candidates if each.is_file() and os.access(each, os.X_OK)), None)
+        if found is None:
+            raise PeerUnavailable(f"no Python in {path}: `make .venv/core.stamp` in a checkout of HMB installs one")
+        installation = cls(f"HMB ({_label(path)})", found)
+        if not installation.command.exists():
+            raise PeerUnavailable(f"HMB is not installed for {found}: the command {installation.command} is missing")
+        return installation
+
+    @property
+    def command(self) -> Path:
+        """The `hmb` command, which an installation puts beside its Python."""
+        return self.python.with_name("hmb")
+
+
+def _label(path: Path) -> str:
+    """Return the name of a checkout, of a virtual environment (`main/.venv`), or of the one that holds a Python."""
+    folder = path.parent.parent if path.is_file() else path
+    return "/".join(folder.parts[-2:]) if folder.name.startswith(".") else folder.name
+
+
+class Hmb(Peer):
+    """HMB's broker: the command `hmb broker` of an installation."""
+
+    name = "HMB"
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        port: int | None = None,
+        config: Mapping[str, str] | None = None,
+        installation: Installation | None = None,
+    ) -> None:
+        super().__init__(directory, port=port, config=config)
+        self.installation = installation or Installation.own()
+        if installation is not None:
+            self.name = installation.name
+
+    def command(self) -> list[str]:
+        config = {**COMPARABLE_SETTINGS, **self.config}
+        overrides = [part for name, value in config.items() for part in ("-X", f"{name}={value}")]
+        address = ["--host", HOST, "--port", str(self.port), "--data-dir", str(self.data_dir)]
+        return [str(self.installation.command), "broker", *address, *overrides]

@@ -1,0 +1,101 @@
+"""Apache Kafka 0.8.2.2 as a peer, with the ZooKeeper that it requires. The thesis measured Kafka 0.8.2.0."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+
+from ..errors import PeerFailed
+from .broker_process import (
+    HOST,
+    START_SECONDS,
+    STOP_SECONDS,
+    Peer,
+    brokers_known,
+    free_ports,
+    spawn,
+    terminate,
+    write_properties,
+)
+from .jars import java, kafka_082_jars
+
+
+class Kafka082(Peer):
+    """Apache Kafka 0.8.2.2 with a ZooKeeper of its own."""
+
+    name = "Kafka 0.8.2.2"
+    zookeeper: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Write the settings and start ZooKeeper. Raises PeerUnavailable, PeerFailed."""
+        self.jars = kafka_082_jars()
+        self.zookeeper_port = free_ports(1)[0]
+        zookeeper = {"dataDir": self.directory / "zookeeper", "clientPort": self.zookeeper_port, "maxClientCnxns": 0}
+        broker = {
+            "broker.id": 0,
+            "port": self.port,
+            "host.name": HOST,
+            "log.dirs": self.data_dir,
+            "zookeeper.connect": f"{HOST}:{self.zookeeper_port}",
+            "num.partitions": 1,
+            "log.cleaner.enable": "false",
+            **self.config,
+        }
+        write_properties(self.directory / "zookeeper.properties", zookeeper)
+        write_properties(self.directory / "server.properties", broker)
+        main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        command = java(self.jars, main_class, str(self.directory / "zookeeper.properties"), options=["-Xmx512M"])
+        self.zookeeper = spawn(command, self.directory / "zookeeper.log")
+        self._await_zookeeper()
+
+    def _await_zookeeper(self) -> None:
+        """Wait until ZooKeeper answers its health check `ruok` with `imok`. Raises PeerFailed."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._ask_zookeeper(b"ruok") == b"imok":
+                return
+            time.sleep(0.05)
+        raise PeerFailed("ZooKeeper did not start")
+
+    def _ask_zookeeper(self, command: bytes) -> bytes:
+        """Return the answer to one of ZooKeeper's commands of four letters; b"" if ZooKeeper does not answer."""
+        try:
+            with socket.create_connection((HOST, self.zookeeper_port), timeout=5) as connection:
+                connection.sendall(command)
+                return b"".join(iter(lambda: connection.recv(4096), b""))
+        except OSError:
+            return b""
+
+    def command(self) -> list[str]:
+        options = ["-Xms1G", "-Xmx1G"]
+        return java(self.jars, "kafka.Kafka", str(self.directory / "server.properties"), options=options)
+
+    def ready(self) -> bool:
+        """Return whether the broker answers and is registered in ZooKeeper.
+
+        Kafka 0.8.2 names no broker in a Metadata response, not even itself, while it has no topic. Clients can create a
+        topic only after the registration, and the broker registers after its first responses.
+        """
+        return brokers_known(self.port) is not None and self._is_registered()
+
+    def _is_registered(self) -> bool:
+        return b"/brokers/ids/" in self._ask_zookeeper(b"dump")
+
+    def kill(self) -> None:
+        """Send SIGKILL, and wait until ZooKeeper has removed the registration, which takes some seconds.
+
+        A broker that starts earlier finds the old registration and takes it for another broker with its id.
+        """
+        super().kill()
+        deadline = time.monotonic() + STOP_SECONDS
+        while self._is_registered() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def stop(self) -> int | None:
+        """Stop the broker, then ZooKeeper; return the broker's exit code."""
+        code = super().stop()
+        zookeeper, self.zookeeper = self.zookeeper, None
+        if zookeeper is not None:
+            terminate(zookeeper)
+        return code

@@ -1,0 +1,79 @@
+"""CPU time and memory of processes, read from `/proc` (Linux).
+
+The kernel counts CPU time in ticks of 10 ms, so a measurement should last some seconds. `VmRSS` is the resident memory
+of a process now, and `VmHWM` is its peak. The page cache belongs to the kernel and is in neither of them.
+
+Spark starts a JVM, and the JVM starts Python workers. The functions with `tree` in their names therefore add the
+descendants of a process.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of all threads of a process so far, in seconds; 0 if the process has ended."""
+    return sum(map(int, _stat(pid)[11:13])) / TICKS_PER_SECOND  # utime, stime
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process and its descendants so far, in seconds, including children that have ended."""
+    fields = [_stat(each)[11:15] for each in (pid, *descendants(pid))]  # utime, stime, cutime, cstime
+    return sum(int(ticks) for process in fields for ticks in process) / TICKS_PER_SECOND
+
+
+def resident_bytes(pid: int, field: str = "VmRSS") -> int:
+    """Return the resident memory of a process in bytes: the present one, or the peak if `field` is `VmHWM`.
+
+    Raises OSError if the process has ended.
+    """
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))  # none in a zombie
+
+
+def tree_python_peak_bytes(pid: int) -> int:
+    """Return the largest peak memory of the Python processes among the descendants of `pid`; 0 if none exists."""
+    return max((_peak(each) for each in descendants(pid) if _name(each).startswith("python")), default=0)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the process ids of the children of a process, of their children, and so on."""
+    children: dict[int, list[int]] = {}
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit() and (fields := _stat(int(each.name))):
+            children.setdefault(int(fields[1]), []).append(int(each.name))
+    found, queue = [], [pid]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of `/proc/PID/stat` from the third on; the second is a name that may contain spaces.
+
+    The list is empty if the process has ended.
+    """
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
+def _peak(pid: int) -> int:
+    try:
+        return resident_bytes(pid, "VmHWM")
+    except OSError:
+        return 0

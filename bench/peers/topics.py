@@ -1,0 +1,67 @@
+"""Topics of a benchmark: create one, change a setting, find its end, delete it.
+
+Kafka 0.8.2 has no API that creates or deletes a topic. A Metadata request for an unknown topic creates it there with
+`num.partitions` partitions, and nothing deletes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hmb.client import Admin, Connection, NewTopic, TopicPartition
+from hmb.client.admin import ConfigResource, ResourceType, raised
+from hmb.client.metadata import parse_servers
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+
+TIMEOUT = 120.0  # seconds; a topic of 2,000 partitions takes a while
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+
+def create(bootstrap: str, topic: str, settings: Mapping[str, str] = NO_SETTINGS, *, partitions: int = 1) -> None:
+    """Create a topic without replicas. Raises KafkaError, ConnectionFailed."""
+    with Connection(*parse_servers(bootstrap)[0]) as connection:
+        if not connection.knows(CreateTopicsRequest):
+            _await_leader(connection, topic)
+            return
+    with Admin(bootstrap, request_timeout=TIMEOUT) as admin:
+        raised(admin.create_topics([NewTopic(topic, partitions, 1, settings)])[topic])
+
+
+def _await_leader(connection: Connection, topic: str) -> None:
+    """Send Metadata requests for a topic until its partition has a leader."""
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        found = connection.send(request).topics[0]
+        code = found.error_code or found.partitions[0].error_code
+        if not code:
+            return
+        if time.monotonic() > deadline:
+            raise KafkaError(ErrorCode(code))
+        time.sleep(0.05)
+
+
+def alter(bootstrap: str, topic: str, name: str, value: str) -> None:
+    """Change one setting of a topic. Raises KafkaError."""
+    with Admin(bootstrap) as admin:
+        admin.alter_configs(ConfigResource(ResourceType.TOPIC, topic), set={name: value})
+
+
+def delete(bootstrap: str, topic: str) -> None:
+    """Delete a topic with its records; Kafka 0.8.2 keeps it. Raises KafkaError."""
+    with Connection(*parse_servers(bootstrap)[0]) as connection:
+        if not connection.knows(CreateTopicsRequest):
+            return
+    with Admin(bootstrap, request_timeout=TIMEOUT) as admin:
+        raised(admin.delete_topics([topic])[topic])
+
+
+def end_offset(bootstrap: str, topic: str) -> int:
+    """Return the high watermark of partition 0. Raises KafkaError."""
+    partition = TopicPartition(topic, 0)
+    with Admin(bootstrap) as admin:
+        return raised(admin.list_offsets({partition: "latest"})[partition]).offset

@@ -1,0 +1,15 @@
+"""Reports: from the runs of a benchmark to samples, tables and charts.
+
+A figure in a table has to be traceable to its runs. Each run becomes a sample in a file and in a topic. Everything that
+a reader sees is made of samples alone, by the same code in a command, in `hmb bench show` and in the documentation.
+
+Read in this order:
+
+1. `samples`        one run as a sample; the file and the topic of samples
+2. `distribution`   the median and the range of several runs, and percentiles
+3. `tables`         tables of text, and ratios of runs of one round
+4. `view`           how a scenario declares its tables and its charts
+5. `charts`         dots and curves
+6. `origin`         files of one machine and scale
+7. `show`, `plot`   the commands
+"""

@@ -1,0 +1,38 @@
+"""`hmb bench plot`: draw the charts of samples that earlier commands kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..errors import BenchmarkError
+from .charts import name_machine
+from .origin import by_origin, file_suffixes, view_of
+
+
+@click.command("plot")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--to", "folder", type=click.Path(path_type=Path), default=Path(), help="Folder of the pictures.  [default: .]"
+)
+def command(files: tuple[Path, ...], folder: Path) -> None:
+    """Draw charts of runs that were kept, each as SVG and as PNG.
+
+    FILES are files of samples. Without FILES the newest run of each benchmark in hmb-bench/ counts, or else the newest
+    published one. Only runs of the same machine and scale share a chart, and each chart names its machine. The charts
+    of the thesis have the thesis's own figures beside them. matplotlib draws them: pip install 'hmb[docs]'.
+    """
+    groups = by_origin(files)
+    suffixes = file_suffixes(groups)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for origin, samples in groups.items():
+            for name, figure in view_of(origin.suite).charts(samples).items():
+                name_machine(figure, str(origin))
+                for kind in ("svg", "png"):
+                    path = folder / f"{name}{suffixes[origin]}.{kind}"
+                    figure.savefig(path, dpi=120)
+                    click.echo(path)
+    except ModuleNotFoundError as missing:
+        raise BenchmarkError(f"{missing.name} is not installed: pip install 'hmb[docs]'") from missing

@@ -1,0 +1,24 @@
+"""`hmb bench show`: print the tables of samples that earlier commands kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .origin import by_origin, view_of
+from .tables import text
+
+
+@click.command("show")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+def command(files: tuple[Path, ...]) -> None:
+    """Print the tables of runs that were kept, also of a benchmark that was interrupted.
+
+    FILES are files of samples. Without FILES the newest run of each benchmark in hmb-bench/ counts, or else the newest
+    published one. Only runs of the same machine and scale share a table.
+    """
+    for origin, samples in by_origin(files).items():
+        click.echo(f"{origin.suite}: {origin}")
+        for line in text(view_of(origin.suite).tables(samples)):
+            click.echo(f"  {line}")

@@ -1,0 +1,79 @@
+"""Tables of text, and ratios between the runs of two contestants.
+
+The command that made the samples prints their tables, and the documentation makes the same tables from published files.
+A table therefore needs nothing but samples.
+
+A ratio compares two runs of the same round. The rounds in this example took place while the machine became slower::
+
+    round    HMB    Kafka    ratio
+    0        300    250      1.20
+    1        200    160      1.25        median ratio 1.20, although the rates differ by a factor of 3
+    2        100     90      1.11
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .distribution import Distribution
+from .samples import Sample
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title and rows of texts; the first row is the heading."""
+
+    title: str
+    rows: list[list[str]]
+
+
+def text(tables: Sequence[Table]) -> Iterator[str]:
+    """Yield the lines of tables. Columns are as wide as their longest text, and columns of numbers align right."""
+    for table in tables:
+        columns = list(zip(*table.rows, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        numbers = [any(column[1:]) and all(_is_number(cell) for cell in column[1:]) for column in columns]
+        yield table.title
+        for row in table.rows:
+            cells = zip(row, widths, numbers, strict=True)
+            yield "  " + "  ".join(f"{cell:{'>' if number else '<'}{width}}" for cell, width, number in cells).rstrip()
+
+
+def counted(count: float | str, noun: str) -> str:
+    """Return a number with its noun: "1 partition", "2,000 partitions"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _is_number(cell: str) -> bool:
+    return not cell or cell.replace(",", "").replace(".", "", 1).isdigit()
+
+
+def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
+    """Return the samples of each key; the keys are in the order of their first samples."""
+    groups: dict[Key, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(key(sample), []).append(sample)
+    return groups
+
+
+def distribution(runs: Sequence[Sample], figure: str) -> Distribution:
+    """Return the values of one figure, which all runs have."""
+    return Distribution(tuple(run.figures[figure] for run in runs))
+
+
+def ratios(
+    runs: Sequence[Sample], reference: Sequence[Sample], value: Callable[[Sample], float]
+) -> Distribution | None:
+    """Return the ratios of a value to that of the reference, one for each round in which both measured it.
+
+    `value` returns NaN for a run that did not measure it. The result is None if no such round exists.
+    """
+    of_reference = {run.turn: value(run) for run in reference}
+    pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]
+    found = tuple(ours / theirs for ours, theirs in pairs if ours >= 0 and theirs > 0)  # NaN fails every comparison.
+    return Distribution(found) if found else None

@@ -1,0 +1,185 @@
+"""From the samples of a suite to its tables: which runs are compared, and which figures are shown.
+
+Each scenario declares one `SampleView`. Three terms describe it:
+
+- A *contestant* is what the scenario compares: a broker, a client, a layout of threads.
+- A *cell* is what all contestants do alike: one size of message and batch, one number of connections.
+- A *reference* is the contestant to which the others are compared, usually Kafka.
+
+`hmb bench produce` has ten cells. Its contestants are HMB and Kafka 4.3.0, and Kafka is the reference. A column of the
+table shows a figure in the median with its range. If the column has `compare`, the next one shows the ratio to the
+reference. A last table summarizes the ratios over all cells.
+
+`hmb bench show` prints the tables of a view, `hmb bench plot` draws its charts (`charts`), and the documentation
+includes both.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Protocol
+
+from .distribution import Distribution, number
+from .samples import Sample
+from .tables import Table, group_by, ratios
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROUNDS_FOR_VERDICT = 5
+Cells = dict[str, dict[str, list[Sample]]]  # runs by cell and contestant
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of the samples: a column of a table, and a panel of a chart."""
+
+    key: str  # the name of the figure in a sample
+    label: str  # the heading, with the unit
+    scale: float = 1.0  # the figure is shown multiplied by this
+    per: str = ""  # the name of a parameter; the figure is shown divided by it
+    spread: bool = True  # whether the table shows the range, too
+    compare: bool = False  # whether the table shows ratios to the reference
+    more_is_better: bool = False
+    digits: int = 1  # digits after the decimal point, if no range is shown
+
+    def value(self, sample: Sample) -> float:
+        """Return the figure in the unit of the label; NaN if the run did not measure it."""
+        divisor = float(sample.parameters.get(self.per, math.nan)) if self.per else 1.0
+        return sample.figures.get(self.key, math.nan) * self.scale / divisor
+
+    def measured(self, runs: Sequence[Sample]) -> bool:
+        """Return whether all runs measured the figure."""
+        return not any(math.isnan(self.value(run)) for run in runs)
+
+    def text(self, runs: Sequence[Sample]) -> str:
+        """Return the text of a table's cell; "" if a run did not measure the figure."""
+        if not self.measured(runs):
+            return ""
+        values = Distribution(tuple(map(self.value, runs)))
+        return str(values) if self.spread else f"{values.median:,.{self.digits}f}"
+
+
+class Report(Protocol):
+    """The tables and charts of the samples of a suite."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]: ...
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]: ...
+
+
+def broker(sample: Sample) -> str:
+    return sample.broker
+
+
+@dataclass(frozen=True)
+class SampleView:
+    """How the samples of a suite become tables and charts."""
+
+    columns: tuple[Column, ...]
+    title: Callable[[Sample], str]  # samples with the same title share a table
+    cell: Callable[[Sample], str] = lambda _: ""
+    contestant: Callable[[Sample], str] = broker
+    reference: int | None = 1  # the position of the reference among the contestants; None: nothing is compared
+    x: Callable[[Sample], float] | None = None  # the size on the x axis, if charts draw curves over a size
+    x_label: Callable[[Sample], str] = lambda _: ""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        """Return one table for each title, each with a summary of its ratios if these need one."""
+        found: list[Table] = []
+        for title, of_title in group_by(samples, self.title).items():
+            cells = self.runs(of_title)
+            columns = [each for each in self.columns if any(each.key in run.figures for run in of_title)]
+            found.append(self._table(title, cells, columns))
+            rounds = len({run.turn for run in of_title})
+            if len(cells) > 1 or rounds >= ROUNDS_FOR_VERDICT:
+                found += self._summary(cells, columns, rounds)
+        return found
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
+        """Return the charts by their names, which become names of files."""
+        from . import charts
+
+        by_title = group_by(samples, self.title)
+        name = samples[0].suite.split()[0]
+        names = [name] if len(by_title) == 1 else [f"{name}-{position}" for position in range(1, len(by_title) + 1)]
+        draw = charts.curves if self.x else charts.dots
+        drawn = [draw(self, title, runs) for title, runs in by_title.items()]
+        return dict(zip(names, drawn, strict=True))
+
+    def runs(self, samples: Sequence[Sample]) -> Cells:
+        """Return the runs by cell and contestant."""
+        return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
+
+    def reference_of(self, cells: Cells) -> str | None:
+        """Return the name of the reference; None if too few contestants ran."""
+        names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
+        if self.reference is None or len(names) <= max(1, self.reference):
+            return None
+        return names[self.reference]
+
+    def ratio(
+        self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
+    ) -> Distribution | None:
+        """Return the ratios of a contestant to the reference in one cell; None for the reference itself."""
+        if name == reference:
+            return None
+        return ratios(contestants.get(name, []), contestants.get(reference, []), column.value)
+
+    def _table(self, title: str, cells: Cells, columns: Sequence[Column]) -> Table:
+        reference = self.reference_of(cells)
+        heading = ["", ""]
+        for column in columns:
+            heading += [column.label, f"over {reference}"] if column.compare and reference else [column.label]
+        rows = [heading]
+        for cell, contestants in cells.items():
+            shown = cell  # Only the first row of a cell has its name.
+            for name, runs in contestants.items():
+                row = [shown, name]
+                for column in columns:
+                    row.append(column.text(runs))
+                    if column.compare and reference:
+                        row.append(str(self.ratio(column, contestants, name, reference) or ""))
+                rows.append(row)
+                shown = ""
+        if not any(cells):
+            rows = [row[1:] for row in rows]
+        return Table(title, rows)
+
+    def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
+        """Return the table of the ratios over all cells; no table if nothing is compared.
+
+        With at least ROUNDS_FOR_VERDICT rounds the table names the cells in which the contestant was better, or worse,
+        in every round. If two contestants are equal, five rounds agree by chance in one of 16 cells.
+        """
+        reference = self.reference_of(cells)
+        if reference is None:
+            return []
+        heading = ["", "", "cells", "median", "lowest", "highest"]
+        rows = [heading + (["better in every round", "worse in every round"] if rounds >= ROUNDS_FOR_VERDICT else [])]
+        names = dict.fromkeys(name for contestants in cells.values() for name in contestants if name != reference)
+        for name, column in itertools.product(names, (each for each in columns if each.compare)):
+            found = {
+                cell: ratio
+                for cell, runs in cells.items()
+                if (ratio := self.ratio(column, runs, name, reference))
+            }
+            if found:
+                medians = [ratio.median for ratio in found.values()]
+                figures = map(number, (median(medians), min(medians), max(medians)))
+                verdicts = _verdicts(column, found) if rounds >= ROUNDS_FOR_VERDICT else []
+                rows.append([name, column.label, str(len(found)), *figures, *verdicts])
+        title = f"Ratios to {reference}: each cell counts with the median of its rounds"
+        return [Table(title, rows)] if rows[1:] else []
+
+
+def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
+    """Return the cells in which the contestant was better in every round, and those in which it was worse."""
+    complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
+    higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]
+    lower = [cell for cell, ratio in complete.items() if ratio.maximum < 1]
+    return ["; ".join(each) or "-" for each in ((higher, lower) if column.more_is_better else (lower, higher))]

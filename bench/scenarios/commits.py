@@ -1,0 +1,82 @@
+"""Offset commits per second.
+
+    hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0
+    hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
+
+A commit does not promise the same everywhere. HMB responds when the record is on disk (`log.flush.acks.all`, as for
+acks=all). Kafka responds when the record is in the page cache, and relies on replicas on other machines. HMB therefore
+runs twice. With the setting false it promises what Kafka promises, and only this line should be compared with Kafka's.
+
+Each connection has a group and a partition of its own and commits growing offsets (`load/committers.py`). The client is
+one process with one thread that only copies bytes. It takes its share of the machine, the same for all brokers. A run
+counts only if no response contains an error and each group's committed offset is the last one that was acknowledged.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import click
+
+from .. import peers
+from ..load.committers import commit, prepare
+from ..measurement import POSITIVE, Measurement, scenario, versus_option
+from ..peers.chosen import broker_kinds
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+
+IN_PAGE_CACHE = {"log.flush.acks.all": "false"}
+WARM_UP_SECONDS = 2.0
+
+
+def title(sample: Sample) -> str:
+    return f"{sample.parameters['connections']} connections, {sample.parameters['ahead']} commits of each in flight"
+
+
+VIEW = SampleView(
+    columns=(
+        Column("commits_per_second", "commits/s", compare=True, more_is_better=True),
+        Column("p50_ms", "p50, ms", spread=False, digits=2),
+        Column("p99_ms", "p99, ms", spread=False, digits=2),
+        Column("broker_cpu_us_per_commit", "broker CPU, us/commit", spread=False, compare=True, digits=2),
+    ),
+    title=title,
+    reference=-1,
+)
+
+
+def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[str, peers.Peer]:
+    """Start the brokers and return them by their names, which say where a commit is when the broker responds."""
+    own, *others = broker_kinds(versus)
+    found: dict[str, peers.Peer] = {f"{own.name}, on disk": own.make()}
+    for kind in (own, *others):
+        config = {} if kind.name == peers.Kafka43.name else IN_PAGE_CACHE
+        found[f"{kind.name}, in page cache"] = kind.make(config=config)
+    return {name: stack.enter_context(broker) for name, broker in found.items()}
+
+
+@scenario("commits", VIEW)
+@versus_option
+@click.option(
+    "--connections", type=POSITIVE, default=16, show_default=True, help="Each has a group and a partition of its own."
+)
+@click.option("--in-flight", type=POSITIVE, default=4, show_default=True, help="Requests in flight on a connection.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Duration of a run.")
+def command(
+    measurement: Measurement, versus: peers.Installation | None, connections: int, in_flight: int, seconds: float
+) -> None:
+    """Measure how many offsets per second a broker commits, to disk and to the page cache.
+
+    HMB with both settings and Kafka 4.3.0 run alternately.
+    """
+    brokers = start_brokers(measurement.stack, versus)
+    progress = measurement.progress(len(brokers) * (1 + measurement.round_count))
+    for name, broker in brokers.items():
+        progress.step(f"warm-up of {name}")
+        prepare(broker, connections)
+        commit(broker, connections, in_flight, min(WARM_UP_SECONDS, seconds))
+    for number, name in measurement.rounds(list(brokers)):
+        progress.step(f"round {number + 1}, {name}")
+        rates = commit(brokers[name], connections, in_flight, seconds)
+        parameters = {"connections": connections, "ahead": in_flight}
+        measurement.add(number, name, "committers", parameters, rates._asdict())

@@ -1,0 +1,118 @@
+"""Many connections and partitions, and the share of one connection's throughput that is left.
+
+    hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
+    hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
+
+Each connection sends Produce requests of one batch with acks=1, five in flight, as fast as the broker responds. One
+thread drives all connections (`load/repeated_requests.py`), so the load costs the same for any number of them. The goal
+for HMB is that 1,000 connections with 2,000 partitions keep 70 % of one connection's throughput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import click
+
+from ..load.repeated_requests import PRODUCE_VERSION, Load, produce_request
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..peers import topics
+from ..peers.chosen import MeasuredBroker, running_brokers
+from ..report.distribution import percentile
+from ..report.samples import Sample
+from ..report.tables import Table, counted, group_by, ratios
+from ..report.view import Column, SampleView, broker
+from .produce import RATE
+
+
+def title(sample: Sample) -> str:
+    sizes = sample.parameters
+    return f"Produce requests of {sizes['records_in_batch']} records of {sizes['message_bytes']} B on all connections"
+
+
+def connections_and_partitions(sample: Sample) -> str:
+    connections, partitions = sample.parameters["connections"], sample.parameters["partitions"]
+    return f"{counted(connections, 'connection')}, {counted(partitions, 'partition')}"
+
+
+class ConnectionsView(SampleView):
+    """The usual tables, and the throughput of each number of connections compared with the first number."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        rows = [["", "", "records/s over the first line"]]
+        for name, runs in group_by(samples, broker).items():
+            first, *others = group_by(runs, connections_and_partitions).items()
+            rows += [[name, first[0], ""]]
+            rows += [["", count, str(ratios(of_count, first[1], RATE.value) or "")] for count, of_count in others]
+        return [*super().tables(samples), Table("Throughput that is left with more connections", rows)]
+
+
+VIEW = ConnectionsView(
+    columns=(
+        RATE,
+        Column("p50_ms", "p50, ms", spread=False),
+        Column("p99_ms", "p99, ms", spread=False),
+        Column("broker_resident_bytes", "resident memory, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=title,
+    cell=connections_and_partitions,
+)
+
+
+def measure(
+    target: MeasuredBroker, connections: int, partitions: int, batch_records: int, record_size: int, seconds: float
+) -> dict[str, float]:
+    """Return the figures of some seconds of load on a new topic, and delete the topic."""
+    topic = f"hmb-bench-{connections}"
+    topics.create(target.bootstrap, topic, partitions=partitions)
+    requests = [
+        (produce_request(topic, number % partitions, batch_records, record_size), PRODUCE_VERSION)
+        for number in range(connections)
+    ]
+    with closing(Load(target.bootstrap, requests)) as load:
+        load.run(seconds / 4)  # a warm-up
+        load.forget_latencies()
+        before = target.cpu_seconds()
+        responses = load.run(seconds)
+        costs = target.costs_since(before)
+        latencies = load.latencies()
+    topics.delete(target.bootstrap, topic)
+    rate = responses / seconds
+    percentiles = {name: percentile(latencies, share) * 1000 for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99))}
+    return {"requests_per_second": rate, "records_per_second": rate * batch_records, **percentiles, **costs}
+
+
+@scenario("connections", VIEW)
+@broker_options
+@click.option(
+    "--counts", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
+    help="Numbers of connections.  [default: 1,10,100,1000]",
+)  # fmt: skip
+@click.option("--partitions", type=POSITIVE, help="Number of partitions.  [default: one for each connection]")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a message.")
+@click.option("--records", type=POSITIVE, default=100, show_default=True, help="Records in a batch.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Duration of a run.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    versus: Opponent,
+    counts: list[int],
+    partitions: int | None,
+    record_size: int,
+    records: int,
+    seconds: float,
+) -> None:
+    """Measure how much of one connection's throughput is left with many connections and partitions.
+
+    HMB and Kafka 4.3.0 run alternately. The last table compares each number of connections with the first one.
+    """
+    brokers = running_brokers(measurement.stack, bootstrap, versus)
+    progress = measurement.progress(len(brokers) * len(counts) * measurement.round_count)
+    contestants = [(target, count) for count in counts for target in brokers]
+    for number, (target, count) in measurement.rounds(contestants):
+        progress.step(f"{count} connections, {target.name}")
+        figures = measure(target, count, partitions or count, records, record_size, seconds)
+        sizes = {"connections": count, "partitions": partitions or count}
+        sizes |= {"message_bytes": record_size, "records_in_batch": records, "acks": 1}
+        measurement.add(number, target.name, "load", sizes, figures)

@@ -1,0 +1,154 @@
+"""The cost of a fetch of many partitions without new records, in full and in a fetch session (KIP-227).
+
+    hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
+    hmb bench fetch --partitions 500 --seconds 5
+
+A consumer that has read all records sends such a fetch all day. A full fetch names every partition. In a session the
+broker remembers the partitions, and the fetch names only those that changed, here none::
+
+    full           FetchRequest  topics: 1000 partitions     some 20 KB
+    in a session   FetchRequest  session_id, epoch           some 60 B
+
+Both kinds run alternately on one connection. The cost is the CPU time of the broker's process, so the client and the
+rest of the machine count little. The bytes are those of a request and its response with their frames.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import click
+
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.framing import read_frame
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.schema import Request
+
+from .. import peers
+from ..measurement import POSITIVE, CommaList, Measurement, scenario
+from ..report.view import Column, SampleView
+
+SLICES = 4  # A run has four slices of time, and each slice has both kinds of fetch.
+FETCHES_PER_LOOK = 20  # fetches between two looks at the clock
+FINAL_EPOCH = -1
+FULL, IN_SESSION = "full", "in a session"
+MAX_BYTES = 1 << 20
+VIEW = SampleView(
+    columns=(
+        Column("broker_cpu_us_per_fetch", "broker CPU, us/fetch", compare=True),
+        Column("bytes_per_fetch", "bytes", spread=False, compare=True, digits=0),
+    ),
+    title=lambda _: "A fetch of partitions without new records",
+    cell=lambda sample: f"{sample.parameters['partitions']:,} partitions",
+    contestant=lambda sample: str(sample.parameters["kind"]),
+    reference=0,  # the full fetch
+)
+
+
+@dataclass
+class FetchCost:
+    """The cost of one kind of fetch so far."""
+
+    fetches: int = 0
+    cpu_seconds: float = 0.0
+    bytes: int = 0  # bytes of one request and its response
+
+    @property
+    def figures(self) -> dict[str, float]:
+        cpu = self.cpu_seconds / self.fetches * 1e6
+        return {"broker_cpu_us_per_fetch": cpu, "bytes_per_fetch": float(self.bytes)}
+
+
+class FrameClient:
+    """A connection that sends frames and does not decode the responses to fetches."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection((peers.HOST, port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._stream = self._socket.makefile("rb")
+        self._connection = ClientConnection("bench")
+
+    def frame(self, request: Request, version: int) -> bytes:
+        return b"".join(cast("list[bytes]", self._connection.request(request, version)))
+
+    def exchange(self, frame: bytes) -> memoryview:
+        """Send a frame and return the frame of the response. Raises PeerFailed."""
+        self._socket.sendall(frame)
+        response = read_frame(self._stream, 1 << 30)
+        if response is None:
+            raise peers.PeerFailed("the broker closed the connection")
+        return response
+
+    def send(self, request: Request, version: int) -> Any:
+        """Send a request and decode its response. Only allowed before the first `frame` that is not decoded."""
+        return self._connection.receive(self.exchange(self.frame(request, version)))[1]
+
+
+def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
+    """Return the cost of a full fetch and that of a fetch in a session, on a new broker."""
+    with peers.Hmb() as broker:
+        client = FrameClient(broker.port)
+        request = full_request(client, partitions)
+        version = FetchRequest.versions[-1]
+        request.session_epoch = 0
+        session = client.send(request, version).session_id
+        request.session_epoch = FINAL_EPOCH
+        full_frame = client.frame(request, version)
+        full, in_session = FetchCost(), FetchCost()
+        session_frames = frames_in_session(client, session, version)
+        for _ in range(SLICES):
+            spend(client, broker.pid, iter(lambda: full_frame, b""), seconds / SLICES, full)
+            spend(client, broker.pid, session_frames, seconds / SLICES, in_session)
+        return full, in_session
+
+
+def full_request(client: FrameClient, partitions: int) -> FetchRequest:
+    """Create a topic and return a fetch of all its partitions."""
+    topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=partitions, replication_factor=1)
+    client.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
+    metadata = client.send(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 12)
+    partition = FetchRequest.FetchTopic.FetchPartition
+    numbers = [partition(partition=number, partition_max_bytes=MAX_BYTES) for number in range(partitions)]
+    fetched = FetchRequest.FetchTopic(topic_id=metadata.topics[0].topic_id, partitions=numbers)
+    return FetchRequest(max_bytes=MAX_BYTES, topics=[fetched])
+
+
+def frames_in_session(client: FrameClient, session: int, version: int) -> Iterator[bytes]:
+    """Yield the frames of fetches in a session; the epoch grows by one each time."""
+    epoch = 0
+    while True:
+        epoch += 1
+        yield client.frame(FetchRequest(max_bytes=MAX_BYTES, session_id=session, session_epoch=epoch), version)
+
+
+def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float, cost: FetchCost) -> None:
+    """Send fetches for this time and add what they cost the process `pid`."""
+    end, before = time.monotonic() + seconds, peers.cpu_seconds(pid)
+    while time.monotonic() < end:
+        for _ in range(FETCHES_PER_LOOK):
+            frame = next(frames)
+            cost.bytes = len(frame) + 4 + len(client.exchange(frame))
+        cost.fetches += FETCHES_PER_LOOK
+    cost.cpu_seconds += peers.cpu_seconds(pid) - before
+
+
+@scenario("fetch", VIEW)
+@click.option(
+    "--partitions", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
+    help="Numbers of partitions.  [default: 1,10,100,1000]",
+)  # fmt: skip
+@click.option("--seconds", type=float, default=4.0, show_default=True, help="Duration of a run of one kind of fetch.")
+def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
+    """Measure what a fetch of many partitions without new records costs HMB's broker, in full and in a session."""
+    progress = measurement.progress(measurement.round_count * len(partitions))
+    for number in range(measurement.round_count):
+        for count in partitions:
+            progress.step(f"round {number + 1}, {count} partitions")
+            for kind, cost in zip((FULL, IN_SESSION), measure(count, seconds), strict=True):
+                measurement.add(number, peers.Hmb.name, "frames", {"partitions": count, "kind": kind}, cost.figures)

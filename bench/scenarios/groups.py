@@ -1,0 +1,168 @@
+"""Many consumer groups: the latency of heartbeats, the time of a rebalance, the cost of quiet groups.
+
+    hmb bench groups                                # 200 groups, 1,000 members, 2,000 partitions
+    hmb bench groups --members 500 --repeat 1
+
+Each member is a connection (`load/group_members.py`). It joins, syncs, sends a heartbeat every `--interval` seconds,
+and joins again when a response reports a rebalance. Two groups are large, with 50 members each. One of them gets one
+more member: the time until all 51 members have their assignment is the time of the rebalance. The CPU time is the
+broker's, as a share of one core. Each run has an empty data directory. The goals are a p99 of heartbeats below 100 ms,
+a rebalance in less than 5 s, and less than 5 % of a core for quiet groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from hmb.client import Connection
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+
+from .. import peers
+from ..load.group_members import LoadMember
+from ..measurement import POSITIVE, Measurement, scenario, versus_option
+from ..peers import topics
+from ..peers.chosen import broker_kinds
+from ..report.distribution import percentile
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+
+LARGE_GROUP = 50
+TOPIC_PARTITIONS = 100
+JOIN_TIMEOUT = 300.0  # seconds
+
+
+def title(sample: Sample) -> str:
+    groups, members, partitions = (sample.parameters[name] for name in ("groups", "members", "partitions"))
+    return f"{groups:,} groups, {members:,} members, {partitions:,} partitions"
+
+
+VIEW = SampleView(
+    columns=(
+        Column("join_seconds", "until all joined, s"),
+        Column("rebalance_seconds", "rebalance, s", compare=True),
+        Column("quiet_p50_ms", "heartbeat p50, ms"),
+        Column("quiet_p99_ms", "heartbeat p99, ms", compare=True),
+        Column("rebalancing_p99_ms", "p99 while rebalancing, ms"),
+        Column("idle_cpu_percent", "CPU of quiet groups, %", compare=True),
+        Column("broker_resident_bytes", "resident memory, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=title,
+)
+
+
+@dataclass(frozen=True)
+class GroupLoad:
+    """The groups and members of a run, as the options of the command describe them."""
+
+    groups: int
+    members: int
+    partitions: int
+    interval: float  # seconds between two heartbeats of a member
+    seconds: float  # how long quiet groups are measured
+
+    def group_names(self) -> list[str]:
+        """Return the group of each member: two large groups, and the other members spread evenly."""
+        names = ["large-0"] * LARGE_GROUP + ["large-1"] * LARGE_GROUP
+        return names + [f"group-{number % (self.groups - 2)}" for number in range(self.members - len(names))]
+
+
+def prepare(broker: peers.Peer, partitions: int) -> None:
+    """Create topics of 100 partitions each, and wait for the coordinator. Raises KafkaError, PeerFailed."""
+    for number in range(partitions // TOPIC_PARTITIONS):
+        topics.create(broker.bootstrap, f"topic-{number}", partitions=TOPIC_PARTITIONS)
+    with Connection(peers.HOST, broker.port, timeout=120) as connection:
+        for _ in range(100):  # The first request creates the topic of the coordinator.
+            if connection.send(FindCoordinatorRequest(key="large-0"), version=2).error_code == 0:
+                return
+            time.sleep(0.1)
+    raise peers.PeerFailed(f"{broker.name} did not become the coordinator of the groups")
+
+
+def heartbeat_figures(name: str, latencies: Sequence[float]) -> dict[str, float]:
+    """Return p50 and p99 of heartbeats in ms; the latencies are in seconds."""
+    ordered = sorted(latencies)
+    return {f"{name}_p{percent}_ms": percentile(ordered, percent / 100) * 1000 for percent in (50, 99)}
+
+
+async def measure(broker: peers.Peer, load: GroupLoad) -> dict[str, float]:
+    """Return the figures of one run. Raises PeerFailed if a member cannot join."""
+    prepare(broker, load.partitions)
+    members = [LoadMember(group) for group in load.group_names()]
+    latencies: list[float] = []
+    async with asyncio.TaskGroup() as tasks:
+        started = time.perf_counter()
+        await asyncio.gather(*(member.connect(broker.port) for member in members))
+        running = [tasks.create_task(member.run(load.interval, latencies)) for member in members]
+        await _await_all(members, started)
+        figures = {"join_seconds": time.perf_counter() - started}
+        await asyncio.sleep(2 * load.interval)  # The groups become quiet.
+        latencies.clear()
+        cpu, started = peers.cpu_seconds(broker.pid), time.perf_counter()
+        await asyncio.sleep(load.seconds)
+        share = (peers.cpu_seconds(broker.pid) - cpu) / (time.perf_counter() - started)
+        memory = float(peers.resident_bytes(broker.pid))
+        figures |= {"idle_cpu_percent": share * 100, "broker_resident_bytes": memory}
+        figures |= heartbeat_figures("quiet", latencies)
+        latencies.clear()
+        added = LoadMember("large-0")
+        await added.connect(broker.port)
+        started = time.perf_counter()
+        running.append(tasks.create_task(added.run(load.interval, latencies)))
+        rebalanced = [added, *(member for member in members if member.group == added.group)]
+        await _await_all(rebalanced, started)
+        figures["rebalance_seconds"] = max(member.synced_at for member in rebalanced) - started
+        await asyncio.sleep(load.interval)
+        figures |= heartbeat_figures("rebalancing", latencies)
+        for task in running:
+            task.cancel()
+    return figures
+
+
+async def _await_all(members: Sequence[LoadMember], since: float) -> None:
+    """Wait until all members have an assignment that is newer than `since`. Raises PeerFailed after JOIN_TIMEOUT."""
+    while missing := sum(member.synced_at < since for member in members):
+        if time.perf_counter() - since > JOIN_TIMEOUT:
+            raise peers.PeerFailed(f"{missing} of {len(members)} members have no assignment after {JOIN_TIMEOUT:g} s")
+        await asyncio.sleep(0.01)
+
+
+@scenario("groups", VIEW)
+@versus_option
+@click.option("--groups", type=click.IntRange(min=3), default=200, show_default=True, help="Two groups are large.")
+@click.option("--members", type=POSITIVE, default=1_000, show_default=True)
+@click.option("--partitions", type=POSITIVE, default=2_000, show_default=True, help="Partitions, in topics of 100.")
+@click.option("--interval", type=float, default=3.0, show_default=True, help="Seconds from heartbeat to heartbeat.")
+@click.option("--seconds", type=float, default=20.0, show_default=True, help="How long quiet groups are measured.")
+def command(
+    measurement: Measurement,
+    versus: peers.Installation | None,
+    groups: int,
+    members: int,
+    partitions: int,
+    interval: float,
+    seconds: float,
+) -> None:
+    """Measure many consumer groups: heartbeats, a rebalance, and what quiet groups cost the broker.
+
+    HMB and Kafka 4.3.0 run alternately, each with an empty data directory.
+    """
+    least = 2 * LARGE_GROUP + groups - 2
+    if members < least:
+        raise click.UsageError(f"{groups} groups need at least {least} members")
+    load = GroupLoad(groups, members, partitions, interval, seconds)
+    kinds = broker_kinds(versus)
+    progress = measurement.progress(len(kinds) * measurement.round_count)
+    parameters = {"groups": groups, "members": members, "partitions": partitions}
+    for number, kind in measurement.rounds(kinds):
+        progress.step(f"round {number + 1}, {kind.name}")
+        with kind.make() as broker:
+            try:
+                figures = asyncio.run(measure(broker, load))
+            except ExceptionGroup as failures:  # A TaskGroup wraps the errors of its tasks.
+                raise failures.exceptions[0] from failures
+        measurement.add(number, kind.name, "members", parameters, figures)

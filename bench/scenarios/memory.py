@@ -1,0 +1,109 @@
+"""The memory of a broker, and the memory of HMB's producer.
+
+    hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB
+    hmb bench memory --gigabytes 1               # a quick look
+    hmb bench memory --of producer               # HMB's producer while it sends 10 GB
+
+Broker: HMB's producer sends a gigabyte in records of 1,000 B to a new topic. HMB's consumer reads it, and the topic is
+deleted. Then the next gigabyte follows. The settings are the defaults, except for `COMPARABLE_SETTINGS`
+(`peers/broker_process.py`). "Idle" is right after the start.
+
+Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 32 MiB. "Idle" is the
+peak of a process that sends one record. A producer should need the size of its buffer and 30 MB more. Its broker keeps
+only the newest segments.
+
+Resident memory is VmRSS, and its peak is VmHWM. The page cache, which contains the newest bytes of the logs, belongs to
+the kernel and is in neither of them.
+"""
+
+from __future__ import annotations
+
+import click
+
+from .. import peers
+from ..load.consumers import HmbConsumer
+from ..load.producers import HmbProducer, produce
+from ..load.workload import Workload
+from ..measurement import POSITIVE, Measurement, Parameters, scenario, versus_option
+from ..peers import topics
+from ..peers.chosen import BrokerKind, MeasuredBroker, broker_kinds
+from ..progress import Progress
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+
+GIGABYTE = Workload(1_000, 65_536, 1_000_000)
+SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # one gigabyte of small records
+BUFFER_MEMORY = 32 * 1024 * 1024
+KEEP_LITTLE = {
+    "log.retention.bytes": "268435456",
+    "log.segment.bytes": "67108864",
+    "log.retention.check.interval.ms": "1000",
+    "log.segment.delete.delay.ms": "0",
+}
+
+
+def title(sample: Sample) -> str:
+    of = "a producer that sends" if sample.parameters.get("of") == "producer" else "a broker that passes on"
+    return f"Memory of {of} {sample.parameters['gigabytes']} GB"
+
+
+VIEW = SampleView(
+    columns=(
+        Column("idle_bytes", "idle, MB", 1e-6, spread=False, compare=True),
+        Column("resident_bytes", "afterwards, MB", 1e-6, spread=False, compare=True),
+        Column("most_bytes", "peak, MB", 1e-6, spread=False, compare=True),
+    ),
+    title=title,
+)
+
+
+def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict[str, float]:
+    """Return the memory of a new broker: idle, after these gigabytes, and at its peak."""
+    with kind.make() as broker:
+        idle = peers.resident_bytes(broker.pid)
+        for number in range(gigabytes):
+            progress.step(f"{kind.name}, gigabyte {number + 1}")
+            topic = f"hmb-bench-{number}"
+            topics.create(broker.bootstrap, topic)
+            HmbProducer().run(broker.bootstrap, topic, GIGABYTE)
+            HmbConsumer("arrow").run(broker.bootstrap, topic, GIGABYTE.records)
+            topics.delete(broker.bootstrap, topic)
+        return {
+            "idle_bytes": float(idle),
+            "resident_bytes": float(peers.resident_bytes(broker.pid)),
+            "most_bytes": float(peers.resident_bytes(broker.pid, "VmHWM")),
+        }
+
+
+def measure_producer(gigabytes: int) -> dict[str, float]:
+    """Return the peak memory of HMB's producer for one record, and for these gigabytes."""
+    with peers.Hmb(config=KEEP_LITTLE) as peer:
+        broker, workload = MeasuredBroker.of(peer), SMALL_RECORDS.scaled(gigabytes)
+        idle, busy = (
+            produce(broker, HmbProducer(BUFFER_MEMORY), each, f"hmb-bench-{each.records}")["client_max_bytes"]
+            for each in (Workload(100, 16_384, 1), workload)
+        )
+        return {"idle_bytes": idle, "most_bytes": busy}
+
+
+@scenario("memory", VIEW, rounds=1)
+@versus_option
+@click.option("--gigabytes", type=POSITIVE, default=10, show_default=True)
+@click.option(
+    "--of", type=click.Choice(["broker", "producer"]), default="broker", show_default=True,
+    help="The process whose memory is measured.",
+)  # fmt: skip
+def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
+    """Measure the memory of a broker, idle and after 10 GB, or of HMB's producer while it sends 10 GB."""
+    if of == "producer":
+        progress = measurement.progress(measurement.round_count)
+        for number in range(measurement.round_count):
+            progress.step(f"round {number + 1}")
+            parameters: Parameters = {"gigabytes": gigabytes, "of": of}
+            measurement.add(number, "HMB", "HMB's producer", parameters, measure_producer(gigabytes))
+        return
+    kinds = broker_kinds(versus)
+    progress = measurement.progress(len(kinds) * measurement.round_count * gigabytes)
+    for number, kind in measurement.rounds(kinds):
+        figures = measure_broker(kind, gigabytes, progress)
+        measurement.add(number, kind.name, "HMB", {"gigabytes": gigabytes}, figures)

@@ -1,0 +1,136 @@
+"""The throughput of a producer: acknowledged records per second, and the broker's CPU time for each record.
+
+    hmb bench produce                                # HMB and Kafka 4.3.0, the thesis's ten cells, three rounds
+    hmb bench produce --cells 1,2 --repeat 5         # some cells, more rounds
+    hmb bench produce --client hmb -b HOST:PORT      # HMB's producer to a running broker
+    hmb bench produce --record-size 500 --batch-size 65536 --num-records 100000
+    hmb bench produce --empty                        # also a broker that discards records
+    hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
+
+The cells have the thesis's sizes (`thesis/cells.py`), acks=1, one partition, linger 0, no idempotence and buffer.memory
+67108864. The client is the same in every run: Kafka 4.3.0's ProducerPerformance in a JVM of its own, unless `--client`
+names another. Each run has a new topic, and it counts only if the broker's log then ends at the number of records.
+
+On a machine with two cores the client takes most of the time, so the rate hides what a broker saves. The CPU time of
+the broker for each record shows it. A JVM needs this time itself at first, to compile its code. All brokers therefore
+get the same warm-up: the same records, one broker after the other, for `--warm-up` seconds each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+
+import click
+
+from ..load.producers import PRODUCERS, PerfProducer, produce
+from ..load.workload import WARM_UP, Workload
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..peers.chosen import MeasuredBroker, running_brokers
+from ..peers.empty_broker import EmptyBroker
+from ..progress import Progress
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+from ..thesis.cells import CELLS
+
+SMALL_REQUESTS = Workload(100, 195, 20_000)  # Many requests, so that a JVM compiles the code for requests, too.
+RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
+BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)
+
+
+def cell(sample: Sample) -> str:
+    """Return the sizes of message and batch, as `Workload` shows them."""
+    return f"{sample.parameters['message_bytes']} B, batch {sample.parameters['batch_bytes']}"
+
+
+VIEW = SampleView(
+    columns=(
+        RATE,
+        Column("payload_mb_per_second", "MB/s", spread=False),
+        Column("p99_ms", "p99, ms", spread=False, digits=0),
+        BROKER_CPU,
+    ),
+    title=lambda sample: f"acks=1, one partition, the producer of {sample.client}",
+    cell=cell,
+)
+
+
+def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: float, progress: Progress) -> None:
+    """Send the same records to all brokers alternately, for `seconds` times their number."""
+    end = time.monotonic() + seconds * len(brokers)
+    progress.step("warm-up")
+    for workload in itertools.cycle((SMALL_REQUESTS, WARM_UP)):
+        if time.monotonic() >= end:
+            return
+        for broker in brokers:
+            produce(broker, producer, workload, "hmb-bench-warm-up")
+
+
+def workloads(
+    cells: Sequence[int], record_size: int | None, batch_size: int | None, num_records: int | None
+) -> list[Workload]:
+    """Return the thesis's cells with these numbers, or the one workload that the other options describe."""
+    if record_size or batch_size or num_records:
+        return [Workload(record_size or 100, batch_size or 16_384, num_records or 1_000_000)]
+    return [CELLS[number - 1] for number in cells]
+
+
+@scenario("produce", VIEW)
+@broker_options
+@click.option(
+    "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
+    help="The producer: Kafka's of this version, or HMB's.",
+)  # fmt: skip
+@click.option(
+    "--cells",
+    type=CommaList(click.IntRange(1, len(CELLS))),
+    default=list(range(1, len(CELLS) + 1)),
+    metavar="N,N,...",
+    help="The thesis's cells to run.  [default: all ten]",
+)
+@click.option("--record-size", type=POSITIVE, help="Bytes of a message, instead of the cells.")
+@click.option("--batch-size", type=POSITIVE, help="Bytes of a batch, instead of the cells.")
+@click.option("--num-records", type=POSITIVE, help="Number of records, instead of the cells.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for records and warm-up.")
+@click.option(
+    "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
+    help="Seconds of warm-up for each broker.",
+)  # fmt: skip
+@click.option("--empty", is_flag=True, help="Measure a broker that discards records, too: the limit for a broker.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    versus: Opponent,
+    client: str,
+    cells: list[int],
+    record_size: int | None,
+    batch_size: int | None,
+    num_records: int | None,
+    scale: float,
+    warm_up_seconds: float,
+    empty: bool,
+) -> None:
+    """Measure how many records per second a producer gets acknowledged, and the broker's CPU time for a record.
+
+    HMB and Kafka 4.3.0 run alternately, with the same warm-up. The result is the ratio of two runs of one round.
+
+    To check that a change makes no cell slower, keep a checkout without the change and compare the two:
+
+    \b
+        git worktree add ../before main && make -C ../before .venv/core.stamp
+        hmb bench produce --versus ../before
+
+    consume, latency, clients, start, recovery and other benchmarks have the same option.
+    """
+    brokers, producer = running_brokers(measurement.stack, bootstrap, versus), PRODUCERS[client]()
+    if empty:
+        brokers.append(MeasuredBroker.of(measurement.stack.enter_context(EmptyBroker())))
+    chosen = [each.scaled(scale) for each in workloads(cells, record_size, batch_size, num_records)]
+    progress = measurement.progress(1 + len(brokers) * measurement.round_count * len(chosen))
+    warm_up(brokers, producer, warm_up_seconds * scale, progress)
+    for position, workload in enumerate(chosen):
+        for number, broker in measurement.rounds(brokers):
+            progress.step(f"{workload}, round {number + 1}, {broker.name}")
+            figures = produce(broker, producer, workload, f"hmb-bench-{position}-{number}")
+            measurement.add(number, broker.name, producer.name, {**workload.parameters, "acks": 1}, figures)

@@ -1,0 +1,268 @@
+"""Spark reads and writes topics: HMB's data source and Spark's own Kafka connector, in one Spark.
+
+    hmb bench spark --jars DIR                      # both; DIR contains the connector's jars
+    hmb bench spark                                 # HMB's data source alone
+    hmb bench spark --only read --partitions 2 --num-records 500000
+
+The jars are those of spark-sql-kafka-0-10 and its dependencies for the installed PySpark:
+spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Spark has two cores and runs three kinds of jobs:
+
+- read: all records of a topic of one and of two partitions, with an aggregation that looks at every value;
+- write: the same number of rows of 100 B into a topic;
+- stream: a producer sends `--rate` records/s for `--seconds`. The figures are the p50 and p99 of the triggers' times.
+
+The CPU time of a run is that of the JVM and of all processes that the JVM started, for example Python workers. On a
+busy machine rows per CPU second say more than rows per second.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import hmb
+
+from .. import peers
+from ..load.producers import HmbProducer
+from ..load.workload import Workload
+from ..measurement import POSITIVE, CommaList, Measurement, Parameters, scenario
+from ..peers import topics
+from ..peers.resources import tree_cpu_seconds, tree_python_peak_bytes
+from ..report.distribution import percentile
+from ..report.samples import Sample
+from ..report.tables import counted
+from ..report.view import Column, SampleView
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOPIC = "hmb-bench-spark"
+HMB, CONNECTOR = "hmb", "kafka"  # names of data sources
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.authenticate.socketTimeout": "60s",  # A busy machine starts Python workers slowly.
+}
+KINDS = ("read", "write", "stream")
+
+
+@dataclass(frozen=True)
+class SparkJob:
+    """A job that both data sources run."""
+
+    kind: str  # one of KINDS
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {counted(self.partitions, 'partition')}"
+
+
+def cell(sample: Sample) -> str:
+    return str(SparkJob(str(sample.parameters["kind"]), int(sample.parameters["partitions"])))
+
+
+VIEW = SampleView(
+    columns=(
+        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        Column("records_per_cpu_second", "records per CPU second", compare=True, more_is_better=True),
+        Column("p50_ms", "trigger p50, ms", spread=False, digits=0),
+        Column("p99_ms", "trigger p99, ms", spread=False, digits=0),
+        Column("python_worker_bytes", "Python worker, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=lambda _: "Spark's data sources",
+    cell=cell,
+    contestant=lambda sample: sample.client.removeprefix("spark "),
+)
+
+
+@dataclass(frozen=True)
+class SparkLoad:
+    """The records that the jobs read, write and stream."""
+
+    bootstrap: str
+    records: int
+    size: int  # bytes of a value
+    rate: int  # records/s of a stream
+    seconds: int  # duration of a stream
+
+
+class SparkMeasurement:
+    """A Spark session, and the costs of the jobs that it runs."""
+
+    def __init__(self, spark: SparkSession, load: SparkLoad) -> None:
+        self._spark, self._load = spark, load
+        jvm: Any = spark.sparkContext._jvm  # PySpark has no public name for it.
+        self._jvm_pid = int(jvm.java.lang.ProcessHandle.current().pid())
+
+    def run(self, job: SparkJob, source: str) -> dict[str, float]:
+        """Return the figures of one run. Raises PeerFailed if rows are missing."""
+        kinds: dict[str, Callable[[SparkJob, str], dict[str, float]]] = {
+            "read": self._read,
+            "write": self._write,
+            "stream": self._stream,
+        }
+        cpu, started = tree_cpu_seconds(self._jvm_pid), time.perf_counter()
+        figures = kinds[job.kind](job, source)
+        figures.setdefault("records_per_second", figures["records"] / (time.perf_counter() - started))
+        figures["records_per_cpu_second"] = figures["records"] / (tree_cpu_seconds(self._jvm_pid) - cpu)
+        figures["python_worker_bytes"] = float(tree_python_peak_bytes(self._jvm_pid))
+        return figures
+
+    def fill(self, partitions: int) -> str:
+        """Create and fill the topic that jobs with this number of partitions read; return its name."""
+        topic = f"{TOPIC}-read-{partitions}"
+        topics.create(self._load.bootstrap, topic, partitions=partitions)
+        HmbProducer().run(self._load.bootstrap, topic, Workload(self._load.size, 65_536, self._load.records))
+        return topic
+
+    def _read(self, job: SparkJob, source: str) -> dict[str, float]:
+        frame = self._spark.read.format(source).options(**self._options(f"{TOPIC}-read-{job.partitions}")).load()
+        (row,) = frame.selectExpr("count(*)", "sum(length(value))", "max(offset)").collect()
+        if (row[0], row[1]) != (self._load.records, self._load.records * self._load.size):
+            raise peers.PeerFailed(f"{source} read {row[0]} rows, not {self._load.records}")
+        return {"records": float(row[0])}
+
+    def _write(self, job: SparkJob, source: str) -> dict[str, float]:
+        topic = f"{TOPIC}-write-{time.time_ns()}"
+        topics.create(self._load.bootstrap, topic, partitions=job.partitions)
+        value = f"CAST(rpad(CAST(id AS STRING), {self._load.size}, 'x') AS BINARY) AS value"
+        frame = self._spark.range(0, self._load.records, 1, job.partitions).selectExpr(value)
+        options = {"kafka.bootstrap.servers": self._load.bootstrap, "topic": topic}
+        frame.write.format(source).options(**options).mode("append").save()
+        topics.delete(self._load.bootstrap, topic)
+        return {"records": float(self._load.records)}
+
+    def _stream(self, job: SparkJob, source: str) -> dict[str, float]:
+        topic = f"{TOPIC}-stream-{time.time_ns()}"
+        topics.create(self._load.bootstrap, topic, partitions=job.partitions)
+        stream = self._spark.readStream.format(source).options(**self._options(topic)).load()
+        records = self._load.rate * self._load.seconds
+        with TemporaryDirectory() as directory:
+            query = stream.writeStream.format("noop").option("checkpointLocation", directory).start()
+            query.processAllAvailable()
+            sender = threading.Thread(target=self._send, args=(topic, records))
+            sender.start()
+            sender.join()
+            sent = time.perf_counter()
+            query.processAllAvailable()
+            lag = time.perf_counter() - sent
+            query.stop()
+            triggers = [each["durationMs"]["triggerExecution"] for each in query.recentProgress if each["numInputRows"]]
+        topics.delete(self._load.bootstrap, topic)
+        triggers.sort()
+        return {
+            "records": float(records),
+            "records_per_second": records / (self._load.seconds + lag),
+            "p50_ms": float(percentile(triggers, 0.5)),
+            "p99_ms": float(percentile(triggers, 0.99)),
+        }
+
+    def _send(self, topic: str, records: int) -> None:
+        """Send records at the rate of the load, in calls of a hundredth of a second."""
+        load = self._load
+        per_call = max(1, load.rate // 100)
+        started = time.perf_counter()
+        with hmb.Producer(load.bootstrap) as producer:
+            for first in range(0, records, per_call):
+                producer.send_many(topic, [b"x" * load.size] * min(per_call, records - first))
+                time.sleep(max(0.0, started + (first + per_call) / load.rate - time.perf_counter()))
+
+    def _options(self, topic: str) -> dict[str, str]:
+        return {"kafka.bootstrap.servers": self._load.bootstrap, "subscribe": topic}
+
+
+def spark_with(jars: Path | None) -> SparkSession:
+    """Return a Spark with two cores, HMB's data source, and the connector's jars in this folder.
+
+    Raises PeerUnavailable. `hmb.spark.session` cannot be used, because it requires a newer Spark than some connectors
+    support.
+    """
+    try:
+        from pyspark.sql import SparkSession
+
+        from hmb.spark.source import HmbDataSource
+    except ImportError as missing:
+        raise peers.PeerUnavailable(f"Spark is not installed: {missing}") from missing
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").appName("hmb bench")
+    for name, value in {**SETTINGS, **({} if jars is None else {"spark.jars": _connector(jars)})}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    spark.dataSource.register(HmbDataSource)
+    return spark
+
+
+def _connector(jars: Path) -> str:
+    found = sorted(jars.glob("*.jar"))
+    if not any(jar.name.startswith("spark-sql-kafka") for jar in found):
+        raise peers.PeerUnavailable(f"no spark-sql-kafka-0-10 in {jars}")
+    return ",".join(str(jar.resolve()) for jar in found)
+
+
+@scenario("spark", VIEW)
+@click.option(
+    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker. Without it HMB's starts."
+)
+@click.option(
+    "--jars", type=click.Path(path_type=Path), metavar="DIR", help="Spark's Kafka connector and its dependencies."
+)
+@click.option(
+    "--only", type=CommaList(click.Choice(KINDS)), default=list(KINDS), metavar="KIND,...",
+    help=f"Kinds of jobs to run: {', '.join(KINDS)}.  [default: all]",
+)  # fmt: skip
+@click.option(
+    "--partitions", type=CommaList(POSITIVE), metavar="N,N,...",
+    help="Numbers of partitions.  [default: 1,2 and for a stream 1]",
+)  # fmt: skip
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a value.")
+@click.option("--num-records", type=POSITIVE, default=2_600_000, show_default=True)
+@click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Records/s of the stream.")
+@click.option("--seconds", type=POSITIVE, default=20, show_default=True, help="Duration of the stream.")
+def command(
+    measurement: Measurement,
+    bootstrap: str | None,
+    jars: Path | None,
+    only: list[str],
+    partitions: list[int] | None,
+    record_size: int,
+    num_records: int,
+    rate: int,
+    seconds: int,
+) -> None:
+    """Measure how fast Spark reads, writes and streams topics, with HMB's data source and Spark's own connector.
+
+    Both sources run alternately in one Spark with two cores.
+    """
+    stack = measurement.stack
+    broker, name = bootstrap or stack.enter_context(peers.Hmb()).bootstrap, bootstrap or peers.Hmb.name
+    spark = spark_with(jars)
+    stack.callback(spark.stop)
+    load = SparkLoad(broker, num_records, record_size, rate, seconds)
+    sources, sparks = [HMB, CONNECTOR] if jars else [HMB], SparkMeasurement(spark, load)
+    jobs = [SparkJob(kind, count) for kind in only for count in partitions or ((1,) if kind == "stream" else (1, 2))]
+    for count in sorted({job.partitions for job in jobs if job.kind == "read"}):
+        stack.callback(topics.delete, broker, sparks.fill(count))
+    progress = measurement.progress(len(jobs) * len(sources) * (measurement.round_count + 1))
+    for job in jobs:
+        for source in sources:
+            progress.step(f"warm-up: {job}, {source}")
+            sparks.run(job, source)
+        for number, source in measurement.rounds(sources):
+            progress.step(f"round {number + 1}: {job}, {source}")
+            parameters: Parameters = {"kind": job.kind, "partitions": job.partitions, "message_bytes": record_size}
+            measurement.add(number, name, f"spark {source}", parameters, sparks.run(job, source))

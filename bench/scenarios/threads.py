@@ -1,0 +1,120 @@
+"""The thesis's layout of threads and one thread for each connection: the same broker code, the same producers.
+
+    hmb bench threads                                   # 1, 2, 4 and 8 handlers; one producer, and three at once
+    hmb bench threads --handlers 1,8 --producers 1,4
+
+The thesis's broker passed each request through a channel to an API handler, and each response through another channel
+to a responder. It used one core of four, and its authors blamed the single handler (thesis, chapter 10.2.5). HMB has
+this layout as a setting: `threading=staged` with num.io.threads handlers (`hmb/broker/network/staged.py`). The
+benchmark uses small requests and large ones. Most of the cost of a small request is its way through the broker. Most of
+the cost of a large one is its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import click
+
+from .. import peers
+from ..load.producers import PRODUCERS, PerfProducer, produce
+from ..load.workload import WARM_UP, Workload
+from ..measurement import POSITIVE, CommaList, Measurement, scenario
+from ..peers.chosen import MeasuredBroker
+from ..report.samples import Sample
+from ..report.tables import counted
+from ..report.view import Column, SampleView
+from ..thesis.cells import CELLS
+from .produce import RATE
+from .produce import cell as sizes
+
+SMALL, LARGE = CELLS[0], CELLS[4]
+
+
+def cell(sample: Sample) -> str:
+    return f"{sizes(sample)}, {counted(sample.parameters['producers'], 'producer')}"
+
+
+VIEW = SampleView(
+    columns=(
+        RATE,
+        Column("p99_ms", "p99, ms", spread=False, digits=0),
+        Column("broker_cpu_seconds", "broker CPU, s", spread=False, compare=True, digits=2),
+    ),
+    title=lambda sample: f"Layouts of threads, producers of {sample.client}",
+    cell=cell,
+    contestant=lambda sample: str(sample.parameters["layout"]),
+    reference=0,  # The reference is one thread for each connection.
+)
+
+
+@dataclass(frozen=True)
+class ThreadLayout:
+    """A broker whose threads have one layout."""
+
+    handlers: int | None  # None: one thread for each connection, without handlers
+    broker: MeasuredBroker
+
+    def __str__(self) -> str:
+        if self.handlers is None:
+            return "a thread a connection"
+        return f"staged, {counted(self.handlers, 'handler')}"
+
+
+def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayout]:
+    """Start one broker for each layout."""
+    brokers = {None: peers.Hmb()} | {
+        count: peers.Hmb(config={"threading": "staged", "num.io.threads": str(count)}) for count in handlers
+    }
+    return [ThreadLayout(count, MeasuredBroker.of(stack.enter_context(each))) for count, each in brokers.items()]
+
+
+def produce_together(
+    broker: MeasuredBroker, producer: PerfProducer, workload: Workload, producers: int, topic: str
+) -> dict[str, float]:
+    """Return the figures of several producers at once. Each has a topic and an equal share of the records."""
+    share = workload.scaled(1 / producers)
+    before = broker.cpu_seconds()
+    with ThreadPoolExecutor(producers) as pool:
+        runs = list(pool.map(lambda n: produce(broker, producer, share, f"{topic}-{n}"), range(producers)))
+    rate = sum(run["records_per_second"] for run in runs)
+    latency = max(run["p99_ms"] for run in runs)
+    return {"records_per_second": rate, "p99_ms": latency, **broker.costs_since(before)}
+
+
+@scenario("threads", VIEW)
+@click.option(
+    "--handlers", type=CommaList(POSITIVE), default=[1, 2, 4, 8], metavar="N,N,...",
+    help="Numbers of handlers in the thesis's layout.  [default: 1,2,4,8]",
+)  # fmt: skip
+@click.option(
+    "--producers", type=CommaList(POSITIVE), default=[1, 3], metavar="N,N,...",
+    help="Numbers of producers at once.  [default: 1,3]",
+)  # fmt: skip
+@click.option(
+    "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
+    help="The producer: Kafka's of this version, or HMB's.",
+)  # fmt: skip
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
+def command(
+    measurement: Measurement, handlers: list[int], producers: list[int], client: str, scale: float
+) -> None:
+    """Compare the thesis's layout of threads with one thread for each connection, in HMB's broker."""
+    layouts, producer = start_layouts(handlers, measurement.stack), PRODUCERS[client]()
+    workloads = [each.scaled(scale) for each in (SMALL, LARGE)]
+    progress = measurement.progress(len(layouts) * (1 + measurement.round_count * len(workloads) * len(producers)))
+    for layout in layouts:
+        progress.step(f"warm-up, {layout}")
+        produce(layout.broker, producer, WARM_UP, "warm-up")
+    for workload in workloads:
+        for count in producers:
+            for number, layout in measurement.rounds(layouts):
+                progress.step(f"{workload}, {count} at once, {layout}")
+                topic = f"t-{workload.message_bytes}-{workload.batch_bytes}-{count}-{number}"
+                figures = produce_together(layout.broker, producer, workload, count, topic)
+                parameters: dict[str, float | str] = {"layout": str(layout), "handlers": layout.handlers or 0}
+                parameters |= {"message_bytes": workload.message_bytes, "batch_bytes": workload.batch_bytes}
+                measurement.add(number, "HMB", producer.name, {**parameters, "producers": count}, figures)

@@ -1,0 +1,49 @@
+"""The ten cells of the thesis's benchmarks, and what the thesis measured (chapter 10, tables 10.3 and 10.5).
+
+The batch size benchmark has messages of 100 B in batches of five sizes. The message size benchmark has messages of five
+sizes in batches of 12,800 B. Both have acks=1, one partition, and buffer.memory 67108864.
+
+The thesis counted bytes on the wire, where a message of Kafka 0.8.2 has 28 B besides its payload. It averaged over
+about 10 s. Its network was Ethernet of 1 Gb/s, so no rate can exceed 125 MB/s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..load.workload import Workload
+from ..report.samples import Sample
+
+
+@dataclass(frozen=True)
+class Cell(Workload):
+    """A workload that takes about 5 to 8 s, and the MB/s that the thesis measured in its scenarios 1 to 4."""
+
+    thesis: tuple[int, int, int, int]
+
+    def thesis_ratio(self, scenario: int) -> float:
+        """Return the thesis's rate in a scenario, divided by its rate in scenario 1."""
+        return self.thesis[scenario - 1] / self.thesis[0]
+
+
+BATCH_SIZE_BENCHMARK = (
+    Cell(100, 195, 50_000, (9, 8, 10, 9)),
+    Cell(100, 1_387, 450_000, (24, 12, 11, 16)),
+    Cell(100, 8_192, 1_100_000, (68, 54, 13, 15)),
+    Cell(100, 16_384, 1_500_000, (80, 32, 14, 16)),
+    Cell(100, 56_769, 2_000_000, (98, 48, 16, 17)),
+)
+MESSAGE_SIZE_BENCHMARK = (
+    Cell(10, 12_800, 3_000_000, (85, 50, 48, 48)),
+    Cell(100, 12_800, 1_300_000, (70, 35, 15, 15)),
+    Cell(1_000, 12_800, 350_000, (80, 75, 50, 55)),
+    Cell(10_000, 12_800, 30_000, (95, 75, 100, 100)),
+    Cell(100_000, 12_800, 7_000, (105, 100, 105, 100)),
+)
+CELLS = BATCH_SIZE_BENCHMARK + MESSAGE_SIZE_BENCHMARK
+
+
+def cell_of(sample: Sample) -> Cell:
+    """Return the cell whose sizes a sample has."""
+    sizes = sample.parameters["message_bytes"], sample.parameters["batch_bytes"]
+    return next(cell for cell in CELLS if (cell.message_bytes, cell.batch_bytes) == sizes)

@@ -1,0 +1,74 @@
+"""The thesis's two charts, and the same charts of the repetition.
+
+Each chart shows MB/s on the wire over the size of a batch, or of a message, with one curve for each scenario. The first
+panel has the thesis's own figures (tables 10.3 and 10.5). Each other panel has the runs with one generation of Kafka. A
+point is the median of the rounds, and its bar goes from the minimum to the maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..report.charts import draw_curve, finish_panel, panels_of
+from ..report.distribution import Distribution
+from ..report.samples import Sample
+from ..report.tables import distribution, group_by
+from .cells import BATCH_SIZE_BENCHMARK, MESSAGE_SIZE_BENCHMARK, Cell, cell_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIRE_RATE = "wire_mb_per_second"
+SCENARIOS = {1: "1: Kafka to Kafka", 2: "2: Kafka to HMB", 3: "3: HMB to Kafka", 4: "4: HMB to HMB"}
+STYLES: dict[int, dict[str, Any]] = {
+    1: {"color": "#444444", "marker": "o", "linestyle": "-"},
+    2: {"color": "#0072b2", "marker": "s", "linestyle": "-"},
+    3: {"color": "#d55e00", "marker": "^", "linestyle": "--"},
+    4: {"color": "#009e73", "marker": "D", "linestyle": "-"},
+}
+BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
+LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
+Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # by generation and scenario: MB/s on the wire
+
+
+def rates_of(samples: Sequence[Sample]) -> Rates:
+    """Return the rates by (generation, scenario), then by cell."""
+    groups = group_by(samples, lambda run: (str(run.parameters["generation"]), int(run.parameters["scenario"])))
+    return {
+        key: {cell: distribution(runs, WIRE_RATE) for cell, runs in group_by(of_key, cell_of).items()}
+        for key, of_key in groups.items()
+    }
+
+
+def chart(benchmark: str, rates: Rates) -> Figure:
+    """Draw one of the thesis's two benchmarks, "batch" or "message"."""
+    cells = BENCHMARKS[benchmark]
+    generations = sorted({generation for generation, _ in rates if generation}) or [""]
+    figure, panels = panels_of(1 + len(generations))
+    for number in SCENARIOS:
+        thesis = {cell: Distribution((float(cell.thesis[number - 1]),)) for cell in cells}
+        _curve(panels[0], benchmark, number, thesis)
+    panels[0].set_title("the thesis: two machines, 1 Gb/s, 2015")
+    for panel, generation in zip(panels[1:], generations, strict=True):
+        for number in SCENARIOS:
+            of_scenario = rates.get((generation if number < 4 else "", number), {})
+            _curve(panel, benchmark, number, {cell: of_scenario[cell] for cell in cells if cell in of_scenario})
+        panel.set_title(f"Kafka {generation}, one machine" if generation else "one machine")
+    for panel in panels:
+        finish_panel(panel, [size_of(cell, benchmark) for cell in cells], LABELS[benchmark])
+    panels[0].set_ylabel("MB/s on the wire")
+    legend = panels[0].get_legend_handles_labels()
+    figure.legend(*legend, loc="outside lower center", ncols=4, title="producer to broker")
+    return figure
+
+
+def _curve(panel: Axes, benchmark: str, number: int, rates: Mapping[Cell, Distribution]) -> None:
+    points = {float(size_of(cell, benchmark)): rate for cell, rate in rates.items()}
+    draw_curve(panel, points, label=SCENARIOS[number], **STYLES[number])
+
+
+def size_of(cell: Cell, benchmark: str) -> int:
+    """Return the size that changes from cell to cell in a benchmark, in bytes."""
+    return cell.batch_bytes if benchmark == "batch" else cell.message_bytes

@@ -1,0 +1,127 @@
+"""The command `hmb bench thesis`: ten cells, four scenarios, two generations of Kafka, all alternately.
+
+    hmb bench thesis                               # everything, about 40 minutes
+    hmb bench thesis --cells 1,4,7 --repeat 1      # some cells
+    hmb bench thesis --scale 0.1                   # a quick look
+    hmb bench thesis --generations 4.3.0           # without Kafka 0.8.2.2
+
+Scenarios 1 to 3 run once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the thesis's own generation.
+That makes seven pairs of producer and broker. All brokers run from the first run to the last, and each run has a topic
+of its own. In each round of a cell the seven pairs follow one another, so the rest of the machine's load hits all of
+them alike. A run counts only if the broker's log then ends at the number of records that the producer reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import peers
+from ..load.producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProducer, produce
+from ..load.workload import WARM_UP
+from ..measurement import CommaList, Measurement, scenario
+from ..peers.chosen import MeasuredBroker
+from ..report.samples import Sample
+from ..report.tables import Table
+from .cells import CELLS, Cell
+from .charts import BENCHMARKS, chart, rates_of
+from .tables import costs, goals, rates
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GENERATIONS: dict[str, tuple[type[peers.Peer], type[PerfProducer]]] = {
+    "4.3.0": (peers.Kafka43, Kafka43Producer),
+    "0.8.2.2": (peers.Kafka082, Kafka082Producer),
+}
+
+
+class ThesisView:
+    """The tables and charts of the suite `thesis`."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        """Return all tables, the goals first."""
+        return [*goals(samples), *rates(samples), costs(samples)]
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
+        """Return the two charts by their names."""
+        found = rates_of(samples)
+        return {f"thesis-{benchmark}-size": chart(benchmark, found) for benchmark in BENCHMARKS}
+
+
+VIEW = ThesisView()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A producer and a broker: one of the thesis's scenarios."""
+
+    scenario: int  # the thesis's number, 1 to 4
+    generation: str  # the version of Kafka; "" in scenario 4
+    broker: MeasuredBroker
+    producer: PerfProducer
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: {self.producer.name} -> {self.broker.name}"
+
+
+def start_pairs(generations: Sequence[str], stack: ExitStack) -> list[Pair]:
+    """Start the brokers and return the pairs that this machine can run. Print what is missing for the others."""
+    hmb, hmb_producer = MeasuredBroker.of(stack.enter_context(peers.Hmb())), HmbProducer()
+    found: list[Pair] = []
+    for generation in generations:
+        broker_type, producer_type = GENERATIONS[generation]
+        try:
+            kafka, producer = MeasuredBroker.of(stack.enter_context(broker_type())), producer_type()
+        except peers.PeerUnavailable as missing:
+            click.echo(f"hmb: without Kafka {generation}: {missing}", err=True)
+            continue
+        combinations = ((kafka, producer), (hmb, producer), (kafka, hmb_producer))
+        found += [Pair(number, generation, *each) for number, each in enumerate(combinations, 1)]
+    return [*found, Pair(4, "", hmb, hmb_producer)]
+
+
+def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cell]) -> None:
+    """Run all pairs in all cells. All pairs warm up first, because Java's compiler needs it."""
+    progress = measurement.progress(len(pairs) * (len(cells) * measurement.round_count + 1))
+    for position, pair in enumerate(pairs):
+        progress.step(f"warm-up, {pair}")
+        produce(pair.broker, pair.producer, WARM_UP, f"warm-up-{position}")
+    for position, cell in enumerate(cells):
+        for number, pair in measurement.rounds(pairs):
+            progress.step(f"{cell}, round {number + 1}, {pair}")
+            topic = f"cell-{position}-{number}-{pair.scenario}-{pair.generation}"
+            figures = produce(pair.broker, pair.producer, cell, topic)
+            parameters = {"scenario": pair.scenario, "generation": pair.generation, **cell.parameters, "acks": 1}
+            measurement.add(number, pair.broker.name, pair.producer.name, parameters, figures)
+
+
+@scenario("thesis", VIEW)
+@click.option(
+    "--cells",
+    type=CommaList(click.IntRange(1, len(CELLS))),
+    default=list(range(1, len(CELLS) + 1)),
+    metavar="N,N,...",
+    help="Cells to run, by their numbers in the table of the thesis.  [default: all ten]",
+)
+@click.option(
+    "--generations",
+    type=CommaList(click.Choice(list(GENERATIONS))),
+    default=list(GENERATIONS),
+    metavar="VERSION,...",
+    help="Generations of Kafka: 4.3.0, 0.8.2.2.  [default: both]",
+)
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
+def command(measurement: Measurement, cells: list[int], generations: list[str], scale: float) -> None:
+    """Repeat the thesis's two benchmarks: ten cells, four scenarios, two generations of Kafka.
+
+    The scenarios have the thesis's numbers: 1 is Kafka's producer to Kafka's broker, 2 Kafka's producer to HMB's
+    broker, 3 HMB's producer to Kafka's broker, 4 HMB's producer to HMB's broker. All of it takes about 40 minutes.
+    Without Java only scenario 4 runs.
+    """
+    pairs = start_pairs(generations, measurement.stack)
+    measure(measurement, pairs, [CELLS[number - 1].scaled(scale) for number in cells])

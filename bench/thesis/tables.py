@@ -1,0 +1,145 @@
+"""Tables of the thesis's benchmarks: rates and ratios beside the thesis's own, costs, goals.
+
+All ratios are over scenario 1, Kafka's producer to Kafka's broker, in the same round and with the same generation of
+Kafka. Scenario 4 contains no Kafka, so it is compared with scenario 1 of each generation.
+
+The thesis measured on another network and other machines. Its MB/s cannot be compared with today's. Its ratios can be
+compared: they show which of two programs was faster, and by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ..report.distribution import Distribution
+from ..report.samples import Sample
+from ..report.tables import Table, distribution, group_by, ratios
+from ..report.view import Column
+from .cells import BATCH_SIZE_BENCHMARK, MESSAGE_SIZE_BENCHMARK, Cell, cell_of
+
+RATE = "records_per_second"
+ByScenario = dict[int, list[Sample]]
+COSTS = (
+    Column("p50_ms", "p50, ms", spread=False, digits=0),
+    Column("p95_ms", "p95, ms", spread=False, digits=0),
+    Column("p99_ms", "p99, ms", spread=False, digits=0),
+    Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, digits=2),
+    Column("client_cpu_seconds", "client CPU, us/record", 1e6, "records", spread=False, digits=2),
+    Column("broker_resident_bytes", "broker, MB", 1e-6, spread=False, digits=0),
+    Column("client_max_bytes", "client, MB", 1e-6, spread=False, digits=0),
+)
+
+
+@dataclass(frozen=True)
+class ThesisGoal:
+    """The least ratio of a scenario to scenario 1, in every cell and in the median of the cells."""
+
+    scenario: int
+    generation: str  # the version of Kafka
+    every: float
+    median: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.every:.1f} in every cell" + (f", {self.median:.1f} in the median" if self.median else "")
+
+
+GOALS = (
+    ThesisGoal(2, "4.3.0", 1.0, 1.5),
+    ThesisGoal(2, "0.8.2.2", 1.0),
+    ThesisGoal(3, "4.3.0", 1.0),
+    ThesisGoal(3, "0.8.2.2", 1.0),
+)
+GOAL_NAMES = {2: "HMB's broker", 3: "HMB's producer"}
+
+
+def rates(samples: Sequence[Sample]) -> list[Table]:
+    """Return one table for each generation of Kafka, with the rates by cell and scenario."""
+    found = []
+    for generation in generations(samples) or [""]:
+        heading = "records/s", "MB/s", "MB/s on the wire", "over scenario 1", "in the thesis"
+        rows = [["", "producer to broker", *heading]]
+        for cell, scenarios in by_cell(samples, generation).items():
+            name = str(cell)
+            for number, runs in sorted(scenarios.items()):
+                rate, ratio = distribution(runs, RATE), over_first(scenarios, number)
+                speeds = [f"{speed:,.1f}" for speed in cell.rates(rate.median).values()]
+                thesis = f"{cell.thesis_ratio(number):.2f}" if ratio else ""
+                rows.append([name, scenario_name(runs[0]), str(rate), *speeds, str(ratio or ""), thesis])
+                name = ""  # Only the first row of a cell has its name.
+        found.append(Table(f"Kafka {generation}" if generation else "HMB alone", rows))
+    return found
+
+
+def costs(samples: Sequence[Sample]) -> Table:
+    """Return the table of latency, CPU time and memory, all in the median."""
+    rows = [["", "producer to broker", *(column.label for column in COSTS)]]
+    for cell, of_cell in group_by(samples, cell_of).items():
+        name = str(cell)
+        by_pair = group_by(of_cell, lambda run: (int(run.parameters["scenario"]), str(run.parameters["generation"])))
+        for _, runs in sorted(by_pair.items()):
+            rows.append([name, scenario_name(runs[0]), *(column.text(runs) for column in COSTS)])
+            name = ""
+    return Table("Latency, CPU time and resident memory of broker and producer", rows)
+
+
+def goals(samples: Sequence[Sample]) -> list[Table]:
+    """Return the table of the goals whose scenarios ran, with the ratios of the thesis; no table if none ran."""
+    rows = [["over scenario 1", "with Kafka", "goal", "", "cells", "lowest", "median", "the thesis: lowest, median"]]
+    for goal in GOALS:
+        cells = by_cell(samples, goal.generation)
+        found = {cell: over_first(scenarios, goal.scenario) for cell, scenarios in cells.items()}
+        medians = {cell: ratio.median for cell, ratio in found.items() if ratio}
+        if not medians:
+            continue
+        reached = [ratio >= goal.every for ratio in medians.values()]
+        met = all(reached) and median(medians.values()) >= (goal.median or 0)
+        thesis = [cell.thesis_ratio(goal.scenario) for cell in medians]
+        name = f"{goal.scenario}: {GOAL_NAMES[goal.scenario]}"
+        figures = [f"{sum(reached)} of {len(reached)}"]
+        figures += [f"{min(medians.values()):.2f}", f"{median(medians.values()):.2f}"]
+        figures += [f"{min(thesis):.2f}, {median(thesis):.2f}"]
+        rows.append([name, goal.generation, str(goal), "met" if met else "MISSED", *figures])
+    return [Table("The goals", rows)] if rows[1:] else []
+
+
+def of_the_thesis() -> list[Table]:
+    """Return the thesis's own tables 10.3 and 10.5, in MB/s on the wire."""
+    heading = ["", "1: Kafka -> Kafka", "2: Kafka -> HMB", "3: HMB -> Kafka", "4: HMB -> HMB", "2 over 1", "3 over 1"]
+    return [
+        Table(
+            f"The {name} size benchmark of the thesis, MB/s on the wire",
+            [heading, *([str(cell), *map(str, cell.thesis), *_thesis_ratios(cell)] for cell in cells)],
+        )
+        for name, cells in (("batch", BATCH_SIZE_BENCHMARK), ("message", MESSAGE_SIZE_BENCHMARK))
+    ]
+
+
+def _thesis_ratios(cell: Cell) -> list[str]:
+    return [f"{cell.thesis_ratio(scenario):.2f}" for scenario in (2, 3)]
+
+
+def generations(samples: Sequence[Sample]) -> list[str]:
+    """Return the generations of Kafka in the order of their first samples."""
+    return [name for name in group_by(samples, lambda sample: str(sample.parameters["generation"])) if name]
+
+
+def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
+    """Return the runs of each cell by scenario: the runs with this generation of Kafka, and those without Kafka."""
+    chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
+    return {
+        cell: group_by(runs, lambda run: int(run.parameters["scenario"]))
+        for cell, runs in group_by(chosen, cell_of).items()
+    }
+
+
+def over_first(scenarios: ByScenario, number: int) -> Distribution | None:
+    """Return the rate of a scenario over that of scenario 1; None for scenario 1 itself, or if one did not run."""
+    if number == 1:
+        return None
+    return ratios(scenarios.get(number, []), scenarios.get(1, []), lambda run: run.figures[RATE])
+
+
+def scenario_name(run: Sample) -> str:
+    return f"{run.parameters['scenario']}: {run.client} -> {run.broker}"

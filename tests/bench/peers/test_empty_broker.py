@@ -1,0 +1,16 @@
+"""A broker that discards records answers like one that keeps them."""
+
+from __future__ import annotations
+
+import hmb
+from hmb.bench.peers import topics
+from hmb.bench.peers.empty_broker import EmptyBroker
+
+
+def test_only_the_first_produce_request_is_appended_and_all_are_answered() -> None:
+    with EmptyBroker() as broker:
+        topics.create(broker.bootstrap, "t")
+        with hmb.Producer(broker.bootstrap, acks=1) as producer:
+            offsets = [producer.send("t", b"value").result(30).offset for _ in range(3)]
+        assert offsets == [0, 0, 0]
+        assert topics.end_offset(broker.bootstrap, "t") == 1

@@ -1,0 +1,16 @@
+"""A distribution is shown as its median with the range, and percentiles have the nearest rank."""
+
+from __future__ import annotations
+
+from hmb.bench.report.distribution import Distribution, percentile
+
+
+def test_a_distribution_is_shown_as_median_minimum_and_maximum() -> None:
+    assert str(Distribution((1.0, 3.0, 2.0))) == "2.00 (1.00 .. 3.00)"
+    assert str(Distribution((1_000.0, 3_000.0))) == "2,000 (1,000 .. 3,000)"
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    values = [float(number) for number in range(100)]
+    assert (percentile(values, 0.5), percentile(values, 0.99), percentile(values, 1.0)) == (50.0, 99.0, 99.0)
+    assert percentile([7.0], 0.5) == 7.0
