@@ -133,8 +133,9 @@ class _Fetch:
             told = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
             data.aborted_transactions = told
         if found.records is not None:
-            data.records = found.records
-            if self._magic < MAGIC:
+            if self._magic == MAGIC:
+                data.records = found.records
+            else:
                 limit = self._context.broker.config.max_decompressed
                 data.records = converted(found, log, self._magic, offset, max_bytes, limit)
             self._size += part_size(data.records)
