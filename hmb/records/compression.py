@@ -11,9 +11,7 @@ content only once, and refuses content above the limit.
 """
 
 import zlib
-from collections.abc import Callable
 from enum import IntEnum
-from functools import partial
 from io import BytesIO
 
 import cramjam
@@ -72,32 +70,35 @@ def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_L
 
     Raises CORRUPT_MESSAGE if the data cannot be decompressed, MESSAGE_TOO_LARGE if it comes to more than `limit` bytes.
     """
-    view = memoryview(data)
+    return _decompressed(codec, memoryview(data), limit, magic).getvalue()
+
+
+def decompress_writable(
+    codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2
+) -> memoryview:
+    """Do what `decompress` does, for a caller that changes the result in place."""
+    return _decompressed(codec, memoryview(data), limit, magic).getbuffer()
+
+
+def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
+    """Decompress into a buffer that passes its bytes on without a copy, which would take the same memory once more."""
     bound = 0
     try:
         if codec is Codec.NONE:
-            return bytes(view)
+            return BytesIO(data)
         if codec is Codec.GZIP:
-            return _gunzip(view, limit)
-        bound = _DECOMPRESSED_BOUND[codec](view)
-        return _filled(min(bound, limit), partial(_decompress_into, codec, view, magic=magic))
+            return _gunzip(data, limit)
+        bound = _DECOMPRESSED_BOUND[codec](data)
+        stream = BytesIO(bytes(min(bound, limit)))
+        with stream.getbuffer() as buffer:
+            size = _decompress_into(codec, data, buffer, magic)
+        stream.truncate(size)
+        return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
         # The codecs say "no room" in many ways; with room for everything that the blocks can hold it was damage.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error
-
-
-def _filled(room: int, write: Callable[[memoryview], int]) -> bytes:
-    """Return the bytes that `write` puts at the start of a buffer of `room` bytes.
-
-    A BytesIO passes its buffer on as `bytes` without a copy.  A copy would double the memory that a batch takes.
-    """
-    stream = BytesIO(bytes(room))
-    with stream.getbuffer() as buffer:
-        size = write(buffer)
-    stream.truncate(size)
-    return stream.getvalue()
 
 
 _DECOMPRESSED_BOUND = {
@@ -107,7 +108,7 @@ _DECOMPRESSED_BOUND = {
 }
 
 
-def _decompress_into(codec: Codec, data: memoryview, output: memoryview, *, magic: int) -> int:
+def _decompress_into(codec: Codec, data: memoryview, output: memoryview, magic: int) -> int:
     if codec is Codec.SNAPPY:
         return snappy_framing.decompress_into(data, output)
     if codec is Codec.LZ4:
@@ -115,7 +116,7 @@ def _decompress_into(codec: Codec, data: memoryview, output: memoryview, *, magi
     return cramjam.zstd.decompress_into(data, output)
 
 
-def _gunzip(data: memoryview, limit: int) -> bytes:
+def _gunzip(data: memoryview, limit: int) -> BytesIO:
     """Return the content of all members: gzip data may be several streams, one after the other."""
     content = BytesIO()  # grows in place; a list of pieces would be in memory twice while it is joined
     rest: bytes | memoryview = data
@@ -131,7 +132,7 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
             rest = stream.unconsumed_tail
         rest = stream.unused_data
         if not rest:
-            return content.getvalue()
+            return content
 
 
 def _too_large(codec: Codec, limit: int) -> KafkaError:

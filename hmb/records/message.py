@@ -31,7 +31,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
-from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress
+from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
 from hmb.records.crc import crc32
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
 
@@ -166,7 +166,7 @@ class Message(_Header):
         if self.codec is Codec.NONE:
             yield self.offset, self
             return
-        data = memoryview(self.decompressed(limit))
+        data = self.decompressed(limit)
         shift = self.offset - _last_offset(data) if self.magic == 1 else 0
         for message in self._inner_messages(data):
             if abs(message.offset + shift) > MAX_INT64:
@@ -175,7 +175,7 @@ class Message(_Header):
 
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator["Message"]:
         """What a wrapper holds: at least one message, of the same magic, none compressed again."""
-        return self._inner_messages(memoryview(self.decompressed(limit)))
+        return self._inner_messages(self.decompressed(limit))
 
     def _inner_messages(self, data: memoryview) -> Iterator["Message"]:
         position = 0
@@ -186,13 +186,12 @@ class Message(_Header):
             yield message
             position += message.size
 
-    def decompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The message set inside a wrapper."""
+    def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
+        """Return the message set inside a wrapper, in memory of its own, which may be changed."""
         _, value = self.key_and_value()
-        data = decompress(self.codec, value, limit=limit, magic=self.magic) if value is not None else b""
-        if not data:
-            raise _invalid("a compressed message without messages inside")
-        return data
+        if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
+            return data
+        raise _invalid("a compressed message without messages inside")
 
     def _record(self, offset: int) -> Record:
         key, value = self.key_and_value()
