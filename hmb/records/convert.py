@@ -34,10 +34,10 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, RecordBatch, wrap_records
 from hmb.records.compression import DEFAULT_LIMIT, Codec
 from hmb.records.filtering import raw_records
-from hmb.records.message import MESSAGE_OVERHEAD, message_parts
+from hmb.records.message import MESSAGE_OVERHEAD, Message, message_parts
 from hmb.records.message_set import AssignedMessages
 from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, iter_batches, parse_batch
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, encode_records
+from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
 from hmb.records.varint import read_varint
 
 BATCH_SIZE = 1 << 20  # bytes of messages that are made of one batch, unless its first message alone is larger
@@ -231,20 +231,21 @@ def _from_batch(batch: RecordBatch, start_offset: int, limit: int) -> Iterator[_
 def up_convert(
     messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """Return all the messages as one batch, which gets its offsets when it is appended."""
-    base_timestamp = next(_records(messages, limit)).timestamp
-    content = encode_records(_near(base_timestamp, _records(messages, limit)), None, base_timestamp)
-    batch = wrap_records(content, messages.count, base_timestamp, messages.max_timestamp, codec, level)
+    """Return all the messages as one batch, which gets its offsets when it is appended.
+
+    Raises INVALID_TIMESTAMP where a timestamp delta to the first record would be no int64.
+    """
+    content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
+    for message in iter_batches(messages.data):
+        assert isinstance(message, Message)
+        log_append_time = message.log_append_time
+        for _, inner in message.entries(limit):
+            timestamp = inner.timestamp if log_append_time is None else log_append_time
+            if not count:
+                base_timestamp = timestamp
+            if abs(timestamp - base_timestamp) > MAX_INT64:
+                raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
+            append_record(content, timestamp - base_timestamp, count, *inner.key_and_value(), ())
+            count += 1
+    batch = wrap_records(content, count, base_timestamp, messages.max_timestamp, codec, level)
     return RecordBatch.parse(batch)
-
-
-def _records(messages: AssignedMessages, limit: int) -> Iterator[Record]:
-    return (record for message in iter_batches(messages.data) for record in message.records(limit))
-
-
-def _near(base_timestamp: int, records: Iterator[Record]) -> Iterator[Record]:
-    """Yield the records; raise INVALID_TIMESTAMP where a timestamp delta to the first record would be no int64."""
-    for record in records:
-        if abs(record.timestamp - base_timestamp) > MAX_INT64:
-            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
-        yield record

@@ -20,7 +20,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
 from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.config import LogConfig
-from hmb.storage.validation import check_batch, check_messages, check_size, check_sizes
+from hmb.storage.validation import check_batch, check_count, check_messages, check_size, check_sizes
 
 
 def prepare(records: memoryview, config: LogConfig, now: int, expected_offset: int) -> RecordBatch | AssignedMessages:
@@ -46,7 +46,11 @@ def prepare_own(records: memoryview, config: LogConfig, now: int, expected_offse
 
 
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
-    """Old messages as one batch, in the topic's codec or in that of the first one that is compressed."""
+    """Return old messages as one batch, in the topic's codec or in that of the first one that is compressed.
+
+    Raises MESSAGE_TOO_LARGE, INVALID_TIMESTAMP.
+    """
+    check_count(messages.count)  # each is decoded and encoded again
     codecs = (message.codec for message in iter_batches(messages.data) if message.codec is not Codec.NONE)
     codec = config.codec if config.codec is not None else next(codecs, Codec.NONE)
     batch = up_convert(messages, codec, config.level, limit=config.max_decompressed)

@@ -97,6 +97,11 @@ def _check_records(batches: Iterable[Batch], count: int, newest: int, config: Lo
         raise InvalidRecords(code, errors)
     if has_limits and newest > now + config.message_timestamp_after_max_ms:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, f"{newest}, the batch's max timestamp, is none of its records'")
+    check_count(count)
+
+
+def check_count(count: int) -> None:
+    """Raise MESSAGE_TOO_LARGE if a batch has too many records for a log that has to read each of them."""
     if count > MOST_RECORDS:
         why = f"{count} records in a batch: the log has to read each of them, and reads {MOST_RECORDS} at most"
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, why)
