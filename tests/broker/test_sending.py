@@ -127,7 +127,7 @@ def test_the_time_that_a_conversion_takes_is_not_the_client_s(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours = itertools.count()
-    monkeypatch.setattr(sending.time, "monotonic", lambda: 3600.0 * now)
+    monkeypatch.setattr(sending, "monotonic", lambda: 3600.0 * now)
     now = next(hours)
     conversion = as_conversion(Path())
     assert isinstance(conversion, ConvertedRecords)
@@ -161,10 +161,17 @@ def test_a_client_that_leaves_ends_its_conversion(ends: Ends) -> None:
             closed.set()
 
     conversion.pieces = noted  # type: ignore[method-assign, assignment]
-    client.close()
+
+    def leave() -> None:
+        client.recv(100)
+        client.close()
+
+    reader = threading.Thread(target=leave)
+    reader.start()
     with pytest.raises(OSError):
         send(broker, [conversion])
     assert closed.is_set()
+    reader.join()
 
 
 def test_a_file_that_was_cut_off_is_an_error(ends: Ends, tmp_path: Path) -> None:

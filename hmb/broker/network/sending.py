@@ -13,84 +13,95 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import closing
+from time import monotonic
 
 from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
 from hmb.storage.files import FileRegion
 
-STALL = 5.0  # seconds that one system call may wait
+STALL = 2.0  # seconds that one system call may wait
 PATIENCE = 30.0  # seconds that all waits of an answer may take, before the client has taken anything
-SLOWEST = 256 * 1024  # bytes a second that a client has to take after that
+SLOWEST = 1 << 20  # bytes a second that a client has to take after that
 MOST = 1 << 20  # bytes of a file for one system call: the limit is checked between two calls
+IN_PIECES = (FileRegion, ConvertedRecords)  # parts that are no bytes
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
 
 
 def send(client: socket.socket, parts: Sequence[Part]) -> None:
     """Send an answer.  Raises OSError; TimeoutError, which is one, where the client takes it too slowly."""
-    sending = _Sending(client)
+    limit = _Limit()
     pending: list[bytes | bytearray | memoryview] = []
     for part in parts:
-        if isinstance(part, FileRegion | ConvertedRecords):
+        if isinstance(part, IN_PIECES):
+            if limit.taken:
+                limit.check()
             # MSG_MORE: records follow, so no packet needs to go out for a header of a few bytes.
-            sending.bytes(b"".join(pending), MSG_MORE)
+            _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
-            sending.records(part)
+            if isinstance(part, FileRegion):
+                _send_region(client, part, limit)
+            else:
+                _send_converted(client, part, limit)
         else:
             assert isinstance(part, (bytes, bytearray, memoryview))
             pending.append(part)
     if pending:
-        sending.bytes(b"".join(pending) if len(pending) > 1 else pending[0])
+        _send_bytes(client, b"".join(pending) if len(pending) > 1 else pending[0], limit)
 
 
-class _Sending:
-    """One answer on its way to one client."""
+class _Limit:
+    """How long an answer may take its client."""
 
-    def __init__(self, client: socket.socket) -> None:
-        self._client = client
-        self._taken = 0  # bytes
-        self._waited = 0.0  # seconds in system calls: the time in which records are converted is not the client's
+    __slots__ = ("begun", "taken")
 
-    def bytes(self, data: bytes | bytearray | memoryview, flags: int = 0) -> None:
-        rest = memoryview(data)
-        while rest:
-            begun = self._begin()
-            try:
-                sent = self._client.send(rest, flags)
-            except BlockingIOError:  # after STALL
-                sent = 0
-            self._end(begun, sent)
-            rest = rest[sent:]
+    def __init__(self) -> None:
+        self.begun = monotonic()
+        self.taken = 0  # bytes
 
-    def records(self, records: FileRegion | ConvertedRecords) -> None:
-        if isinstance(records, FileRegion):
-            self._region(records)
+    def check(self) -> None:
+        """Raise TimeoutError if the client takes the answer too slowly."""
+        waited = monotonic() - self.begun
+        if waited > PATIENCE + self.taken / SLOWEST:
+            raise TimeoutError(f"the client took {self.taken} bytes of an answer in {waited:.0f} s")
+
+
+def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, limit: _Limit, flags: int = 0) -> None:
+    while True:
+        try:
+            sent = client.send(data, flags)
+        except BlockingIOError:  # after STALL
+            sent = 0
+        limit.taken += sent
+        if sent == len(data):  # at once, as a rule
             return
-        with closing(records.pieces()) as pieces:  # a client that is given up frees at once what they hold
-            for piece in pieces:
-                self.bytes(piece)
+        limit.check()
+        data = memoryview(data)[sent:]
 
-    def _region(self, region: FileRegion) -> None:
-        position, end = region.position, region.position + region.size
-        while position < end:
-            begun = self._begin()
-            try:
-                sent = os.sendfile(self._client.fileno(), region.file.fileno(), position, min(end - position, MOST))
-                if not sent:
-                    raise OSError(f"{region.file.name} ends at {position}, {end - position} bytes before it should")
-            except BlockingIOError:  # after STALL
-                sent = 0
-            self._end(begun, sent)
-            position += sent
 
-    def _begin(self) -> float:
-        """Return the time.  Raises TimeoutError where the client takes the answer too slowly."""
-        if self._waited > PATIENCE + self._taken / SLOWEST:
-            raise TimeoutError(f"the client took {self._taken} bytes of an answer in {self._waited:.0f} s")
-        return time.monotonic()
+def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> None:
+    position, end = region.position, region.position + region.size
+    while True:
+        try:
+            sent = os.sendfile(client.fileno(), region.file.fileno(), position, min(end - position, MOST))
+            if not sent:
+                raise OSError(f"{region.file.name} ends at {position}, {end - position} bytes before it should")
+        except BlockingIOError:  # after STALL
+            sent = 0
+        limit.taken += sent
+        position += sent
+        if position == end:
+            return
+        limit.check()
 
-    def _end(self, begun: float, sent: int) -> None:
-        self._waited += time.monotonic() - begun
-        self._taken += sent
+
+def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
+    """Send records in pieces; the time in which they are converted is not the client's."""
+    with closing(records.pieces()) as pieces:  # a client that is given up frees at once what they hold
+        begun = monotonic()
+        for piece in pieces:
+            limit.begun += monotonic() - begun
+            _send_bytes(client, piece, limit)
+            limit.check()
+            begun = monotonic()
