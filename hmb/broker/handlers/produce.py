@@ -1,9 +1,9 @@
 """Produce: append record batches to partitions.
 
 Versions: 0-13, flexible from 9.
-Behaviour: each partition's records go to its log, which checks them and gives them offsets; each partition has its
-    own error code.  Of a batch with records that cannot be taken (no key in a compacted topic, a timestamp out of
-    range) none is, and `record_errors` says which these are.  acks=1 and acks=-1 (all) differ by the disk only, as one
+Behaviour: each partition's records go to its log, which checks them and assigns their offsets; each partition has its
+    own error code.  A batch is refused as a whole if one of its records is wrong: it has no key in a compacted topic,
+    or its timestamp is out of range.  `record_errors` names the first ten such records; Kafka names all.  acks=1 and acks=-1 (all) differ by the disk only, as one
     broker has no followers: acks=-1 is answered after a sync (`log.flush.acks.all`).  acks=0 is not answered at all; an
     error then closes the connection, the only sign there is.
     Clients send several requests before they read an answer.  All that have come are appended before they are answered
