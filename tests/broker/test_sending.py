@@ -13,8 +13,8 @@ import pytest
 
 from hmb.broker.network import sending
 from hmb.broker.network.connection import _timeval
-from hmb.broker.old_clients import ConvertedRecords
 from hmb.broker.network.sending import send
+from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
 from hmb.records import Record, encode_batch
 from hmb.records.convert import DownConversion

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.checkpoints import write_offsets
 from hmb.storage import cleaner as cleaner_module
+from hmb.storage.checkpoints import write_offsets
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
