@@ -28,7 +28,7 @@ from hmb.records.convert import DamagedBatch, DownConversion
 from hmb.storage.files import pread_fully
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
-from hmb.storage.opening import OPENING, report_damage
+from hmb.storage.opening import CONVERTING, report_damage
 
 SKIPPED_AT_ONCE = 1 << 20  # bytes
 MOST_CONVERTED = 64 << 20  # bytes of all answers that are converted at the same time
@@ -78,7 +78,7 @@ class ConvertedRecords:
             pieces = self._conversion.pieces()
             while True:
                 try:
-                    with OPENING:
+                    with CONVERTING:
                         piece = next(pieces, None)
                 except KafkaError as error:
                     raise OSError(f"the records have changed since they were measured: {error}") from error
@@ -100,7 +100,7 @@ def converted(
         read, start = partial(pread_fully, found.records.file), found.records.position
         region = range(start, start + found.records.size)
         try:
-            with OPENING:
+            with CONVERTING:
                 conversion = DownConversion(read, region, magic, offset, max_bytes, limit)
         except DamagedBatch as error:
             report_damage(found.segment, error.position, error.batch, error)

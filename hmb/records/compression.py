@@ -1,8 +1,8 @@
 """Compression codecs of records, and decompression that a hostile sender cannot blow up.
 
-A producer compresses a whole batch, never single records: the win comes from what records have in common.  The broker
+A producer compresses a whole batch, never single records: the gain comes from the bytes that records share.  The broker
 stores the batch as it came, and the consumer decompresses it (KIP-98; for message sets v0/v1 see `message_set`).  The
-codec's number stands in the low three bits of the attributes.
+low three bits of the attributes are the codec's number.
 
 A few kilobytes can decompress to gigabytes (CVE-2023-34455 and similar).  So `decompress` first finds an upper bound
 from the compressed bytes alone: `lz4_frame`, `snappy_framing` and `zstd_frame` show how each format reveals one.  Gzip

@@ -1,7 +1,7 @@
 """Conversion between formats: new records for old clients, and old clients' records as a new batch.
 
 *Down-conversion.*  A client that fetches with a version below 4 does not know record batches, and one below 2 does not
-know timestamps.  The broker then writes records that are stored in a newer format anew, as plain uncompressed messages.
+know timestamps.  The broker then writes records of a newer format again, as plain uncompressed messages.
 A message that is old enough goes out as it is stored, with the CRC that it is stored with.  Conversion loses headers
 and producer ids, and to magic 0 also timestamps.  Offsets stay.  Control batches are left out, because old clients
 would take them for records.  (Aborted records stay: old clients read uncommitted records.)
@@ -17,8 +17,7 @@ A conversion also undoes compression, so a few kilobytes may become gigabytes.  
 - The messages end where the client's limit is reached, in the middle of a batch if need be.
 - They also end inside a batch whose messages take more than BATCH_SIZE.  The client's next fetch goes on from there.
 
-Kafka 4 no longer converts, and no longer knows the old clients
-([KIP-896](https://cwiki.apache.org/confluence/x/K5sODg)).
+Kafka 4 no longer converts, and no longer knows the old clients (KIP-896).
 
 *Up-conversion.*  Where a topic has a codec of its own, messages in another codec become a record batch, as in Kafka 3,
 which converts all messages.  Nothing is lost: the key of a wrapper has no meaning.

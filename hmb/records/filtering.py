@@ -5,7 +5,7 @@ Compaction copies a record of a batch v2 byte for byte.  That is possible becaus
 batch's base offset and base timestamp, and these do not change.
 
 One exception exists.  Tombstones get a *delete horizon*, the time from which on compaction may drop them.  It replaces
-the batch's base timestamp ([KIP-534](https://cwiki.apache.org/confluence/x/xwwYBw)), so each record of the batch gets
+the batch's base timestamp (KIP-534), so each record of the batch gets
 another timestamp delta.  All its other bytes stay.  Compaction reads the key of a record and whether a value exists.
 It never reads value or headers, so a record whose headers no client can decode is compacted as any other.
 
@@ -64,19 +64,13 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
         position = _position_of(first, data)
         for _ in range(first, batch.records_count):
             start = position
-            if (length := data[position]) < 0x80:
-                length, position = length >> 1 ^ -(length & 1), position + 1
-            else:
-                length, position = read_varint(data, position)
+            it = data[position]
+            length, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
             end, position = position + length, position + 1  # 1: the attributes
-            if (time_delta := data[position]) < 0x80:
-                time_delta, position = time_delta >> 1 ^ -(time_delta & 1), position + 1
-            else:
-                time_delta, position = read_varint(data, position)
-            if (delta := data[position]) < 0x80:
-                delta, position = delta >> 1 ^ -(delta & 1), position + 1
-            else:
-                delta, position = read_varint(data, position)
+            it = data[position]
+            time_delta, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
+            it = data[position]
+            delta, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
             key_size, key_start = read_varint(data, position)
             position = key_start + key_size if key_size > 0 else key_start
             if not (
@@ -213,9 +207,14 @@ def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_times
     return content
 
 
-def _uncompressed(batch: RecordBatch, limit: int) -> bytes:
-    if batch.records_count > MOST_RECORDS:
+def check_readable(batch: Batch) -> None:
+    """Raise MESSAGE_TOO_LARGE if a batch v2 has more records than a broker reads."""
+    if isinstance(batch, RecordBatch) and batch.records_count > MOST_RECORDS:
         raise _too_many()
+
+
+def _uncompressed(batch: RecordBatch, limit: int) -> bytes:
+    check_readable(batch)
     return batch.uncompressed(limit)
 
 

@@ -1,6 +1,6 @@
 """What a broker reads of each record: offset, timestamp, and whether the record has a key.
 
-A broker stores batches without reading their records.  Two tasks need the records all the same: the check of a batch
+A broker stores batches without reading their records.  Two tasks need the records nevertheless: the check of a batch
 whose header does not suffice (storage/validation.py), and the search for a timestamp inside a batch
 (storage/segment.py).  Neither needs a value, and a batch of one kilobyte may hold a value of 32 MB.  So nothing is
 copied out of the decompressed records here.

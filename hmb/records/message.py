@@ -238,7 +238,7 @@ def message_parts(
 
 
 def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
-    """What stands between the CRC and the value of a plain message that has no key."""
+    """Return the bytes between the CRC and the value of a plain message that has no key."""
     if magic:
         return struct.pack(">bbqii", magic, 0, timestamp, -1, value_size)
     return struct.pack(">bbii", magic, 0, -1, value_size)

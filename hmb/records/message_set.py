@@ -13,6 +13,7 @@ it expects, takes the lock, and if somebody was faster moves them on (`move_to`)
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from struct import Struct, iter_unpack, pack
 
@@ -29,6 +30,7 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
+NOTHING = nullcontext()
 # By magic: with one of these bits a message is not just a record, but a wrapper or a mistake.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
@@ -55,9 +57,9 @@ class AssignedMessages:
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
-        """Give the messages the offsets from `first_offset` on; False, and nothing is done, if they are not movable.
+        """Assign the offsets from `first_offset` on; return False, and change nothing, if the messages are not movable.
 
-        Offsets stand in front of the CRCs, so nothing else changes.
+        Offsets precede the CRCs, so nothing else changes.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -112,12 +114,13 @@ def assign_offsets(
     *,
     log_append_time: int | None = None,
     limit: int = DEFAULT_LIMIT,
+    opening: AbstractContextManager[object] = NOTHING,
 ) -> AssignedMessages:
-    """A checked copy of the message set whose records have the offsets from `first_offset` on.
+    """Return a checked copy of the message set whose records have the offsets from `first_offset` on.
 
-    With `log_append_time` all messages v1 get that time (v0 has none).  CORRUPT_MESSAGE for a wrong size or CRC,
-    INVALID_RECORD for messages that no producer may send, MESSAGE_TOO_LARGE where all wrappers together decompress to
-    more than `limit`: a set may have thousands of wrappers.
+    With `log_append_time` all messages v1 get that time (v0 has none).  `opening` is held while a wrapper is open.
+    Raises CORRUPT_MESSAGE for a wrong size or CRC, INVALID_RECORD for messages that no producer may send, and
+    MESSAGE_TOO_LARGE where all wrappers together decompress to more than `limit`: a set may have thousands of them.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise _corrupt(f"{len(data)} bytes are too few for a message")
@@ -131,9 +134,11 @@ def assign_offsets(
         position = _assign_like_the_first(result)
     while (position := _assign_plain(result, position, magic)) < len(data):
         wrapper = Message.parse(result.data, position)
-        content = _content(wrapper, limit)
-        limit -= len(content)
-        parts += [memoryview(result.data)[start:position], _assign_wrapper(result, wrapper, content)]
+        with opening:
+            content = _content(wrapper, limit)
+            limit -= len(content)
+            parts += [memoryview(result.data)[start:position], _assign_wrapper(result, wrapper, content)]
+            del content
         start = position = position + wrapper.size
     if parts:
         result.data = bytearray(b"".join((*parts, memoryview(result.data)[start:])))
@@ -143,11 +148,11 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Checks and patches messages v0 from the beginning on while they have the first one's size, and no key.
+    """Check and patch messages v0 from the beginning on, as long as they have the first one's size and no key.
 
-    What _assign_plain does, for those that a producer of 0.8 mostly sends, in 0.37 us a message in place of 0.76: their
-    CRCs have the same beginning, and their offsets, at equal distances, are written with eight assignments in all.
-    Returns where it met another message, or a damaged one.
+    A producer of 0.8 mostly sends such messages.  This takes 0.37 us a message, `_assign_plain` 0.76: the CRCs begin
+    with the same bytes, and eight assignments write all offsets, which are at equal distances.  Return where another
+    message starts, or a damaged one.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)

@@ -24,7 +24,7 @@ _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # by magic
 
 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
-    """The batch or message at this position; CORRUPT_MESSAGE if there is none, or not all of its header."""
+    """Return the batch or message at this position.  Raises CORRUPT_MESSAGE where the buffer has no whole header."""
     if position + MAGIC_POSITION >= len(buffer):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
     if buffer[position + MAGIC_POSITION] == 2:

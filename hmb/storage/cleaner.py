@@ -79,7 +79,7 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """What of a log could be compacted: its segments up to the active one, and where dirt begins and ends (offsets)."""
+    """The part of a log that could be compacted: segments before the active one, and the dirty offsets among them."""
 
     segments: Sequence[Segment]
     first_dirty: int
@@ -336,9 +336,9 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """What is known of a log is not true of the next one that is made under its name.
+        """Forget deleted logs: a new log with the same name has nothing to do with them.
 
-        Who holds a deleted log holds its files open, and so their space on the disk.
+        A deleted log's files stay open, and keep their space on the disk, as long as somebody holds the log.
         """
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}

@@ -25,7 +25,7 @@ than fit, the round ends earlier, and the records after its end stay dirty.
 A batch may have a right CRC and still be unreadable: before the topic was compacted, its producer wrote wrong lengths,
 or more records than MOST_RECORDS of filtering.py.  Compaction keeps such a batch byte for byte, and goes on.
 
-Source: Kafka's `Cleaner`, [KIP-534](https://cwiki.apache.org/confluence/x/xwwYBw) (delete horizon).
+Source: Kafka's `Cleaner`, KIP-534 (delete horizon).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Transactions:
 
 
 class EndedTransaction(NamedTuple):
-    """What is left of a transaction where its marker comes; the marker is needed as long as there are batches."""
+    """A transaction at its marker; the marker is needed as long as the log has batches of the transaction."""
 
     has_batches: bool
     aborted: AbortedTransaction | None
@@ -200,7 +200,10 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """What is left of a marker; once its transaction has no batch left it gets a delete horizon, and goes then."""
+        """Return what is left of a marker, or None.  Raises KafkaError.
+
+        Once its transaction has no batch left, the marker gets a delete horizon, at which it is dropped.
+        """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
         if not batch.records_count or _has_come(batch.delete_horizon, self.now):

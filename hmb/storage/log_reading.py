@@ -8,7 +8,8 @@ A reader of committed records gets nothing from the last stable offset on (produ
 the aborted transactions among them (transaction_index.py).
 
 A search by time opens batches.  It passes over a batch that is damaged or cannot be read, because no reader gets its
-records, and finds the first record that a reader can get.
+records, and finds the first record that a reader can get.  It does not read a batch that is larger than a broker reads,
+or has more records.  The first offset of such a batch is the answer: a reader that starts there misses nothing.
 
 Source: KIP-98; Kafka's `LocalLog.read`, `LogSegment.findOffsetByTimestamp`.
 """
@@ -19,10 +20,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP
+from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
+from hmb.records.filtering import check_readable
 from hmb.records.heads import heads
 from hmb.storage.files import FileRegion
-from hmb.storage.opening import OPENING, report_damage
+from hmb.storage.opening import SEARCHING, report_damage
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
@@ -93,7 +95,7 @@ def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: i
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """Return the first record that is not older than `timestamp` (ms), or None.
 
-    Raises MESSAGE_TOO_LARGE where that record is in a batch that decompresses to more than the limit.
+    Raises CORRUPT_MESSAGE where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -110,17 +112,31 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
         end = position + header.size
         try:
             batch = segment.whole(position, header)
-            if batch.max_timestamp >= timestamp:
-                with OPENING:
-                    for head in heads(batch, segment.config.max_decompressed):
-                        if head.timestamp >= timestamp and head.offset >= first_offset:
-                            return TimestampOffset(head.timestamp, head.offset)
+            if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
+                found = _first_of(batch, timestamp, first_offset, segment.config.max_decompressed)
+                if found is not None:
+                    return found
         except KafkaError as error:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE:
                 raise
             report_damage(segment, position, header, error)
     if end < size:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: no whole batch at position {end}")
+    return None
+
+
+def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
+    """Return the first record of a batch, from an offset on, that is not older than `timestamp` (ms)."""
+    try:
+        check_readable(batch)
+        with SEARCHING:
+            for head in heads(batch, limit):
+                if head.timestamp >= timestamp and head.offset >= first_offset:
+                    return TimestampOffset(head.timestamp, head.offset)
+    except KafkaError as error:
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE or not isinstance(batch, RecordBatch):
+            raise
+        return TimestampOffset(batch.max_timestamp, max(batch.base_offset, first_offset))
     return None
 
 

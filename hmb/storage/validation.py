@@ -15,8 +15,7 @@ reads MOST_RECORDS of a batch at most, as many as compaction can filter.  It ref
 MESSAGE_TOO_LARGE, the error on which Kafka's producer splits its batch and tries again.  A megabyte of uncompressed
 records never holds so many.
 
-Source: Kafka's `LogValidator`, [KIP-937](https://cwiki.apache.org/confluence/x/thQ0Dw) (timestamps),
-[KIP-467](https://cwiki.apache.org/confluence/x/xhYyBw) (which records were refused).
+Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from hmb.records import NO_TIMESTAMP, AssignedMessages, Batch, RecordBatch, iter
 from hmb.records.filtering import MOST_RECORDS
 from hmb.records.heads import heads
 from hmb.storage.config import LogConfig
-from hmb.storage.opening import OPENING
+from hmb.storage.opening import PREPARING
 
 MOST_ERRORS = 10  # that are named: a response must not become larger than its request
 
@@ -91,7 +90,7 @@ def _check_records(batches: Iterable[Batch], count: int, newest: int, config: Lo
     has_limits = config.message_timestamp_type == "CreateTime"
     if not (has_limits or config.compacts):
         return
-    with OPENING:
+    with PREPARING:
         errors, code = _errors(batches, has_limits, config, now)
     if errors:
         raise InvalidRecords(code, errors)

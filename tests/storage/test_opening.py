@@ -78,11 +78,20 @@ def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pyt
     assert "offsets 12 to 12: a record of the batch cannot be read" in caplog.text
 
 
-def test_a_search_does_not_guess_what_is_in_a_batch_that_is_too_large(log: Log) -> None:
-    log.reconfigure(LogConfig(max_decompressed=50))
+def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte may hold millions of records. A reader that starts at the first of them misses nothing."""
+    log.append(memoryview(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
+    assert log.offset_for_timestamp(145) == (150, 14)
+    monkeypatch.setattr("hmb.records.filtering.MOST_RECORDS", 2)
+    assert log.offset_for_timestamp(145) == (150, 12)
+    log.delete_records(13)
+    assert log.offset_for_timestamp(145) == (150, 13)
     log.append(timed_batch(200, Codec.ZSTD))
-    with pytest.raises(KafkaError) as error:
-        log.offset_for_timestamp(150)
+    log.append(messages(2, 1, Codec.GZIP))
+    log.reconfigure(LogConfig(max_decompressed=50))
+    assert log.offset_for_timestamp(160) == (200, 15)
+    with pytest.raises(KafkaError) as error:  # where it begins, only its inside says
+        log.offset_for_timestamp(1_000)
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
