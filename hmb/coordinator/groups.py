@@ -107,7 +107,8 @@ class GroupCoordinator:
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading)
         for group in self._all():
-            group.step(group.group.resume)
+            with isolated(LOGGER, f"group {group.group.group_id}", "it does not go on after the start"):
+                group.step(group.group.resume)
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:

@@ -184,7 +184,8 @@ class DownConversion:
         except KafkaError as error:
             raise DamagedBatch(run.position, batch, error.message) from error
         if isinstance(batch, RecordBatch):
-            yield from _from_batch(batch, self._start_offset, self._limit) if not batch.is_control else ()
+            if not batch.is_control:
+                yield from _from_batch(batch, self._magic, self._start_offset, self._limit)
             return
         for offset, message in batch.entries(self._limit):  # of magic 1, to magic 0, which has no timestamps
             if offset >= self._start_offset:
@@ -206,10 +207,11 @@ def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
         yield _Run(position + start, view[start:end], True)
 
 
-def _from_batch(batch: RecordBatch, start_offset: int, limit: int) -> Iterator[_Plain]:
+def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -> Iterator[_Plain]:
     data = batch.uncompressed(limit)
     view = memoryview(data)
-    attributes = batch.attributes & LOG_APPEND_TIME_BIT
+    is_append_time = batch.attributes & LOG_APPEND_TIME_BIT
+    attributes = is_append_time if magic else 0
     base_offset, base_timestamp, max_timestamp = batch.base_offset, batch.base_timestamp, batch.max_timestamp
     first = 0
     if batch.has_all_records:  # then the numbers of records are their offset deltas, and those before need no reading
@@ -221,7 +223,7 @@ def _from_batch(batch: RecordBatch, start_offset: int, limit: int) -> Iterator[_
         value_end = value_start + value_size if value_size > 0 else value_start
         if value_end >= end:  # at least the number of headers follows
             raise KafkaError(ErrorCode.INVALID_RECORD, f"the value of the record at {at} does not fit into the record")
-        timestamp = max_timestamp if attributes else base_timestamp + time_delta
+        timestamp = max_timestamp if is_append_time else base_timestamp + time_delta
         key = view[key_start:value_at] if key_size >= 0 else None
         value = view[value_start:value_end] if value_size >= 0 else None
         yield offset, timestamp, attributes, key, value, end - value_end - 1

@@ -21,6 +21,7 @@ from hmb.records import (
     encode_marker,
     encode_message_set,
     iter_batches,
+    parse_batch,
     read_records,
     up_convert,
 )
@@ -80,6 +81,8 @@ def test_timestamps_that_no_batch_can_tell_are_refused() -> None:
 def test_the_broker_s_time_stays_the_broker_s() -> None:
     (record,) = read_records(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 1, 0, PLENTY))
     assert (record.timestamp, record.timestamp_type) == (9, TimestampType.LOG_APPEND_TIME)
+    old = parse_batch(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 0, 0, PLENTY))
+    assert (old.magic, old.attributes) == (0, 0)  # which has no times, and no bit for them
 
 
 def test_old_messages_are_passed_on_as_they_are() -> None:
