@@ -20,10 +20,10 @@ The way of a Produce, one call a hop:
 The answer goes back the same way, when the requests that came together have all got here (`broker/later.py`):
 `connection._finish` asks for it, with acks=all it waits in `Log.flush` until the records are on disk, where producers
 that come at the same time share one sync (`storage/group_commit.py`), `ServerConnection.respond` encodes it,
-`framing.frame` puts the length in front, and `connection.send` writes it to the socket.
+`framing.frame` puts the length in front, and `sending.send` writes it to the socket.
 
 A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read` (`storage/log_reading.py`),
-`Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `connection.send` hands to the kernel
+`Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `sending.send` passes to the kernel
 (sendfile).  Where nothing has come yet, it waits on its logs (`storage/watchers.py`).
 
 Groups live in `hmb/coordinator`.  A JoinGroup goes from 6, `broker/handlers/join_group.py`, through `groups.py` (which

@@ -51,6 +51,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.storage.isolation import isolated
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
@@ -106,7 +107,8 @@ class GroupCoordinator:
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading)
         for group in self._all():
-            group.step(group.group.resume)
+            with isolated(LOGGER, f"group {group.group.group_id}", "it does not go on after the start"):
+                group.step(group.group.resume)
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
@@ -374,12 +376,10 @@ class GroupCoordinator:
         self._offsets.forget_all()
 
     def expire_offsets(self, retention_ms: int) -> None:
-        """Forget the offsets whose time has come, and the groups of which nothing is left."""
+        """Delete the offsets that have expired, and the groups that have nothing left."""
         for group in self._all():
-            try:
+            with isolated(LOGGER, f"group {group.group.group_id}", "its offsets do not expire"):
                 self._expire(group, retention_ms)
-            except KafkaError as error:  # the next time will do
-                LOGGER.warning("group %s: its offsets do not expire: %s", group.group.group_id, error.message)
 
     def _expire(self, group: SharedGroup, retention_ms: int) -> None:
         group_id = group.group.group_id

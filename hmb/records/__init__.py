@@ -10,13 +10,15 @@ Read in this order:
 - `message_set`  encoding them, and the broker's assignment of offsets
 - `reading`      from bytes to batches to records, formats mixed
 - `convert`      new records for old clients, and the other way
+- `filtering`    batches without some of their records, for compaction (`plain_records`: the fast way)
+- `heads`        offset, timestamp and key of each record, for checks and look-ups
 - `control`      transaction markers
 """
 
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch, encode_batch
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 from hmb.records.control import ControlType, EndTransactionMarker, control_type, decode_marker, encode_marker
-from hmb.records.convert import down_convert, up_convert
+from hmb.records.convert import DownConversion, up_convert
 from hmb.records.crc import crc32, crc32c
 from hmb.records.message import Message
 from hmb.records.message_set import AssignedMessages, assign_offsets, encode_message_set
@@ -32,6 +34,7 @@ __all__ = [
     "Batch",
     "Codec",
     "ControlType",
+    "DownConversion",
     "EndTransactionMarker",
     "Header",
     "Message",
@@ -45,7 +48,6 @@ __all__ = [
     "crc32c",
     "decode_marker",
     "decompress",
-    "down_convert",
     "encode_batch",
     "encode_marker",
     "encode_message_set",

@@ -184,10 +184,12 @@ class RecordBatch(NamedTuple):
             self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
         )
 
-    def with_records(self, content: bytes, count: int, max_timestamp: int, base_timestamp: int | None = None) -> bytes:
-        """The batch with other records (uncompressed) in its place: offsets, producer, attributes, codec stay.
+    def with_records(
+        self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
+    ) -> bytes:
+        """Return the batch with other records, which come uncompressed; offsets, producer, attributes, codec stay.
 
-        A `base_timestamp` (ms) that is given is the delete horizon.
+        A `base_timestamp` (ms) is a delete horizon.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

@@ -1,24 +1,26 @@
 """Compression codecs of records, and decompression that a hostile sender cannot blow up.
 
-A producer compresses a whole batch, never single records: the win comes from what records have in common.  The broker
+A producer compresses a whole batch, never single records: the gain comes from the bytes that records share.  The broker
 stores the batch as it came, and the consumer decompresses it (KIP-98; for message sets v0/v1 see `message_set`).  The
-codec's number stands in the low three bits of the attributes.
+low three bits of the attributes are the codec's number.
 
-A few kilobytes can decompress to gigabytes (CVE-2023-34455 and its kin).  So `decompress` first finds an upper bound
-from the compressed bytes alone (each format gives one away, see `lz4_frame`, `snappy_framing`, `zstd_frame`; gzip can
-be stopped on the way), never allocates more than the limit, and refuses what would go above it.
+A few kilobytes can decompress to gigabytes (CVE-2023-34455 and similar).  So `decompress` first finds an upper bound
+from the compressed bytes alone: `lz4_frame`, `snappy_framing` and `zstd_frame` show how each format reveals one.  Gzip
+reveals none, but its decompression can stop on the way.  `decompress` allocates no more than the limit, holds the
+content only once, and refuses content above the limit.
 """
 
 import zlib
 from enum import IntEnum
+from io import BytesIO
 
 import cramjam
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import lz4_frame, snappy_framing, zstd_frame
 
-# The largest content of one batch that is read unless the caller says otherwise: Kafka's default for a compressed batch
-# is 1 MB, so this leaves room for a ratio of 32.
+# The largest content of one batch (bytes) that is read unless the caller passes another limit.  A compressed batch has
+# 1 MB at most by Kafka's default, so this leaves room for a ratio of 32.
 DEFAULT_LIMIT = 32 << 20
 
 _GZIP_WBITS = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's header and trailer
@@ -64,23 +66,39 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2,
 
 
 def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2) -> bytes:
-    """The data decompressed; CORRUPT_MESSAGE if that fails, MESSAGE_TOO_LARGE if it comes to more than `limit`."""
-    view = memoryview(data)
+    """Return the decompressed data.
+
+    Raises CORRUPT_MESSAGE if the data cannot be decompressed, MESSAGE_TOO_LARGE if it comes to more than `limit` bytes.
+    """
+    return _decompressed(codec, memoryview(data), limit, magic).getvalue()
+
+
+def decompress_writable(
+    codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2
+) -> memoryview:
+    """Do what `decompress` does, for a caller that changes the result in place."""
+    return _decompressed(codec, memoryview(data), limit, magic).getbuffer()
+
+
+def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
+    """Decompress into a buffer that passes its bytes on without a copy, which would take the same memory once more."""
     bound = 0
     try:
         if codec is Codec.NONE:
-            return bytes(view)
+            return BytesIO(data)
         if codec is Codec.GZIP:
-            return _gunzip(view, limit)
-        bound = _DECOMPRESSED_BOUND[codec](view)
-        output = bytearray(min(bound, limit))
-        size = _decompress_into(codec, view, output, magic)
+            return _gunzip(data, limit)
+        bound = _DECOMPRESSED_BOUND[codec](data)
+        stream = BytesIO(bytes(min(bound, limit)))
+        with stream.getbuffer() as buffer:
+            size = _decompress_into(codec, data, buffer, magic)
+        stream.truncate(size)
+        return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
         # The codecs say "no room" in many ways; with room for everything that the blocks can hold it was damage.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error
-    return bytes(memoryview(output)[:size])
 
 
 _DECOMPRESSED_BOUND = {
@@ -90,7 +108,7 @@ _DECOMPRESSED_BOUND = {
 }
 
 
-def _decompress_into(codec: Codec, data: memoryview, output: bytearray, magic: int) -> int:
+def _decompress_into(codec: Codec, data: memoryview, output: memoryview, magic: int) -> int:
     if codec is Codec.SNAPPY:
         return snappy_framing.decompress_into(data, output)
     if codec is Codec.LZ4:
@@ -98,24 +116,23 @@ def _decompress_into(codec: Codec, data: memoryview, output: bytearray, magic: i
     return cramjam.zstd.decompress_into(data, output)
 
 
-def _gunzip(data: memoryview, limit: int) -> bytes:
-    """Piece by piece, and over all members: gzip data may be several streams one after the other."""
-    pieces: list[bytes] = []
-    room = limit
+def _gunzip(data: memoryview, limit: int) -> BytesIO:
+    """Return the content of all members: gzip data may be several streams, one after the other."""
+    content = BytesIO()  # grows in place; a list of pieces would be in memory twice while it is joined
     rest: bytes | memoryview = data
-    while rest or not pieces:
+    while True:
         stream = zlib.decompressobj(wbits=_GZIP_WBITS)
         while not stream.eof:
             piece = stream.decompress(rest, _GZIP_PIECE)
-            room -= len(piece)
-            if room < 0:
+            if content.tell() + len(piece) > limit:
                 raise _too_large(Codec.GZIP, limit)
             if not piece and not stream.eof:
                 raise ValueError("the gzip stream is cut off")
-            pieces.append(piece)
+            content.write(piece)
             rest = stream.unconsumed_tail
         rest = stream.unused_data
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if not rest:
+            return content
 
 
 def _too_large(codec: Codec, limit: int) -> KafkaError:

@@ -1,74 +1,252 @@
-"""Conversion between formats: new records for old clients, old clients' records as a new batch.
+"""Conversion between formats: new records for old clients, and old clients' records as a new batch.
 
-*Down-conversion.*  A fetch below version 4 cannot take record batches, one below version 2 no timestamps.  What is
-stored in a newer format is then written anew as plain messages, uncompressed; what is old enough is passed on as it
-came.  What gets lost: headers, producer ids, and with v0 the timestamps.  Offsets stay.  Control batches are left out:
-old clients would take them for records.  (Aborted records stay; old clients read uncommitted.)
+*Down-conversion.*  A client that fetches with a version below 4 does not know record batches, and one below 2 does not
+know timestamps.  The broker then writes records of a newer format again, as plain uncompressed messages.
+A message that is old enough goes out as it is stored, with the CRC that it is stored with.  Conversion loses headers
+and producer ids, and to magic 0 also timestamps.  Offsets stay.  Control batches are left out, because old clients
+would take them for records.  (Aborted records stay: old clients read uncommitted records.)
 
-It costs a broker what it otherwise never does: opening every batch.  And it undoes compression, so a few kilobytes may
-become gigabytes: the answer ends where its bytes are used up, in the middle of a batch if need be, and the client's
-next fetch goes on from there.  Kafka 4 has dropped it together with the old clients (KIP-896).
+A conversion computes a new CRC for each record.  A damaged record with a right CRC would pass for a good one, so each
+batch is checked before it is converted.  The messages end in front of a damaged batch.  The client's next fetch starts
+there and gets the error CORRUPT_MESSAGE, as a newer client finds the wrong CRC itself when it gets there.
 
-*Up-conversion.*  Where a topic has a codec of its own, messages that came in another one become a record batch, as they
-do in Kafka 3 (which converts all messages).  Nothing gets lost; a key of a wrapper had no meaning.
+A conversion also undoes compression, so a few kilobytes may become gigabytes.  Its memory is bounded in this way:
+
+- It goes over the batches twice.  The first pass only adds up sizes, because a response names the size of its records
+  before the records.  The second pass runs while the response is sent, and holds the messages of one batch at a time.
+- The messages end where the client's limit is reached, in the middle of a batch if need be.
+- They also end inside a batch whose messages take more than BATCH_SIZE.  The client's next fetch goes on from there.
+
+Kafka 4 no longer converts, and no longer knows the old clients (KIP-896).
+
+*Up-conversion.*  Where a topic has a codec of its own, messages in another codec become a record batch, as in Kafka 3,
+which converts all messages.  Nothing is lost: the key of a wrapper has no meaning.
+
+Source: Kafka's `LazyDownConversionRecords`, `RecordsUtil`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from struct import Struct
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import RecordBatch, wrap_records
+from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, RecordBatch, wrap_records
 from hmb.records.compression import DEFAULT_LIMIT, Codec
-from hmb.records.message_set import AssignedMessages, encode_record
-from hmb.records.reading import Batch, Buffer, iter_batches
-from hmb.records.record import MAX_INT64, Record, encode_records
+from hmb.records.filtering import raw_records
+from hmb.records.message import MESSAGE_OVERHEAD, Message, message_parts
+from hmb.records.message_set import AssignedMessages
+from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, iter_batches, parse_batch
+from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
+from hmb.records.varint import read_varint
+
+BATCH_SIZE = 1 << 20  # bytes of messages that are made of one batch, unless its first message alone is larger
+PIECE_SIZE = 1 << 16  # bytes that are read at a time, and sent at a time
+
+_LENGTH = Struct(">8xi")
+
+Read = Callable[[int, int], bytes]  # (size, position) -> the bytes there, fewer at the end
+# Of a record: offset, timestamp (ms), attributes of its message, key, value, bytes of its headers.
+_Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
-def down_convert(data: Buffer, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT) -> bytes:
-    """The whole batches in `data` for a client that knows formats up to `magic` (0 or 1).
+class DamagedBatch(KafkaError):
+    """A batch whose bytes are not those that were written; `position` is where it starts."""
 
-    At most `max_bytes`, but at least one message; a batch decompresses to `limit` at most.  Of a batch that has to be
-    converted the records below `start_offset` are left out.  The result may be empty, when there is nothing but control
-    batches.
-    """
-    parts: list[bytes | memoryview] = []
-    room = max_bytes
-    for batch in iter_batches(data):
-        for message, cost in _converted(batch, magic, start_offset, limit):
-            room -= cost
-            if parts and room < 0:
-                return b"".join(parts)
-            parts.append(message)
-    return b"".join(parts)
+    def __init__(self, position: int, batch: Batch, why: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
+        self.position = position
+        self.batch = batch
 
 
-def _converted(batch: Batch, magic: int, start_offset: int, limit: int) -> Iterator[tuple[bytes | memoryview, int]]:
-    """Messages, each with what it costs (bytes): headers were decompressed too, though they get lost."""
-    if batch.magic <= magic:
-        yield batch.view, batch.size
-    elif not batch.is_control:
-        for record in batch.records(limit):
-            if record.offset >= start_offset:
-                message = encode_record(record, record.offset, magic)
-                yield message, len(message) + sum(len(name) + len(value or b"") + 2 for name, value in record.headers)
+class _Run(NamedTuple):
+    """Messages that go out as they are stored, or one batch that has to be converted."""
+
+    position: int
+    view: memoryview
+    is_old: bool  # the messages go out as they are stored
+
+
+class DownConversion:
+    """The messages that a client of an old version gets in place of some batches."""
+
+    def __init__(
+        self, read: Read, region: range, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT
+    ) -> None:
+        """Measure what the batches in a region become for a client that knows formats up to `magic` (0 or 1).
+
+        `region` is positions for `read`; its end may cut a batch, which is then left out.  The messages take at most
+        `max_bytes`, but at least one message is included.  A batch decompresses to `limit` bytes at most.  Records
+        below `start_offset` are left out of a batch that has to be converted.
+
+        Raises DamagedBatch, or KafkaError where the first batch is too large or cannot be read.
+        """
+        self.size = 0  # bytes; 0 where the region holds nothing but control batches
+        self.memory = 0  # bytes that `pieces` holds at most, from one piece to the next
+        self.next_offset = start_offset  # after the batches, where they become nothing
+        self._read, self._region = read, region
+        self._magic, self._start_offset, self._limit = magic, start_offset, limit
+        try:
+            self._measure(max_bytes)
+        except KafkaError:
+            if not self.size:
+                raise
+
+    def _measure(self, room: int) -> None:
+        for run in self._runs():
+            before = self.size
+            try:
+                room = self._measure_run(run, room)
+            finally:
+                if opened := self.size - before:
+                    if opened > BATCH_SIZE and not run.is_old:
+                        opened = self._limit  # the whole batch stays decompressed while its first message is sent
+                    self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
+            if room < 0:
+                return
+            if not self.size:
+                self.next_offset = parse_batch(run.view).last_offset + 1
+
+    def _measure_run(self, run: _Run, room: int) -> int:
+        """Add the messages that fit; return the bytes that are left, or -1 where a message does not fit."""
+        most = self.size + BATCH_SIZE
+        for size, cost in self._sizes(run):
+            if self.size and (room < cost or (self.size + size > most and not run.is_old)):
+                return -1
+            self.size, room = self.size + size, room - cost
+        return max(0, room)
+
+    def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
+        """Yield the size of each message and its cost (bytes): headers, too, are decompressed, though they get lost."""
+        if run.is_old:
+            position = 0
+            while position < len(run.view):
+                size = LOG_OVERHEAD + _LENGTH.unpack_from(run.view, position)[0]
+                yield size, size
+                position += size
+        else:
+            for _, _, _, key, value, lost in self._opened(run):
+                size = MESSAGE_OVERHEAD[self._magic] + len(key or b"") + len(value or b"")
+                yield size, size + lost
+
+    def pieces(self) -> Generator[bytes | memoryview, None, None]:
+        """Yield the messages, `size` bytes in all, in pieces that may end anywhere.  Raises KafkaError."""
+        left, small, waiting = self.size, list[bytes | memoryview](), 0
+        for run in self._runs():
+            for piece in self._messages(run, left):
+                left -= len(piece)
+                is_small = len(piece) < PIECE_SIZE
+                if is_small:
+                    small.append(piece)
+                    waiting += len(piece)
+                if small and (not is_small or waiting >= PIECE_SIZE or not left):
+                    yield b"".join(small)
+                    small, waiting = [], 0
+                if not is_small:
+                    yield piece
+            if not left:
+                return
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages are missing since they were measured")
+
+    def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
+        """Return the first messages of a run, `size` bytes at most: one piece, or views of a very large record."""
+        if run.is_old:
+            return [run.view[:size]]
+        parts, done = list[bytes | memoryview](), 0
+        for offset, timestamp, attributes, key, value, _ in self._opened(run):
+            parts += message_parts(offset, self._magic, attributes, timestamp, key, value)
+            done += MESSAGE_OVERHEAD[self._magic] + len(key or b"") + len(value or b"")
+            if done == size:
+                break  # before the next record is read, which may be what ended the measuring
+        return parts if done > BATCH_SIZE else [b"".join(parts)]
+
+    def _runs(self) -> Iterator[_Run]:
+        """Yield what the region holds, as long as its batches are whole."""
+        position, end = self._region.start, self._region.stop
+        while position < end:
+            view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
+            done = 0
+            for run in _runs_in(view, position, self._magic):
+                yield run
+                done += len(run.view)
+            if not done:
+                size = batch_size(view) if len(view) > MAGIC_POSITION else 0
+                if size <= len(view) or size > end - position:
+                    return
+                yield from _runs_in(memoryview(self._read(size, position)), position, self._magic)
+                done = size
+            position += done
+
+    def _opened(self, run: _Run) -> Iterator[_Plain]:
+        """Yield the records of a batch that has to be converted, without a copy of key or value."""
+        batch = parse_batch(run.view)
+        try:
+            batch.check()
+        except KafkaError as error:
+            raise DamagedBatch(run.position, batch, error.message) from error
+        if isinstance(batch, RecordBatch):
+            if not batch.is_control:
+                yield from _from_batch(batch, self._magic, self._start_offset, self._limit)
+            return
+        for offset, message in batch.entries(self._limit):  # of magic 1, to magic 0, which has no timestamps
+            if offset >= self._start_offset:
+                key, value = message.key_and_value()
+                yield offset, NO_TIMESTAMP, 0, key, value, 0
+
+
+def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
+    """Yield the runs in a part of a file that starts at `position`, as long as its batches are whole."""
+    start = end = 0
+    while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:
+        if view[end + MAGIC_POSITION] > magic:
+            if start < end:
+                yield _Run(position + start, view[start:end], True)
+            yield _Run(position + end, view[end : end + size], False)
+            start = end + size
+        end += size
+    if start < end:
+        yield _Run(position + start, view[start:end], True)
+
+
+def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -> Iterator[_Plain]:
+    data = batch.uncompressed(limit)
+    view = memoryview(data)
+    is_append_time = batch.attributes & LOG_APPEND_TIME_BIT
+    attributes = is_append_time if magic else 0
+    base_offset, base_timestamp, max_timestamp = batch.base_offset, batch.base_timestamp, batch.max_timestamp
+    first = 0
+    if batch.has_all_records:  # then the numbers of records are their offset deltas, and those before need no reading
+        first = min(max(0, start_offset - base_offset), batch.records_count)
+    for at, end, offset, time_delta, key_start, key_size, value_at, _ in raw_records(batch, data, first):
+        if offset < start_offset:
+            continue
+        value_size, value_start = read_varint(data, value_at)
+        value_end = value_start + value_size if value_size > 0 else value_start
+        if value_end >= end:  # at least the number of headers follows
+            raise KafkaError(ErrorCode.INVALID_RECORD, f"the value of the record at {at} does not fit into the record")
+        timestamp = max_timestamp if is_append_time else base_timestamp + time_delta
+        key = view[key_start:value_at] if key_size >= 0 else None
+        value = view[value_start:value_end] if value_size >= 0 else None
+        yield offset, timestamp, attributes, key, value, end - value_end - 1
 
 
 def up_convert(
     messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """All the messages as one batch, which gets its offsets when it is appended."""
-    base_timestamp = next(_records(messages, limit)).timestamp
-    content = encode_records(_near(base_timestamp, _records(messages, limit)), None, base_timestamp)
-    batch = wrap_records(content, messages.count, base_timestamp, messages.max_timestamp, codec, level)
+    """Return all the messages as one batch, which gets its offsets when it is appended.
+
+    Raises INVALID_TIMESTAMP where a timestamp delta to the first record would be no int64.
+    """
+    content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
+    for message in iter_batches(messages.data):
+        assert isinstance(message, Message)
+        log_append_time = message.log_append_time
+        for _, inner in message.entries(limit):
+            timestamp = inner.timestamp if log_append_time is None else log_append_time
+            if not count:
+                base_timestamp = timestamp
+            if abs(timestamp - base_timestamp) > MAX_INT64:
+                raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
+            append_record(content, timestamp - base_timestamp, count, *inner.key_and_value(), ())
+            count += 1
+    batch = wrap_records(content, count, base_timestamp, messages.max_timestamp, codec, level)
     return RecordBatch.parse(batch)
-
-
-def _records(messages: AssignedMessages, limit: int) -> Iterator[Record]:
-    return (record for message in iter_batches(messages.data) for record in message.records(limit))
-
-
-def _near(base_timestamp: int, records: Iterator[Record]) -> Iterator[Record]:
-    """The records, as long as a batch can tell how far their timestamps are from the first one's."""
-    for record in records:
-        if abs(record.timestamp - base_timestamp) > MAX_INT64:
-            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
-        yield record

@@ -94,8 +94,11 @@ def decompressed_bound(data: memoryview) -> int:
     )
 
 
-def decompress_into(data: memoryview, output: bytearray, *, check_header: bool) -> int:
-    """Decompresses the frame into `output` and returns how much it wrote; cramjam's error if that does not suffice."""
+def decompress_into(data: memoryview, output: memoryview, *, check_header: bool) -> int:
+    """Decompress the frame into `output`, and return the number of bytes written.
+
+    Raises LZ4FrameError, and cramjam's DecompressionError where `output` is too small.
+    """
     frame = _parse_header(data)
     checksum = header_checksum(bytes(data[4 : frame.descriptor_end]))
     if checksum != data[frame.descriptor_end]:
@@ -105,9 +108,8 @@ def decompress_into(data: memoryview, output: bytearray, *, check_header: bool) 
     if not frame.independent:
         return cramjam.lz4.decompress_into(data, output)
     written = 0
-    target = memoryview(output)
     for size, block in _blocks(data, frame):
-        room = target[written : written + frame.block_max_size]
+        room = output[written : written + frame.block_max_size]
         if size & _STORED:
             if len(block) > len(room):
                 raise cramjam.DecompressionError("failed to write whole buffer")

@@ -31,7 +31,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
-from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress
+from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
 from hmb.records.crc import crc32
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
 
@@ -141,25 +141,41 @@ class Message(_Header):
             raise _corrupt(f"a field at {position} claims {size} bytes of {len(self.view) - start} left")
         return self.view[start : start + size], start + size
 
+    @property
+    def log_append_time(self) -> int | None:
+        """The time (ms) that the broker set for all records in this message, or None if producers set the times."""
+        return self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """The record, or those inside the wrapper, decompressed to `limit` bytes at most. Call `check` first."""
-        if self.codec is Codec.NONE:
-            yield self._record(self.offset)
-            return
-        data = memoryview(self.decompressed(limit))
-        shift = self.offset - _last_offset(data) if self.magic == 1 else 0
-        log_append_time = self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
-        for message in self._inner_messages(data):
-            if abs(message.offset + shift) > MAX_INT64:
-                raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
-            record = message._record(message.offset + shift)
+        """Yield the record, or the records inside the wrapper, decompressed to `limit` bytes at most.
+
+        Call `check` first.
+        """
+        log_append_time = self.log_append_time
+        for offset, message in self.entries(limit):
+            record = message._record(offset)
             if log_append_time is not None:
                 record.timestamp, record.timestamp_type = log_append_time, TimestampType.LOG_APPEND_TIME
             yield record
 
+    def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, "Message"]]:
+        """Yield `(absolute offset, message)`: this message, or the messages inside the wrapper.
+
+        The messages are views on the decompressed bytes, so no key or value is copied.  Call `check` first.
+        """
+        if self.codec is Codec.NONE:
+            yield self.offset, self
+            return
+        data = self.decompressed(limit)
+        shift = self.offset - _last_offset(data) if self.magic == 1 else 0
+        for message in self._inner_messages(data):
+            if abs(message.offset + shift) > MAX_INT64:
+                raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
+            yield message.offset + shift, message
+
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator["Message"]:
         """What a wrapper holds: at least one message, of the same magic, none compressed again."""
-        return self._inner_messages(memoryview(self.decompressed(limit)))
+        return self._inner_messages(self.decompressed(limit))
 
     def _inner_messages(self, data: memoryview) -> Iterator["Message"]:
         position = 0
@@ -170,13 +186,12 @@ class Message(_Header):
             yield message
             position += message.size
 
-    def decompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The message set inside a wrapper."""
+    def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
+        """Return the message set inside a wrapper, in memory of its own, which may be changed."""
         _, value = self.key_and_value()
-        data = decompress(self.codec, value, limit=limit, magic=self.magic) if value is not None else b""
-        if not data:
-            raise _invalid("a compressed message without messages inside")
-        return data
+        if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
+            return data
+        raise _invalid("a compressed message without messages inside")
 
     def _record(self, offset: int) -> Record:
         key, value = self.key_and_value()
@@ -198,18 +213,32 @@ def encode_message(
     key: bytes | memoryview | None,
     value: bytes | memoryview | None,
 ) -> bytes:
-    """One message; of magic 0 the timestamp is left out."""
+    """Return one message; magic 0 has no timestamp."""
+    return b"".join(message_parts(offset, magic, attributes, timestamp, key, value))
+
+
+def message_parts(
+    offset: int,
+    magic: int,
+    attributes: int,
+    timestamp: int,
+    key: bytes | memoryview | None,
+    value: bytes | memoryview | None,
+) -> tuple[bytes | memoryview, ...]:
+    """Return the pieces that one message consists of, in order; key and value are not copied."""
     key_size = -1 if key is None else len(key)
     value_size = _INT32.pack(-1 if value is None else len(value))
     before_key = (
         _BODY[1].pack(magic, attributes, timestamp, key_size) if magic else _BODY[0].pack(0, attributes, key_size)
     )
-    body = b"".join((before_key, key or b"", value_size, value or b""))
-    return _OFFSET_SIZE_CRC.pack(offset, len(body) + 4, crc32(body)) + body
+    key, value = key or b"", value or b""
+    crc = crc32(value, crc32(value_size, crc32(key, crc32(before_key))))
+    size = 8 + len(before_key) + len(key) + len(value)  # 8: the CRC, the length of the value
+    return _OFFSET_SIZE_CRC.pack(offset, size, crc), before_key, key, value_size, value
 
 
 def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
-    """What stands between the CRC and the value of a plain message that has no key."""
+    """Return the bytes between the CRC and the value of a plain message that has no key."""
     if magic:
         return struct.pack(">bbqii", magic, 0, timestamp, -1, value_size)
     return struct.pack(">bbii", magic, 0, -1, value_size)

@@ -69,17 +69,18 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
 
 
 class Parts(NamedTuple):
-    """Some records of a batch, byte for byte, and what must be known of them."""
+    """Some records of a batch, byte for byte, and what compaction must know of them."""
 
-    records: list[bytes]
-    newest: int  # the greatest timestamp delta
+    records: Sequence[bytes | memoryview]  # one or more records each
+    records_count: int
+    newest: int  # the greatest timestamp delta (ms)
     has_tombstones: bool
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Records of a batch of which none is missing, by their numbers, which grow; None if they are not plain.
+    """Return the records with these ascending numbers, of a batch that has all its records; None if they are not plain.
 
-    They have keys, and all records have been looked at before.
+    The records have keys, and `plain_keys` or `raw_records` has read the batch.
     """
     if numbers[-1] >= _MOST_RECORDS:
         return None
@@ -104,4 +105,4 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
             return None
         if data[position + _KEY_END[data[position]]] == NULL:
             has_tombstones = True
-    return Parts(records, newest, has_tombstones)
+    return Parts(records, len(records), newest, has_tombstones)

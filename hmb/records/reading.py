@@ -24,7 +24,7 @@ _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # by magic
 
 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
-    """The batch or message at this position; CORRUPT_MESSAGE if there is none, or not all of its header."""
+    """Return the batch or message at this position.  Raises CORRUPT_MESSAGE where the buffer has no whole header."""
     if position + MAGIC_POSITION >= len(buffer):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
     if buffer[position + MAGIC_POSITION] == 2:
@@ -32,15 +32,27 @@ def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
     return Message.parse(buffer, position)
 
 
+def batch_size(buffer: Buffer, position: int = 0) -> int:
+    """Return the size in bytes of the batch or message at a position.
+
+    Its first 17 bytes are there.  Raises CORRUPT_MESSAGE where no batch or message can begin with them.
+    """
+    size = LOG_OVERHEAD + int(_LENGTH.unpack_from(buffer, position)[0])
+    magic = buffer[position + MAGIC_POSITION]
+    if magic > 2 or size < _OVERHEAD[magic]:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither batch nor message at {position}")
+    return size
+
+
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
-    """The whole batches and messages in the buffer; CORRUPT_MESSAGE at bytes that are neither, nor the start of one."""
+    """Yield the whole batches and messages in the buffer, up to one that the buffer's end cuts.
+
+    Raises CORRUPT_MESSAGE at bytes that are no batch or message.
+    """
     view = memoryview(buffer)
     position, end = 0, len(view)
     while position + MAGIC_POSITION < end:
-        size = LOG_OVERHEAD + _LENGTH.unpack_from(view, position)[0]
-        magic = view[position + MAGIC_POSITION]
-        if magic > 2 or size < _OVERHEAD[magic]:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither batch nor message at {position}")
+        size = batch_size(view, position)
         if position + size > end:
             return
         yield parse_batch(view, position)
@@ -48,7 +60,7 @@ def iter_batches(buffer: Buffer) -> Iterator[Batch]:
 
 
 def read_records(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-    """All records of the whole batches in the buffer, each batch checked; control records left out."""
+    """Yield all records of the whole batches in the buffer, each batch checked; control records are left out."""
     for batch in iter_batches(buffer):
         batch.check()
         if not batch.is_control:

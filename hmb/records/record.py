@@ -51,23 +51,23 @@ class Record:
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
 
 
-def encode_records(records: Iterable[Record], base_offset: int | None, base_timestamp: int) -> bytes:
-    """The records of a batch, uncompressed; offset deltas 0, 1, 2 ... if no base offset is given."""
+def encode_records(records: Iterable[Record], base_offset: int | None, base_timestamp: int) -> bytearray:
+    """Return the records of a batch, uncompressed; their offset deltas are 0, 1, 2 ... if `base_offset` is None."""
     encoded = bytearray()
     for index, record in enumerate(records):
         offset_delta = index if base_offset is None else record.offset - base_offset
         append_record(
             encoded, record.timestamp - base_timestamp, offset_delta, record.key, record.value, record.headers
         )
-    return bytes(encoded)
+    return encoded
 
 
 def append_record(
     encoded: bytearray,
     timestamp_delta: int,
     offset_delta: int,
-    key: bytes | None,
-    value: bytes | None,
+    key: bytes | memoryview | None,
+    value: bytes | memoryview | None,
     headers: tuple[Header, ...],
 ) -> None:
     """Encode one more record."""

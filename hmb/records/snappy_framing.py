@@ -45,12 +45,11 @@ def decompressed_size(data: memoryview) -> int:
     return sum(_claimed_size(block) for block in _blocks(data))
 
 
-def decompress_into(data: memoryview, output: bytearray) -> int:
-    """Decompresses into `output`, which has `decompressed_size` bytes."""
+def decompress_into(data: memoryview, output: memoryview) -> int:
+    """Decompress into `output`, which has room for `decompressed_size` bytes; return the number of bytes written."""
     written = 0
-    target = memoryview(output)
     for block in _blocks(data):
-        written += cramjam.snappy.decompress_raw_into(block, target[written:])
+        written += cramjam.snappy.decompress_raw_into(block, output[written:])
     return written
 
 

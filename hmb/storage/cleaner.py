@@ -12,33 +12,44 @@ never compacted, nor is what is younger than `min.compaction.lag.ms`, nor anythi
 A log is worth a round when its dirty part is at least `min.cleanable.dirty.ratio` of what could be compacted, or holds
 records older than `max.compaction.lag.ms`.
 
+A round checks the CRC of every batch before it believes it, because a batch that is written again gets a new CRC.  A
+log with a damaged batch stays as it is.  Each log fails alone: its error is reported, the other logs are compacted, and
+the log is tried again after a pause.
+
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import mmap
 import os
 import threading
 import time
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.storage import checkpoints, swap
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
+from hmb.storage.isolation import isolated
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager
+from hmb.storage.opening import checked, report_damage
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
 STINT, REST = 0.005, 0.000_1  # seconds
+# Seconds after which a log that could not be compacted is tried again; after each failure twice as long.
+FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
 class Throttle:
@@ -68,7 +79,7 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """What of a log could be compacted: its segments up to the active one, and where dirt begins and ends (offsets)."""
+    """The part of a log that could be compacted: segments before the active one, and the dirty offsets among them."""
 
     segments: Sequence[Segment]
     first_dirty: int
@@ -140,12 +151,15 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """The batches of a segment, the last one first, whose records count and belong into the map."""
+    """Yield the batches of a segment, the last one first, whose records count and belong into the map.
+
+    All batches of the segment are checked before the first one is read: whether its records count depends on others.
+    """
     transactions, positions = Transactions(), array("I")
     log = _enter(segment, segments, transactions)
     position = 0
     while position < segment.size:
-        batch = parse_batch(log, position)
+        batch = checked(segment, position, parse_batch(log, position))
         if batch.is_control:
             transactions.end(batch)
         elif not transactions.is_aborted(batch) and map.begin_offset <= batch.last_offset < map.end_offset:
@@ -153,21 +167,19 @@ def _dirty_batches(
         position += batch.size
     for position in reversed(positions):
         batch = parse_batch(log, position)
-        batch.check()
         yield batch
         throttle.spend(batch.size)
 
 
 def _batches(
     segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
-) -> Iterator[Batch]:
-    """Every batch of one of the log's segments."""
+) -> Iterator[tuple[int, Batch]]:
+    """Yield every batch of one of the log's segments, checked, with its position."""
     log = _enter(segment, segments, transactions)
     position = 0
     while position < segment.size:
-        batch = parse_batch(log, position)
-        batch.check()
-        yield batch
+        batch = checked(segment, position, parse_batch(log, position))
+        yield position, batch
         throttle.spend(batch.size)
         position += batch.size
 
@@ -232,18 +244,29 @@ class _Rewriting:
     def _write(self, cleaned: Segment, segment: Segment) -> None:
         rule, transactions = self._rule, self._transactions
         is_old = segment.path.stat().st_mtime * 1000 < rule.now - rule.delete_retention_ms
-        for batch in _batches(segment, self._segments, transactions, self._throttle):
+        for position, batch in _batches(segment, self._segments, transactions, self._throttle):
             aborted = None
-            if isinstance(batch, RecordBatch) and batch.is_control:
-                has_batches, aborted = transactions.end(batch)
-                kept = rule.apply_to_marker(batch, is_needed=has_batches)
-            else:
-                kept = rule.apply(batch, is_aborted=transactions.is_aborted(batch), drop_old_tombstones=is_old)
+            try:
+                if isinstance(batch, RecordBatch) and batch.is_control:
+                    has_batches, aborted = transactions.end(batch)
+                    kept = rule.apply_to_marker(batch, is_needed=has_batches)
+                else:
+                    kept = rule.apply(batch, is_aborted=transactions.is_aborted(batch), drop_old_tombstones=is_old)
+            except KafkaError as error:
+                report_damage(segment, position, batch, error)
+                kept, rule.is_blind = batch.view, True
             if kept is not None:
                 left = parse_batch(kept)
                 newest = TimestampOffset(left.max_timestamp, left.last_offset)
                 cleaned.append([kept], left.last_offset, newest, aborted)
                 self._throttle.spend(left.size)
+
+
+class _Failure(NamedTuple):
+    """A log whose compaction failed: the time (monotonic) of the next try, and the pause before it (seconds)."""
+
+    next_try: float
+    pause: float
 
 
 class Cleaner:
@@ -261,7 +284,7 @@ class Cleaner:
             for name, offset in self._read_checkpoint().items()
             if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is another log's
         }
-        self._uncleanable: set[Log] = set()  # damaged or half swapped ones: said once, not every 15 s
+        self._failures: dict[Log, _Failure] = {}
 
     def reconfigure(self, *, max_memory: int, rate: float) -> None:
         """For the rounds that begin from now on."""
@@ -282,20 +305,43 @@ class Cleaner:
         work = []
         self._forget_deleted()
         for name, log in self._seen.items():
-            if log.config.compacts and log not in self._uncleanable:
-                found = cleanable(log, self._first_dirty.get(name, 0), now)
-                if found is not None:
-                    work.append((found.dirty_ratio, name, log, found))
+            with self._isolated(name, log):
+                if log.config.compacts and self._is_due(log):
+                    found = cleanable(log, self._first_dirty.get(name, 0), now)
+                    if found is not None:
+                        work.append((found.dirty_ratio, name, log, found))
         for _, name, log, found in sorted(work, key=lambda entry: entry[0], reverse=True):
-            self._clean(name, log, found, now)
+            with self._isolated(name, log):
+                self._clean(name, log, found, now)
+
+    def _is_due(self, log: Log) -> bool:
+        failure = self._failures.get(log)
+        return failure is None or time.monotonic() >= failure.next_try
+
+    @contextmanager
+    def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
+        """Report an error of the block, and leave this log alone for a while; the others go on."""
+        with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
+            try:
+                yield
+            except Stopped:
+                LOGGER.info("%s: compaction given up, the broker stops", name)
+            except swap.UnfinishedSwap:  # another round's renames would hit the wrong files; the next start repairs it
+                self._failures[log] = _Failure(math.inf, math.inf)
+                raise
+            except Exception:
+                before = self._failures.get(log)
+                pause = FIRST_PAUSE if before is None else min(2 * before.pause, LONGEST_PAUSE)
+                self._failures[log] = _Failure(time.monotonic() + pause, pause)
+                raise
 
     def _forget_deleted(self) -> None:
-        """What is known of a log is not true of the next one that is made under its name.
+        """Forget deleted logs: a new log with the same name has nothing to do with them.
 
-        Who holds a deleted log holds its files open, and so their space on the disk.
+        A deleted log's files stay open, and keep their space on the disk, as long as somebody holds the log.
         """
         seen, self._seen = self._seen, dict(self._logs.items())
-        self._uncleanable &= set(self._seen.values())
+        self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}
         gone = [name for name, log in seen.items() if self._seen.get(name) is not log]
         if [name for name in gone if self._first_dirty.pop(name, None) is not None]:
             self._write_checkpoint()
@@ -310,18 +356,6 @@ class Cleaner:
 
     def _clean(self, name: TopicPartition, log: Log, work: Cleanable, now: int) -> None:
         throttle = Throttle(self._rate, self._stop)
-        try:
-            self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
-            self._write_checkpoint()
-        except Stopped:
-            LOGGER.info("%s: compaction given up, the broker stops", name)
-        except swap.UnfinishedSwap as error:  # another round's renames would hit the wrong files
-            self._uncleanable.add(log)
-            LOGGER.error(
-                "%s: a compaction was not finished: %s; the next start does, no other round before", name, error
-            )
-        except OSError as error:  # a full disk, say: the next run may do better
-            LOGGER.error("%s could not be compacted: %s", name, error)
-        except KafkaError as error:
-            self._uncleanable.add(log)
-            LOGGER.error("%s cannot be compacted: %s; `hmb dump-log --verify` tells more", name, error)
+        self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
+        self._failures.pop(log, None)
+        self._write_checkpoint()

@@ -1,26 +1,29 @@
 """Compaction, the rule: of all records with the same key, the log keeps the last one.
 
-A compacted log is a table in the form of its changes: whoever reads it from the start knows the last value of each key.
-Offsets never change, they only get gaps.  A record without a value, a *tombstone*, deletes its key; it is itself kept
-for `delete.retention.ms` after it was compacted first, so that readers who are on their way learn of it.
+A compacted log is a table in the form of its changes.  A reader that reads it from the start knows the last value of
+each key.  Compaction never changes offsets; it leaves gaps.  A record without a value, a *tombstone*, deletes its key.
+A tombstone stays for `delete.retention.ms` after its first compaction, so that readers in the middle of the log get it.
 
-The rule for one record, in this order; it is dropped when
+Compaction drops a record in these cases, in this order:
 
-1. its transaction was aborted (such a record counts for nothing, so it does not hide an older one either);
-2. it has no key, as only records from before the topic was compacted can;
-3. the map knows a later record with its key;
-4. it is a tombstone, and its batch's delete horizon has come.
+1. Its transaction was aborted.  (Such a record does not hide an older one either.)
+2. It has no key, as only records from before the topic was compacted can.
+3. The map knows a later record with its key.
+4. It is a tombstone, and its batch's delete horizon has come.
 
-A transaction's marker is kept as long as a batch of the transaction is there, and then for `delete.retention.ms`, as if
-it were a tombstone.
+A transaction's marker stays while the log has a batch of the transaction, and then for `delete.retention.ms`, as a
+tombstone does.
 
-Which record is the last one is found out by reading those that were not compacted yet, the *dirty* ones, backwards: the
-first record that is met with a key is the last one with it.  So a set of keys will do, and the offsets of the records
-that stay come out in order.  Of a dirty batch only these are looked for then, and no key is asked for again; in clean
-batches, which stand before them all, each key is looked up in the set.
+To find the last record of each key, a round reads the *dirty* records, those that were not compacted yet, backwards.
+The first record that it meets with a key is the last one with that key.  So a set of keys suffices, and the offsets of
+the records that stay come out in order.  The second pass takes these offsets out of the dirty batches, without reading
+their keys again.  In clean batches, which precede all dirty ones, it looks each key up in the set.
 
-What the set and the offsets may take is bounded by `log.cleaner.dedupe.buffer.size`.  Where the dirty records have more
-keys than fit, the round ends earlier, and what lies behind stays dirty.
+`log.cleaner.dedupe.buffer.size` bounds the memory of the set and the offsets.  Where the dirty records have more keys
+than fit, the round ends earlier, and the records after its end stay dirty.
+
+A batch may have a right CRC and still be unreadable: before the topic was compacted, its producer wrote wrong lengths,
+or more records than MOST_RECORDS of filtering.py.  Compaction keeps such a batch byte for byte, and goes on.
 
 Source: Kafka's `Cleaner`, KIP-534 (delete horizon).
 """
@@ -57,18 +60,27 @@ class OffsetMap:
         self.begin_offset = begin_offset
         self.end_offset = end_offset
         self.next_offset = end_offset  # batches before it may come
+        self.unreadable: dict[int, KafkaError] = {}  # why a batch adds no keys, by its last offset
         self._offsets = array("q")  # they fall
         self._room = max_bytes
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Note a batch's records; False where there is no room for it.  Raises KafkaError."""
+        """Note a batch's records; return False where no room is left for it.
+
+        A batch that cannot be read adds no keys, but is remembered as `unreadable`.  Raises CORRUPT_MESSAGE where the
+        offsets of the log go back.
+        """
         if self._room <= 0:
             return False
-        keys, offsets = keys_of(batch, self._limit)
-        if offsets and offsets[-1] >= self.next_offset:
-            why = f"a batch up to offset {offsets[-1]} stands in front of one from {self.next_offset} on"
+        if batch.last_offset >= self.next_offset:
+            why = f"a batch up to offset {batch.last_offset} precedes one from {self.next_offset} on"
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+        try:
+            keys, offsets = keys_of(batch, self._limit)
+        except KafkaError as error:
+            self.unreadable[batch.last_offset], self.next_offset = error, batch.last_offset
+            return True
         if news := set(keys).difference(self.keys):  # one look-up per record: what costs most in a round
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted(map(last.__getitem__, news), reverse=True))
@@ -130,26 +142,36 @@ class Transactions:
 
 
 class EndedTransaction(NamedTuple):
-    """What is left of a transaction where its marker comes; the marker is needed as long as there are batches."""
+    """A transaction at its marker; the marker is needed as long as the log has batches of the transaction."""
 
     has_batches: bool
     aborted: AbortedTransaction | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Compaction:
-    """The rule, with all it needs to know."""
+    """The rule with the data that it needs; it is applied to the batches of a log in their order.
+
+    Invariant: `is_blind` once a batch was kept that cannot be read.  An older value of any key may be in that batch, so
+    a tombstone that is dropped after it could bring the value back.
+    """
 
     map: OffsetMap
     last_batches: dict[int, LastBatch]  # of each producer
     now: int  # ms
     delete_retention_ms: int
     limit: int = DEFAULT_LIMIT  # of decompression, in bytes
+    is_blind: bool = False
 
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
-        """What is left of a batch.  `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon."""
+        """Return what is left of a batch, or None.  Raises KafkaError where its records cannot be read.
+
+        `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon.
+        """
         if batch.last_offset >= self.map.end_offset:
             return batch.view
+        if batch.last_offset in self.map.unreadable:
+            raise self.map.unreadable[batch.last_offset]
         kept = None if is_aborted else self._rest(batch, drop_old_tombstones)
         return self._empty(batch) if kept is None and isinstance(batch, RecordBatch) else kept
 
@@ -157,6 +179,7 @@ class Compaction:
         new_horizon = self.now + self.delete_retention_ms
         if isinstance(batch, RecordBatch):
             drop_tombstones = _has_come(batch.delete_horizon, self.now)
+        drop_tombstones = drop_tombstones and not self.is_blind
         if batch.last_offset < self.map.begin_offset:
             keys = self.map.keys
             return filter_batch(
@@ -177,7 +200,10 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """What is left of a marker; once its transaction has no batch left it gets a delete horizon, and goes then."""
+        """Return what is left of a marker, or None.  Raises KafkaError.
+
+        Once its transaction has no batch left, the marker gets a delete horizon, at which it is dropped.
+        """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
         if not batch.records_count or _has_come(batch.delete_horizon, self.now):

@@ -25,7 +25,7 @@ import re
 import shutil
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -33,6 +33,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.storage import checkpoints
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, replace_file, sync_all, sync_directory
+from hmb.storage.isolation import isolated
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
 from hmb.storage.recovery import NO_STOP
@@ -228,19 +229,16 @@ class LogManager:
 
     def expire(self) -> None:
         """Delete the segments that need not be kept."""
-        self._for_each_log(Log.expire)
+        for name, log in list(self._logs.items()):
+            with isolated(LOGGER, name, "old segments are not deleted"):
+                log.expire()
 
     def flush_if_due(self) -> None:
-        """Sync what should be on disk by now, and write the checkpoints."""
-        self._for_each_log(Log.flush_if_due)
-        self.write_checkpoints()
-
-    def _for_each_log(self, action: Callable[[Log], object]) -> None:
+        """Sync the logs whose sync is due, and write the checkpoints.  Raises OSError."""
         for name, log in list(self._logs.items()):
-            try:
-                action(log)
-            except (KafkaError, OSError) as error:  # one log's trouble is not the others'
-                LOGGER.error("%s: %s", name, error)
+            with isolated(LOGGER, name, "not synced"):
+                log.flush_if_due()
+        self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
         """Write down from where each log must be checked, and where it starts; None: at 0.  Raises OSError."""
@@ -276,16 +274,14 @@ class LogManager:
             raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
 
     def _close_logs(self) -> None:
-        failed = False
+        closed = 0
         for name, log in self._logs.items():
-            try:
+            with isolated(LOGGER, name, "not closed; the next start checks it"):
                 log.close()
-            except (KafkaError, OSError) as error:
-                failed = True
-                LOGGER.error("closing %s: %s", name, error)
+                closed += 1
         try:
             self.write_checkpoints()
-            if not failed:
+            if closed == len(self._logs):
                 replace_file(self.directory / CLEAN_SHUTDOWN, '{"version":0,"brokerEpoch":-1}')
         except OSError as error:
             LOGGER.error(

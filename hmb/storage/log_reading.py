@@ -1,14 +1,17 @@
-"""Reading a log: which bytes of which segment a fetch gets, and which aborted transactions it must know of.
+"""Reading a log: which bytes of which segment a fetch gets, which aborted transactions, and the search by time.
 
-A read takes the log's offsets and its segments at one moment, under the log's lock; everything here happens after that,
-outside of it.  So a segment may be deleted or compacted meanwhile.  Its files are still there, under other names, and
-the transaction indexes that are asked belong to the same segments as the records: what one of them has lost, the other
-does not show any more.
+A read takes the log's offsets and its segments at one moment, under the log's lock.  Everything here happens after
+that, without the lock, so a segment may be deleted or compacted meanwhile.  Its files then still exist, under other
+names.  The transaction indexes belong to the same segments as the records, so both are of the same moment.
 
-Readers of committed records get nothing from the last stable offset on (producer_state.py), and for what they get the
-aborted transactions among it (transaction_index.py).
+A reader of committed records gets nothing from the last stable offset on (producer_state.py).  With its records it gets
+the aborted transactions among them (transaction_index.py).
 
-Source: KIP-98; Kafka's `LocalLog.read`.
+A search by time opens batches.  It passes over a batch that is damaged or cannot be read, because no reader gets its
+records, and finds the first record that a reader can get.  It does not read a batch that is larger than a broker reads,
+or has more records.  The first offset of such a batch is the answer: a reader that starts there misses nothing.
+
+Source: KIP-98; Kafka's `LocalLog.read`, `LogSegment.findOffsetByTimestamp`.
 """
 
 from __future__ import annotations
@@ -16,21 +19,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hmb.records import NO_TIMESTAMP
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
+from hmb.records.filtering import check_readable
+from hmb.records.heads import heads
 from hmb.storage.files import FileRegion
+from hmb.storage.opening import SEARCHING, report_damage
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
 
 
 class LogSlice(NamedTuple):
-    """What a read found: the offsets that the log had at that moment, and the bytes, which may be none."""
+    """The result of a read: the offsets that the log had at that moment, and the bytes, if any."""
 
     log_start_offset: int
     high_watermark: int
     last_stable_offset: int
     records: FileRegion | None = None
     aborted: Sequence[AbortedTransaction] = ()  # for readers of committed records
+    segment: Segment | None = None  # the one that `records` is a part of
 
     @property
     def size(self) -> int:
@@ -40,10 +48,10 @@ class LogSlice(NamedTuple):
 def read(
     segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, nothing: LogSlice, *, committed: bool
 ) -> LogSlice:
-    """The bytes from `offset` on, at most `max_bytes` but the first batch whole, from one segment.
+    """Return the bytes from `offset` on, of one segment: at most `max_bytes`, but the first batch whole.
 
-    `segments` begin with the one where `offset` belongs and end with the active one, which had `active_size` bytes at
-    the moment of the offsets in `nothing`, which is the answer where there are no bytes.
+    `segments` begin with the segment of `offset` and end with the active one.  The active segment had `active_size`
+    bytes at the moment of the offsets in `nothing`.  `nothing` is the result where no bytes follow.
     """
     end_offset = nothing.last_stable_offset if committed else nothing.high_watermark
     for number, segment in enumerate(segments):
@@ -58,23 +66,23 @@ def read(
         region = segment.read(offset, max_bytes, size)
         if region is not None:
             aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
-            return LogSlice(*nothing[:3], region, aborted)
+            return LogSlice(*nothing[:3], region, aborted, segment)
     return nothing
 
 
 def _aborted_in(
     region: FileRegion, segments: Sequence[Segment], offset: int, next_offset: int
 ) -> Sequence[AbortedTransaction]:
-    """The transactions in a region of the first of the segments, which ends at `next_offset` at most."""
+    """Return the aborted transactions in a region of the first segment, which ends at `next_offset` at most."""
     end = segments[0].offset_index.offset_at_or_behind(region.position + region.size)
     end_offset = next_offset if end is None else min(end, next_offset)
     return list(aborted_transactions(segments, offset, end_offset))
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Those that have records from `offset` up to `end_offset`, in the order of their markers.
+    """Yield the aborted transactions with records from `offset` up to `end_offset`, in the order of their markers.
 
-    `segments` begin with the one where `offset` belongs.  Raises OSError.
+    `segments` begin with the segment of `offset`.  Raises OSError.
     """
     for segment in segments:
         for transaction in segment.transaction_index.from_offset(offset):
@@ -85,16 +93,54 @@ def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: i
 
 
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    """The first record that is not older than `timestamp` (ms)."""
+    """Return the first record that is not older than `timestamp` (ms), or None.
+
+    Raises CORRUPT_MESSAGE where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
+    """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
-            found = segment.first_at_or_after(timestamp, log_start_offset, segment.size)
+            found = _first_in(segment, timestamp, log_start_offset)
             if found is not None:
                 return found
     return None
 
 
+def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
+    size, near = segment.size, segment.time_index.lookup(timestamp)
+    end = segment.offset_index.lookup(near).position
+    for position, header in segment.batches_from(near, size):
+        end = position + header.size
+        try:
+            batch = segment.whole(position, header)
+            if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
+                found = _first_of(batch, timestamp, first_offset, segment.config.max_decompressed)
+                if found is not None:
+                    return found
+        except KafkaError as error:
+            if error.code is ErrorCode.MESSAGE_TOO_LARGE:
+                raise
+            report_damage(segment, position, header, error)
+    if end < size:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: no whole batch at position {end}")
+    return None
+
+
+def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
+    """Return the first record of a batch, from an offset on, that is not older than `timestamp` (ms)."""
+    try:
+        check_readable(batch)
+        with SEARCHING:
+            for head in heads(batch, limit):
+                if head.timestamp >= timestamp and head.offset >= first_offset:
+                    return TimestampOffset(head.timestamp, head.offset)
+    except KafkaError as error:
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE or not isinstance(batch, RecordBatch):
+            raise
+        return TimestampOffset(batch.max_timestamp, max(batch.base_offset, first_offset))
+    return None
+
+
 def newest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
-    """The first record with the greatest timestamp; None where no record has one."""
+    """Return the first record with the greatest timestamp; None where no record has one.  Raises KafkaError."""
     timestamp = max(segment.max_timestamp for segment in segments)
     return None if timestamp == NO_TIMESTAMP else first_at_or_after(segments, timestamp, log_start_offset)

@@ -33,6 +33,7 @@ from hmb.storage import tails
 from hmb.storage.config import LogConfig
 from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
 from hmb.storage.offset_index import IndexFile, OffsetIndex
+from hmb.storage.opening import checked
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
     NO_STOP,
@@ -76,6 +77,7 @@ class Segment:
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
         self.lacks_transactions = False  # the transaction index has to be made again
+        self.reported_damage: set[int] = set()  # positions (opening.py)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
@@ -229,17 +231,11 @@ class Segment:
             yield position, parse_batch(pread_fully(self.file, HEADER_PEEK, position))
 
     def whole(self, position: int, header: Batch) -> Batch:
-        """The batch at a position with its records, after `batches` has given its header."""
-        return parse_batch(FileRegion(self.file, position, header.size).read())
+        """Return the batch at a position with its records, after `batches` has returned its header.
 
-    def first_at_or_after(self, timestamp: int, first_offset: int, end: int) -> TimestampOffset | None:
-        """The first record from an offset on that is not older than `timestamp` (ms), with its own timestamp."""
-        for position, batch in self.batches_from(self.time_index.lookup(timestamp), end):
-            if batch.max_timestamp >= timestamp:
-                for record in self.whole(position, batch).records(self.config.max_decompressed):
-                    if record.timestamp >= timestamp and record.offset >= first_offset:
-                        return TimestampOffset(record.timestamp, record.offset)
-        return None
+        Raises CORRUPT_MESSAGE where its bytes are damaged.
+        """
+        return checked(self, position, parse_batch(FileRegion(self.file, position, header.size).read()))
 
     def end_offset(self) -> int:
         """The offset after the last whole batch, found from the last index entry on.

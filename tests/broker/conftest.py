@@ -18,6 +18,7 @@ from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
+from hmb.broker.old_clients import ConvertedRecords
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
@@ -70,6 +71,8 @@ class Asker:
 
 
 def as_bytes(part: object) -> bytes:
+    if isinstance(part, ConvertedRecords):
+        return b"".join(part.pieces())
     return part.read() if isinstance(part, FileRegion) else bytes(part)  # type: ignore[call-overload]
 
 

@@ -50,7 +50,7 @@ def test_a_topic_may_keep_nothing() -> None:
 def test_the_limit_of_decompression_is_the_broker_s_and_no_topic_s() -> None:
     broker = BrokerConfig.from_properties({"max.decompressed.message.bytes": "5000"})
     assert broker.log.max_decompressed == log_config({"segment.bytes": "100"}, broker.log).max_decompressed == 5000
-    assert BrokerConfig.from_properties({}).log.max_decompressed == 64 * 2**20
+    assert BrokerConfig.from_properties({}).log.max_decompressed == 32 * 2**20
     with pytest.raises(ConfigError, match="unknown topic config"):
         log_config({"max.decompressed": "6000"}, broker.log)
 

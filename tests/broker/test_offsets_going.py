@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from hmb.coordinator import group_expiry
+from hmb.coordinator.group import Group
 from hmb.coordinator.group_records import OffsetCommitKey, decode_key
+from hmb.coordinator.offsets import Expiry
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -89,6 +92,25 @@ def test_what_a_group_waits_to_read_does_not_expire(ask: Asker) -> None:
     join(ask)
     ask.broker.groups.expire_offsets(0)
     assert offsets(ask) == {0: 1}
+
+
+def test_a_group_that_fails_kept_the_offsets_of_all_others(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An internal error in one group ended the round, and each round after it."""
+    for group_id in ("bad", "good"):
+        commit(ask, {0: 1}, group=group_id)
+    when = group_expiry.expiry
+
+    def failing(group: Group) -> Expiry | None:
+        if group.group_id == "bad":
+            raise ZeroDivisionError("planted")
+        return when(group)
+
+    monkeypatch.setattr("hmb.coordinator.groups.expiry", failing)
+    ask.broker.groups.expire_offsets(0)
+    assert (offsets(ask, group="bad"), offsets(ask, group="good")) == ({0: 1}, {})
+    assert "group bad: its offsets do not expire" in caplog.text and "planted" in caplog.text
 
 
 # Topics come and go

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 
 from hmb.coordinator import shared_group
+from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.groups import GroupCoordinator
@@ -283,6 +284,28 @@ def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
     monkeypatch.setattr(journal, "write", write)
     groups.delete("g")
     assert groups._groups["g"] is not old
+
+
+def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
+    start: Start, topic: Topic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = start(Journal(topic, sync=lambda: False))
+    for group_id in ("bad", "good"):
+        before._find_or_make(group_id)
+    resume = ClassicGroup.resume
+
+    def failing(group: ClassicGroup, now: int) -> None:
+        if group.group_id == "bad":
+            raise ZeroDivisionError("planted")
+        resume(group, now)
+
+    monkeypatch.setattr(ClassicGroup, "resume", failing)
+    after = GroupCoordinator(Journal(topic, sync=lambda: False), AT_ONCE, Topics())
+    after._groups = before._groups
+    after.start()
+    assert after.loaded.wait(30)
+    after.stop(time.monotonic() + 30)
+    assert "group bad: it does not go on after the start" in caplog.text and "planted" in caplog.text
 
 
 def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(

@@ -241,3 +241,44 @@ def test_one_that_cannot_be_ended_does_not_keep_the_others(
     state_topic.reopen()
     states = {each.transactional_id: each.state for each in start().list()}
     assert sorted(states.values()) == [TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT]
+
+
+def test_a_late_one_that_fails_does_not_keep_the_others(
+    transactions: TransactionCoordinator, markers: Markers, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An internal error ended the round, and each round after it; a full disk was passed over in silence."""
+    for name in ("bad", "good"):
+        begun(transactions, name, timeout=100)
+    clock.now += 101
+
+    def internal_error() -> None:
+        markers.before = lambda: None
+        raise ZeroDivisionError("planted")
+
+    markers.before = internal_error
+    transactions.abort_late()
+    states = sorted(each.state for each in transactions.list())
+    assert states == [TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT]
+    assert "'bad': its transaction is not aborted" in caplog.text and "planted" in caplog.text
+    transactions.abort_late()
+    assert {each.state for each in transactions.list()} == {TransactionState.COMPLETE_ABORT}
+
+
+def test_an_id_that_does_not_expire_does_not_keep_the_others(
+    transactions: TransactionCoordinator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("bad", "good"):
+        transactions.init_producer(name, 5_000, None)
+    append = Log.append
+    refusals = [FULL, ZeroDivisionError("planted")]
+
+    def failing(*arguments: object, **options: object) -> object:
+        if refusals:
+            raise refusals.pop()
+        return append(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Log, "append", failing)
+    for left in (2, 0):
+        transactions.expire(0)
+        assert len(transactions.list()) == left
+    assert caplog.text.count(": it does not expire") == 2

@@ -1,5 +1,6 @@
 """Whatever a peer sends as records, the answer is a KafkaError and comes at once."""
 
+import contextlib
 from collections.abc import Callable
 
 from hypothesis import example, given
@@ -8,10 +9,10 @@ from hypothesis import strategies as st
 from hmb.protocol.errors import KafkaError
 from hmb.records import (
     Codec,
+    DownConversion,
     Record,
     RecordBatch,
     assign_offsets,
-    down_convert,
     encode_batch,
     encode_message_set,
     iter_batches,
@@ -25,13 +26,25 @@ RECORDS = [Record(timestamp=n, key=b"key", value=b"value" * n, headers=(("h", b"
 LIMIT = 1 << 20
 
 
+def convert(data: bytes, magic: int) -> None:
+    """What was measured is also what is sent: an error after the measuring would end the connection."""
+    with contextlib.suppress(KafkaError):
+        conversion = DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, 0, LIMIT, LIMIT)
+        if conversion.size:
+            try:
+                assert sum(map(len, conversion.pieces())) == conversion.size
+            except KafkaError as error:
+                raise AssertionError("measured, and then an error") from error
+
+
 def feed(data: bytes) -> None:
     readers: list[Callable[[], object]] = [
         lambda: parse_batch(data).check(),
         lambda: list(read_records(data, limit=LIMIT)),
         lambda: [list(batch.records(LIMIT)) for batch in iter_batches(data)],
         lambda: assign_offsets(data, 5, limit=LIMIT),
-        lambda: down_convert(data, 0, 0, LIMIT, LIMIT),
+        lambda: convert(data, 0),
+        lambda: convert(data, 1),
     ]
     for read in readers:
         try:

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import (
+    DEFAULT_LIMIT,
     Codec,
     ControlType,
+    DownConversion,
     EndTransactionMarker,
     Record,
     RecordBatch,
@@ -15,17 +17,29 @@ from hmb.records import (
     assign_offsets,
     control_type,
     decode_marker,
-    down_convert,
     encode_batch,
     encode_marker,
     encode_message_set,
     iter_batches,
+    parse_batch,
     read_records,
     up_convert,
 )
+from hmb.records.convert import BATCH_SIZE, PIECE_SIZE, DamagedBatch
 from tests.records.record_strategies import record_lists
 
 PLENTY = 1 << 30
+
+
+def conversion(data: bytes, magic: int, start_offset: int, max_bytes: int) -> DownConversion:
+    return DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, start_offset, max_bytes)
+
+
+def down_convert(data: bytes, magic: int, start_offset: int, max_bytes: int) -> bytes:
+    measured = conversion(data, magic, start_offset, max_bytes)
+    converted = b"".join(measured.pieces()) if measured.size else b""
+    assert len(converted) == measured.size
+    return converted
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -67,6 +81,8 @@ def test_timestamps_that_no_batch_can_tell_are_refused() -> None:
 def test_the_broker_s_time_stays_the_broker_s() -> None:
     (record,) = read_records(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 1, 0, PLENTY))
     assert (record.timestamp, record.timestamp_type) == (9, TimestampType.LOG_APPEND_TIME)
+    old = parse_batch(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 0, 0, PLENTY))
+    assert (old.magic, old.attributes) == (0, 0)  # which has no times, and no bit for them
 
 
 def test_old_messages_are_passed_on_as_they_are() -> None:
@@ -96,6 +112,100 @@ def test_a_bomb_for_an_old_client_is_defused() -> None:
         found += [record.offset for record in read_records(converted)]
     assert found == list(range(9))
     assert [r.offset for r in read_records(down_convert(data, 1, 4, 1))] == [4]  # one at least
+
+
+def batches_of(*sizes: int) -> list[bytes]:
+    """Batches of two records each, with values of these sizes."""
+    return [
+        encode_batch([Record(value=bytes(size)), Record(value=b"second")], codec=Codec.GZIP, base_offset=2 * number)
+        for number, size in enumerate(sizes)
+    ]
+
+
+def changed(data: bytes, position: int) -> bytes:
+    return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", Codec)
+def test_a_damaged_batch_became_messages_with_right_crcs(magic: int, codec: Codec) -> None:
+    """Nothing looked at the old CRC before a new one was made for each changed record."""
+    whole = [encode_batch([Record(value=b"a"), Record(value=b"b")], base_offset=2 * n, codec=codec) for n in range(3)]
+    size = len(whole[0])
+    for position in range(21, size):  # what the CRC covers
+        data = whole[0] + changed(whole[1], position) + whole[2]
+        assert [record.offset for record in read_records(down_convert(data, magic, 0, PLENTY))] == [0, 1]
+        with pytest.raises(DamagedBatch) as damage:
+            conversion(data[size:], magic, 2, PLENTY)
+        assert (damage.value.code, damage.value.position) == (ErrorCode.CORRUPT_MESSAGE, 0)
+        assert damage.value.batch.base_offset == 2
+        assert [record.offset for record in read_records(down_convert(data[2 * size :], magic, 4, PLENTY))] == [4, 5]
+
+
+def test_a_damaged_wrapper_is_not_converted_either() -> None:
+    data = encode_message_set([Record(value=b"a"), Record(value=b"b")], 1, Codec.GZIP)
+    with pytest.raises(DamagedBatch):
+        conversion(changed(data, len(data) - 1), 0, 0, PLENTY)
+    assert down_convert(changed(data, len(data) - 1), 1, 0, PLENTY) == changed(data, len(data) - 1)  # with its old CRC
+
+
+def test_records_that_cannot_be_read_end_the_messages() -> None:
+    """A producer's wrong length is found when the batch is converted; the records before it can be read."""
+    frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
+    content = bytearray(frame.uncompressed())
+    content[-3] = 98  # the length of the second record's value, 49 in place of 1
+    lying = bytes(frame.with_records(content, 2, -1))
+    assert [record.value for record in read_records(down_convert(lying, 1, 0, PLENTY))] == [b"a"]
+    with pytest.raises(KafkaError) as refused:
+        conversion(lying, 1, 1, PLENTY)
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+def test_a_conversion_was_held_as_a_whole_until_it_was_sent() -> None:
+    """50 readers that never read took 4 GB. Now a piece at a time is held, and the batch that it is made of."""
+    data = b"".join(batches_of(*[500_000] * 40))
+    measured = conversion(data, 1, 0, PLENTY)
+    assert measured.size > 20_000_000
+    assert measured.memory < 2 * BATCH_SIZE
+    assert max(map(len, measured.pieces())) <= BATCH_SIZE + PIECE_SIZE
+
+
+def test_a_large_batch_is_converted_over_several_fetches() -> None:
+    records = [Record(value=b"%d" % n * 1_000) for n in range(1_000)]
+    data = encode_batch(records, codec=Codec.ZSTD)
+    found: list[Record] = []
+    rounds = 0
+    while len(found) < len(records):
+        measured = conversion(data, 1, len(found), PLENTY)
+        assert measured.size <= BATCH_SIZE and measured.memory < 2 * BATCH_SIZE
+        found += read_records(b"".join(measured.pieces()))
+        rounds += 1
+    assert [(record.offset, record.value) for record in found] == [(n, r.value) for n, r in enumerate(records)]
+    assert 2 <= rounds <= 5
+
+
+def test_a_record_larger_than_a_batch_s_share_is_converted_whole_and_not_copied() -> None:
+    data = encode_batch([Record(key=b"k", value=bytes(3 * BATCH_SIZE)), Record(value=b"next")], codec=Codec.ZSTD)
+    measured = conversion(data, 0, 0, 10)
+    assert measured.memory > DEFAULT_LIMIT  # what the batch may decompress to
+    (record,) = read_records(b"".join(measured.pieces()))
+    assert (record.offset, record.key, record.value) == (0, b"k", bytes(3 * BATCH_SIZE))
+    assert [type(piece) for piece in measured.pieces()] == [bytes, memoryview]
+
+
+def test_a_batch_that_the_region_cuts_is_left_out() -> None:
+    first, second = batches_of(10, 200_000)
+    for end in range(len(first), len(first) + len(second)):
+        assert [r.offset for r in read_records(down_convert((first + second)[:end], 1, 0, PLENTY))] == [0, 1]
+
+
+@given(records=record_lists(40), codec=st.sampled_from(Codec), start=st.integers(0, 400), max_bytes=st.integers(1, 900))
+def test_what_is_measured_is_what_is_sent(records: list[Record], codec: Codec, start: int, max_bytes: int) -> None:
+    data = encode_batch(records, codec=codec, keep_offsets=True)
+    found = list(read_records(down_convert(data, 1, start, max_bytes)))
+    expected = [record for record in records if record.offset >= start]
+    assert [(r.offset, r.value) for r in found] == [(r.offset, r.value) for r in expected[: len(found)]]
+    assert bool(found) == bool(expected)
 
 
 def test_headers_count_though_they_get_lost() -> None:

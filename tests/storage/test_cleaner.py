@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from hmb.protocol.topics import TopicPartition
+from hmb.storage import cleaner as cleaner_module
 from hmb.storage.checkpoints import write_offsets
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log import Log
@@ -140,4 +141,64 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
     assert held() is None
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(active)
+    logs.close()
+
+
+@pytest.mark.parametrize("harm", ["cut off", "damaged", "an internal error"])
+def test_one_log_that_fails_kept_all_others_from_being_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, harm: str
+) -> None:
+    """A segment that somebody has cut off ended the round, and each round after it."""
+    logs, cleaner = opened(tmp_path)
+    made = [logs.create(TopicPartition("t", number), CONFIG, uuid4()) for number in range(3)]
+    for log in made:
+        fill(log)
+    bad = made[1]
+    segment = bad.segments[1]
+    whole = segment.path.read_bytes()
+    if harm == "cut off":
+        os.truncate(segment.path, segment.size // 2)
+    elif harm == "damaged":
+        os.pwrite(segment.file.fileno(), bytes([whole[40] ^ 1]), 40)
+    else:
+        spend = cleaner_module.Throttle.spend
+        monkeypatch.setattr(
+            cleaner_module.Throttle, "spend", lambda self, size: spend(self, size // (bad.cleanup_lock.locked() ^ 1))
+        )
+    sizes = [log.size for log in made]
+    cleaner.run()
+    assert [log.size < size for log, size in zip(made, sizes, strict=True)] == [True, False, True]
+    reported = [record for record in caplog.records if record.name == "hmb.storage.cleaner"]
+    assert [record.levelname for record in reported] == ["ERROR"]
+    assert "t-1: not compacted" in reported[0].message
+
+
+def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried again after a pause, and after each failure the pause doubles."""
+    now = 0.0
+    monkeypatch.setattr(cleaner_module.time, "monotonic", lambda: now)
+    logs, cleaner = opened(tmp_path)
+    log = logs.create(NAME, CONFIG, uuid4())
+    fill(log)
+    segment = log.segments[1]
+    whole = segment.path.read_bytes()
+    os.pwrite(segment.file.fileno(), bytes([whole[40] ^ 1]), 40)
+    tries = []
+    for second in range(200):
+        now = float(second)
+        before = len(caplog.records)
+        cleaner.run()
+        if len(caplog.records) > before:
+            tries.append(second)
+    assert tries == [0, 15, 45, 105]
+    os.pwrite(segment.file.fileno(), whole, 0)
+    size, now = log.size, 225.0
+    cleaner.run()
+    assert log.size < size
+    fill(log)
+    size = log.size
+    cleaner.run()
+    assert log.size < size  # without a pause: it is as any other log again
     logs.close()

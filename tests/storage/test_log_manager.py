@@ -1,4 +1,4 @@
-"""Closing a data directory beside housekeeping that has not ended; giving up the checking of its logs."""
+"""The logs of a data directory: closing them while housekeeping runs, giving up their check, errors of one of them."""
 
 from __future__ import annotations
 
@@ -125,3 +125,26 @@ def test_a_check_is_given_up_inside_of_a_segment(directory: Path) -> None:
     with pytest.raises(Stopped):
         Log(directory, LogConfig(), stop=Stop())
     assert Log(directory, LogConfig()).log_end_offset == 3
+
+
+@pytest.mark.parametrize("task", ["expire", "flush_if_due", "close"])
+def test_an_internal_error_in_one_log_ended_the_round_for_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, task: str
+) -> None:
+    logs = opened(tmp_path)
+    names = [TopicPartition("events", number) for number in range(3)]
+    for name in names:
+        logs.create(name, CONFIG, uuid.uuid4())
+    seen: list[str] = []
+
+    def failing(log: Log) -> None:
+        seen.append(log.directory.name)
+        if log.directory.name == "events-1":
+            raise ZeroDivisionError("planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, task, failing)
+        getattr(logs, task)()
+    assert seen == [str(name) for name in names]
+    assert "events-1: " in caplog.text and "planted" in caplog.text
+    assert not (tmp_path / CLEAN_SHUTDOWN).exists()

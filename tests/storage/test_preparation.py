@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,14 @@ from hmb.records import (
     parse_batch,
     read_records,
 )
-from hmb.storage import preparation
+from hmb.records.batch import wrap_records
+from hmb.records.filtering import MOST_RECORDS
+from hmb.records.heads import Head, heads
+from hmb.records.record import encode_records
+from hmb.storage import preparation, validation
 from hmb.storage.config import CODECS, HOUR_MS, LogConfig
 from hmb.storage.log import Log
-from hmb.storage.validation import InvalidRecords
+from hmb.storage.validation import MOST_ERRORS, InvalidRecords
 from tests.storage.conftest import batch, messages, read_all
 
 NOW = 1_700_000_000_000
@@ -101,6 +106,68 @@ def test_a_key_that_lacks_and_a_wrong_time_are_told_together(log_at_now: LogAtNo
     errors = refused(log, encode_batch(records))
     assert errors.keys() == {0, 1, 2}
     assert errors[0] == errors[2] == "a record of a compacted topic needs a key"
+
+
+@pytest.mark.parametrize("config", [{}, {"cleanup_policy": "compact"}, {"message_timestamp_before_max_ms": 1_000}])
+def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: dict[str, object]) -> None:
+    """1 MB of zstd, 1.25 million records two hours ahead: 9 s, a gigabyte, and a response of 182 MB."""
+    key = b"k" if "cleanup_policy" not in config else None
+    data = many_records(5 * MOST_RECORDS, LATEST + 1, key)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidRecords) as error:
+            log_at_now(**config).append(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert error.value.errors.keys() == set(range(MOST_ERRORS))
+    assert peak < 20 << 20  # what the batch decompresses to, and little more
+
+
+def many_records(count: int, timestamp: int, key: bytes | None) -> memoryview:
+    content = encode_records([Record(0, timestamp, key)] * count, None, timestamp)
+    return memoryview(wrap_records(content, count, timestamp, timestamp, Codec.ZSTD))
+
+
+def test_the_check_of_a_batch_has_an_end(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each record has to be read, a batch may not have any number of them. Producers split it on this error."""
+    monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
+    read = 0
+
+    def counted(*arguments: object) -> Iterator[Head]:
+        nonlocal read
+        for head in heads(*arguments):  # type: ignore[arg-type]
+            read += 1
+            yield head
+
+    monkeypatch.setattr(validation, "heads", counted)
+    log = log_at_now(cleanup_policy="compact")
+    with pytest.raises(KafkaError, match="2000 records in a batch") as error:
+        log.append(many_records(2_000, NOW, b"k"))
+    assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert read == 1_000
+    log.append(many_records(1_000, NOW, b"k"))
+    log_at_now().append(many_records(2_000, NOW, None))  # nothing has to be read here
+
+
+def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
+    log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
+    count = 2_000
+    content = encode_records([*[Record(0, NOW)] * (count - 1), Record(0, LATEST + 1)], None, NOW)
+    with pytest.raises(KafkaError) as error:
+        log_at_now().append(memoryview(wrap_records(content, count, NOW, LATEST + 1, Codec.ZSTD)))
+    assert error.value.code is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_old_messages_are_counted_too(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
+    data = encode_message_set(at(NOW) * 1_001, 1, Codec.GZIP)
+    for config in ({"cleanup_policy": "compact"}, {"compression_type": "lz4"}):  # which opens and closes each
+        with pytest.raises(KafkaError) as error:
+            log_at_now(**config).append(memoryview(data))
+        assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_a_header_may_not_be_newer_than_its_records(log_at_now: LogAtNow) -> None:

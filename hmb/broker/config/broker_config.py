@@ -19,6 +19,7 @@ from hmb.broker.config import no_effect as config_no_effect
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import ConfigType
+from hmb.records import DEFAULT_LIMIT
 from hmb.storage.config import INT_MAX, MIB, NEVER, LogConfig
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
@@ -131,7 +132,9 @@ class BrokerConfig:
     transactional_ids_check_interval: int = _key(
         "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, "look for idle ids every", 1, INT_MAX
     )
-    max_decompressed: int      = _key("max.decompressed.message.bytes", 64 * MIB, "largest decompressed batch", 1024)
+    max_decompressed: int      = _key(
+        "max.decompressed.message.bytes", DEFAULT_LIMIT, "largest decompressed batch", 1024
+    )
     log: LogConfig             = field(default=LogConfig())
     # fmt: on
 

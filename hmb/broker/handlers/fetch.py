@@ -1,18 +1,21 @@
-"""Fetch: read records from partitions, waiting for them where there are none yet.
+"""Fetch: read records from partitions, and wait for records where none exist yet.
 
 Versions: 0-18, flexible from 12.
-Behaviour: answers as soon as `min_bytes` are there, an error is to be told, `max_wait_ms` are over, or the broker
-    stops; every partition asked for is in the answer.  A partition gives at most `partition_max_bytes`, all of them
-    `max_bytes`, but the first batch found is given whole whatever its size.  The records are not read here: the
-    answer holds regions of files, which the connection sends with sendfile.  A fetch that waits looks up now and then
-    (LOOK_AGAIN): its client may have left, and a topic may have been made anew, whose log wakes nobody who watches
-    the old one, so its first records come that much later.  No wait is longer than a connection may be idle.
-    A reader of committed records gets them up to the last stable offset, and with them the aborted transactions that
-    it has to leave out itself.
-Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1); `max_bytes` from
-    3, isolation level from 4, sessions from 7, leader epochs from 9, the last fetched one from 12; 13 names topics by
-    id.
-Left out: followers: one broker has no replicas.
+Behaviour: the broker answers when `min_bytes` exist, a partition has an error, `max_wait_ms` is over, or the broker
+    stops.  The answer contains every partition of the request.  A partition returns at most `partition_max_bytes`, and
+    all partitions together at most `max_bytes`, but the first batch is returned whole whatever its size.  The broker
+    does not read the records: the answer holds regions of files, which the connection sends with sendfile.
+    A waiting fetch looks at its logs again after LOOK_AGAIN seconds: its client may have left, or a topic may have been
+    deleted and created again.  The new topic's log does not wake those who watch the old one, so its first records come
+    up to LOOK_AGAIN later.  No wait is longer than a connection may be idle.
+    A reader of committed records gets records up to the last stable offset, together with the aborted transactions
+    that it has to leave out itself.
+Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1), while the answer is
+    sent (old_clients.py).  The broker then checks each batch.  It answers CORRUPT_MESSAGE where the first one is
+    damaged, MESSAGE_TOO_LARGE where it decompresses to more than `max.decompressed.message.bytes`.  `max_bytes` exists
+    from 3, the isolation level from 4, sessions from 7, leader epochs from 9, the last fetched epoch from 12; 13 names
+    topics by id.
+Left out: followers, because one broker has no replicas.
 """
 
 from __future__ import annotations
@@ -133,8 +136,9 @@ class _Fetch:
             told = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
             data.aborted_transactions = told
         if found.records is not None:
-            data.records = found.records
-            if self._magic < MAGIC:
+            if self._magic == MAGIC:
+                data.records = found.records
+            else:
                 limit = self._context.broker.config.max_decompressed
                 data.records = converted(found, log, self._magic, offset, max_bytes, limit)
             self._size += part_size(data.records)

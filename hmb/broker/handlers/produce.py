@@ -1,14 +1,15 @@
 """Produce: append record batches to partitions.
 
 Versions: 0-13, flexible from 9.
-Behaviour: each partition's records go to its log, which checks them and gives them offsets; each partition has its
-    own error code.  Of a batch with records that cannot be taken (no key in a compacted topic, a timestamp out of
-    range) none is, and `record_errors` says which these are.  acks=1 and acks=-1 (all) differ by the disk only, as one
-    broker has no followers: acks=-1 is answered after a sync (`log.flush.acks.all`).  acks=0 is not answered at all; an
-    error then closes the connection, the only sign there is.
-    Clients send several requests before they read an answer.  All that have come are appended before they are answered
-    (later.py), so that their answers take one system call, and acks=-1 one sync.  That costs Kafka's producer less,
-    too: with a record a batch it sends 1.15 times as many.
+Behaviour: each partition's records go to its log, which checks them and assigns their offsets; each partition has its
+    own error code.  A batch is refused as a whole if one of its records is wrong: it has no key in a compacted topic,
+    or its timestamp is out of range.  `record_errors` names the first ten such records; Kafka names all.  acks=1 and
+    acks=-1 (all) differ only in the disk, because one broker has no followers: acks=-1 is answered after a sync
+    (`log.flush.acks.all`).  acks=0 is not answered at all.  An error then closes the connection, the only sign that
+    exists.
+    Clients send several requests before they read a response.  All requests that have arrived are appended before they
+    are answered (later.py), so that their responses take one system call, and acks=-1 one sync.  That costs Kafka's
+    producer less, too: with a record a batch it sends 1.15 times as many.
 Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a
     partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.  Record batches below 3 get
     INVALID_RECORD, where a Kafka broker lets them pass: no client sends them, and they would get around what is

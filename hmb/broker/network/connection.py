@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import select
 import socket
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from io import BufferedReader, FileIO
 from typing import Any, Self
 
 from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.broker.errors import CloseConnection
 from hmb.broker.later import MAX_LATER
+from hmb.broker.network.sending import STALL, send
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.primitives import Part
-from hmb.storage.files import FileRegion
 
 LOGGER = logging.getLogger(__name__)
-SEND_TIMEOUT = 30.0  # seconds: a reader that never reads is cut off
-MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
 READ_BUFFER = 128 * 1024  # bytes: pipelined requests come in with one system call
 LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the start of a request
 
@@ -31,7 +28,7 @@ LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the start of a request
 class Connection:
     """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
 
-    Every wait has an end: a read after `idle` seconds, a write after SEND_TIMEOUT.  Both limits are the kernel's
+    Every wait has an end: a read after `idle` seconds, a write after STALL (sending.py).  Both limits are the kernel's
     (SO_RCVTIMEO, SO_SNDTIMEO), because a timeout of Python's costs a poll() before each read.
     """
 
@@ -53,7 +50,7 @@ class Connection:
         self._stopping = False
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(STALL))
         self.thread = threading.Thread(target=self._run, name=f"connection-{peer}", daemon=True)
 
     def stop(self) -> None:
@@ -163,31 +160,6 @@ def has_left(client: socket.socket) -> bool:
     poll = select.poll()
     poll.register(client, getattr(select, "POLLRDHUP", 0))
     return bool(poll.poll(0))
-
-
-def send(client: socket.socket, parts: Sequence[Part]) -> None:
-    """Send an answer: bytes as they are, file regions by sendfile, from page cache to socket.  Raises OSError."""
-    pending: list[bytes | bytearray | memoryview] = []
-    for part in parts:
-        if isinstance(part, FileRegion):
-            # MSG_MORE: the region follows, so no packet needs to go out for a header of a few bytes.
-            client.sendall(b"".join(pending), MSG_MORE)
-            pending.clear()
-            _send_region(client, part)
-        else:
-            assert isinstance(part, (bytes, bytearray, memoryview))
-            pending.append(part)
-    if pending:
-        client.sendall(b"".join(pending) if len(pending) > 1 else pending[0])
-
-
-def _send_region(client: socket.socket, region: FileRegion) -> None:
-    position, end = region.position, region.position + region.size
-    while position < end:
-        sent = os.sendfile(client.fileno(), region.file.fileno(), position, end - position)
-        if not sent:
-            raise OSError(f"{region.file.name} ends at {position}, {end - position} bytes before it should")
-        position += sent
 
 
 def _timeval(seconds: float) -> bytes:

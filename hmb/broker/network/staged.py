@@ -28,7 +28,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.connection import API_KEY_SIZE, Connection, Requests, send
+from hmb.broker.network.connection import API_KEY_SIZE, Connection, Requests
+from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 

@@ -22,7 +22,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.storage.isolation import isolated
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
@@ -260,42 +261,42 @@ class TransactionCoordinator:
     # -- time
 
     def complete_decided(self) -> None:
-        """End the transactions that are decided and that nobody ends: the markers could not be written, or a kill."""
+        """End the transactions that are decided, but were not ended: their markers failed, or the broker was killed."""
         for entry in self._all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
                     continue
                 entry.is_moving = True
-            try:
+            with isolated(LOGGER, repr(entry.transaction.transactional_id), "its markers are not written"):
                 self._complete(entry)
-            except KafkaError as error:
-                LOGGER.error("%r: its markers are not written: %s", entry.transaction.transactional_id, error.message)
-            except Exception:  # a fault of ours is not the others'
-                LOGGER.exception("%r: its markers are not written", entry.transaction.transactional_id)
 
     def abort_late(self) -> None:
-        """Abort the transactions whose time is up, and shut their producers out."""
+        """Abort the transactions that have exceeded their timeout, and fence their producers."""
         if not self.loaded.is_set():
             return
         self.complete_decided()
         for entry in self._all():
             if entry.transaction.is_late(self._clock()):
-                LOGGER.info("%r: its transaction's time is up", entry.transaction.transactional_id)
-                with suppress(KafkaError):  # its producer has just ended it; or the next time will do
+                name = repr(entry.transaction.transactional_id)
+                LOGGER.info("%s: its transaction has exceeded its timeout", name)
+                with isolated(LOGGER, name, "its transaction is not aborted"), _unless_it_changes():
                     self._step(entry, _fence_if_late)
 
     def expire(self, expiration: int) -> None:
-        """Forget the ids that nobody has used for so many ms."""
+        """Delete the transactional ids that nobody has used for `expiration` ms."""
         for entry in self._all():
-            if not entry.transaction.is_idle(self._clock(), expiration):
-                continue
-            with suppress(KafkaError):  # the next time will do
-                after = self._write(
-                    entry, lambda before, now: before.expire(now) if before.is_idle(now, expiration) else before
-                )
-                if after.state is TransactionState.DEAD:
-                    with self._lock:
-                        self._entries.pop(after.transactional_id, None)
+            if entry.transaction.is_idle(self._clock(), expiration):
+                name = repr(entry.transaction.transactional_id)
+                with isolated(LOGGER, name, "it does not expire"), _unless_it_changes():
+                    self._expire(entry, expiration)
+
+    def _expire(self, entry: _Entry, expiration: int) -> None:
+        after = self._write(
+            entry, lambda before, now: before.expire(now) if before.is_idle(now, expiration) else before
+        )
+        if after.state is TransactionState.DEAD:
+            with self._lock:
+                self._entries.pop(after.transactional_id, None)
 
     # -- admins
 
@@ -317,6 +318,16 @@ class TransactionCoordinator:
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
         return [entry.transaction for entry in self._all()]
+
+
+@contextmanager
+def _unless_it_changes() -> Iterator[None]:
+    """Leave a transaction alone that its producer is changing at this moment; the next round looks at it again."""
+    try:
+        yield
+    except KafkaError as error:
+        if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+            raise
 
 
 def _fence_if_late(before: Transaction, now: int) -> Transaction:

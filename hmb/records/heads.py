@@ -1,0 +1,41 @@
+"""What a broker reads of each record: offset, timestamp, and whether the record has a key.
+
+A broker stores batches without reading their records.  Two tasks need the records nevertheless: the check of a batch
+whose header does not suffice (storage/validation.py), and the search for a timestamp inside a batch
+(storage/segment.py).  Neither needs a value, and a batch of one kilobyte may hold a value of 32 MB.  So nothing is
+copied out of the decompressed records here.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
+from hmb.records.compression import DEFAULT_LIMIT
+from hmb.records.filtering import raw_records
+from hmb.records.reading import Batch
+
+
+class Head(NamedTuple):
+    """The fields of a record that a broker reads; the timestamp is in ms since 1970, -1 in messages v0."""
+
+    offset: int
+    timestamp: int
+    has_key: bool
+
+
+def heads(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[Head]:
+    """Yield the heads of a batch's records, which are decompressed to `limit` bytes at most.
+
+    Call `check` first.  Raises KafkaError where the records cannot be read.
+    """
+    if not isinstance(batch, RecordBatch):
+        log_append_time = batch.log_append_time
+        for offset, message in batch.entries(limit):
+            timestamp = message.timestamp if log_append_time is None else log_append_time
+            yield Head(offset, timestamp, message.key_and_value()[0] is not None)
+        return
+    base_timestamp, max_timestamp = batch.base_timestamp, batch.max_timestamp
+    is_append_time = batch.attributes & LOG_APPEND_TIME_BIT
+    for raw in raw_records(batch, batch.uncompressed(limit)):
+        timestamp = max_timestamp if is_append_time else base_timestamp + raw.timestamp_delta
+        yield Head(raw.offset, timestamp, raw.key_size >= 0)

@@ -1,0 +1,28 @@
+"""Keeping the trouble of one log, group or transaction from the others.
+
+Housekeeping goes through all logs, all groups or all transactions, again and again.  An error in one of them must not
+end the round: a segment that somebody has cut off would otherwise keep every other topic from being compacted.  So each
+one fails alone, the error is reported, and the next round tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hmb.protocol.errors import KafkaError
+
+
+@contextmanager
+def isolated(logger: logging.Logger, name: object, what: str) -> Iterator[None]:
+    """Report an error of the block as `name: what: error`, and go on after the block.
+
+    An internal error, any exception but KafkaError and OSError, is reported with its traceback.
+    """
+    try:
+        yield
+    except (KafkaError, OSError) as error:
+        logger.error("%s: %s: %s", name, what, error)
+    except Exception:
+        logger.exception("%s: %s", name, what)

@@ -1,0 +1,191 @@
+"""Fetches of versions 0 to 3: damage, batches that are too large, and clients that never read what was converted."""
+
+from __future__ import annotations
+
+import os
+import threading
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from hmb.broker import Broker, old_clients
+from hmb.broker.network import connection, sending
+from hmb.broker.old_clients import ConvertedRecords, Room
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.fetch import FetchResponse
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.records import Codec, Record, encode_batch, encode_message_set, iter_batches, read_records
+from hmb.storage.log import Log
+from tests.broker.calls import fetch, list_offsets, outcome
+from tests.broker.conftest import Asker, Wire, as_bytes
+from tests.waiting import until
+
+OLD_VERSIONS = [0, 1, 2, 3]
+
+
+def values(response: FetchResponse) -> list[bytes | None]:
+    return [record.value for record in read_records(response.responses[0].partitions[0].records)]
+
+
+@pytest.fixture
+def log(ask: Asker) -> Log:
+    """Five batches of two records each, in two closed segments and the active one."""
+    log = ask.broker.topics.create("t", 1, {"segment.bytes": "180"}).partitions[0]
+    for number in range(5):
+        records = [Record(timestamp=number, value=b"%d%s" % (number, letter)) for letter in (b"a", b"b")]
+        log.append(memoryview(encode_batch(records)))
+    assert [segment.base_offset for segment in log.segments] == [0, 4, 8]
+    return log
+
+
+def flip(log: Log, segment: int, position: int) -> None:
+    file = log.segments[segment].file.fileno()
+    os.pwrite(file, bytes([os.pread(file, 1, position)[0] ^ 1]), position)
+
+
+@pytest.mark.parametrize("version", OLD_VERSIONS)
+def test_a_changed_record_was_served_with_a_right_crc(
+    ask: Asker, log: Log, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One bit flipped in a closed segment. A new client finds the wrong CRC; an old one got a new CRC for it."""
+    size = log.segments[0].size // 2
+    flip(log, 0, 2 * size - 3)  # in the last record of the second batch
+    for _ in range(3):
+        assert values(ask(fetch(0), version)) == [b"0a", b"0b"]
+        for offset in (2, 3):
+            answer = ask(fetch(offset), version)
+            assert outcome(answer) == ErrorCode.CORRUPT_MESSAGE
+            assert not answer.responses[0].partitions[0].records
+        assert values(ask(fetch(4), version)) == [b"2a", b"2b", b"3a", b"3b"]
+    assert list_offsets(ask, 1, 1) == (0, 2, 4)  # the first record that a reader gets
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert f"{log.segments[0].path}, position {size}, offsets 2 to 3: the batch's CRC is " in caplog.text
+
+
+def test_an_old_client_meets_damage_at_the_same_offset_as_a_new_one(ask: Asker, log: Log) -> None:
+    flip(log, 0, log.segments[0].size - 3)
+    whole, damaged = iter_batches(ask(fetch(0), 4).responses[0].partitions[0].records)
+    whole.check()
+    with pytest.raises(KafkaError):
+        damaged.check()
+    assert [outcome(ask(fetch(offset), 3)) for offset in range(5)] == [0, 0, 2, 2, 0]
+    assert (whole.last_offset, damaged.base_offset, damaged.last_offset) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("version", OLD_VERSIONS)
+def test_an_oversized_batch_was_answered_with_an_error_and_its_raw_bytes(
+    make_asker: Callable[..., Asker], version: int
+) -> None:
+    ask = make_asker(max_decompressed_message_bytes="2000")
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    log.append(memoryview(encode_batch([Record(value=b"small")])))
+    log.append(memoryview(encode_batch([Record(value=bytes(5_000))], codec=Codec.ZSTD)))
+    assert values(ask(fetch(0), version)) == [b"small"]
+    answer = ask(fetch(1), version)
+    assert outcome(answer) == ErrorCode.MESSAGE_TOO_LARGE
+    assert not answer.responses[0].partitions[0].records
+
+
+def test_stored_messages_go_out_as_they_are(ask: Asker) -> None:
+    """Also damaged ones: with the CRC that they were stored with, by which the client finds the damage."""
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    data = encode_message_set([Record(value=b"%d" % n) for n in range(9)], 0)
+    log.append(memoryview(data))
+    flip(log, 0, 100)
+    stored = log.segments[0].path.read_bytes()
+    assert bytes(ask(fetch(0), 0).responses[0].partitions[0].records) == stored
+
+
+def test_a_log_that_ends_inside_a_batch_is_an_error_and_no_endless_search(log: Log) -> None:
+    found = log.read(0, 1)
+    os.truncate(log.segments[0].path, 70)
+    with pytest.raises(KafkaError, match="ends inside the batch at 0") as error:
+        old_clients.converted(found, log, 1, 0, 100, 1_000)
+    assert error.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_readers_that_never_read_held_their_whole_answers(
+    broker: Broker, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """50 connections with Fetch v2 took 4 GB. They are given up, and their place is free again."""
+    monkeypatch.setattr(sending, "PATIENCE", 1.0)
+    monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
+    monkeypatch.setattr(connection, "STALL", 0.5)
+    room = Room(8 << 20)
+    monkeypatch.setattr(old_clients, "CONVERTED", room)
+    wire = connect()
+    log = make_topic(broker, wire)
+    batch = memoryview(encode_batch([Record(value=bytes(50_000))] * 10, codec=Codec.ZSTD))
+    for _ in range(60):
+        log.append(batch)  # 30 MB for a client that knows no compression
+    request = fetch(0, partition_max_bytes=1 << 30)
+    tracemalloc.start()
+    try:
+        silent = [connect() for _ in range(30)]
+        for each in silent:
+            each.send(b"".join(map(as_bytes, ClientConnection("test").request(request, 2))))
+        until(lambda: room._free < 7 << 20)  # some have begun
+        found: list[Record] = []
+        while len(found) < 600:  # meanwhile others are served
+            answer = wire.ask(fetch(len(found), partition_max_bytes=3 << 20), 2)
+            assert isinstance(answer, FetchResponse)
+            found += read_records(answer.responses[0].partitions[0].records)
+        until(lambda: room._free == room._size)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [record.offset for record in found] == list(range(600))
+    assert peak < 80 << 20  # the answers are 900 MB
+
+
+def make_topic(broker: Broker, wire: Wire) -> Log:
+    wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 9)
+    assert broker._logs is not None
+    ((_, log),) = broker._logs.items()
+    return log
+
+
+def test_room_is_shared_and_given_back() -> None:
+    room = Room(100)
+    order: list[str] = []
+
+    def wait() -> None:
+        with room.reserved(60, 30):
+            order.append("second")
+
+    with room.reserved(30, 0), room.reserved(70, 0):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        with pytest.raises(TimeoutError), room.reserved(1, 0.01):
+            pass
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
+    with room.reserved(5_000, 0):  # all there is
+        pass
+    with pytest.raises(ZeroDivisionError), room.reserved(100, 0):
+        raise ZeroDivisionError
+    with room.reserved(100, 0):
+        pass
+
+
+def test_an_answer_that_finds_no_room_ends_its_connection(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(old_clients, "PATIENCE", 0.01)
+    room = Room(100)
+    monkeypatch.setattr(old_clients, "CONVERTED", room)
+    records = old_clients.converted(log.read(0, 100), log, 1, 0, 100, 1_000)
+    assert isinstance(records, ConvertedRecords)
+    with room.reserved(100, 0), pytest.raises(TimeoutError):
+        next(records.pieces())
+    assert sum(map(len, records.pieces())) == records.size
+
+
+def test_records_that_change_while_they_are_sent_end_their_connection(log: Log) -> None:
+    """Their size has been sent before them, so nothing else can be said."""
+    records = old_clients.converted(log.read(0, 1_000), log, 1, 0, 1_000, 1_000)
+    assert isinstance(records, ConvertedRecords)
+    flip(log, 0, log.segments[0].size - 3)
+    with pytest.raises(OSError, match="the records have changed"):
+        list(records.pieces())

@@ -1,0 +1,128 @@
+"""Damage that is found when the broker opens a batch: reported once, never passed on as good."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import Codec, Record, RecordBatch, encode_batch
+from hmb.storage import log_reading
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+from tests.storage.conftest import batch, messages
+
+ATTRIBUTES, LENGTH, MAX_TIMESTAMP = 22, 8, 42  # positions in a batch
+
+
+def timed_batch(timestamp: int, codec: Codec = Codec.NONE) -> memoryview:
+    return memoryview(encode_batch([Record(timestamp=timestamp, value=b"v" * 50)], codec=codec))
+
+
+@pytest.fixture
+def log(directory: Path) -> Log:
+    """Batches with the timestamps 0, 10, 20, ...: three in a segment."""
+    log = Log(directory, LogConfig(segment_bytes=3 * len(timed_batch(0))), clean=True)
+    for timestamp in range(0, 120, 10):
+        log.append(timed_batch(timestamp))
+    return log
+
+
+def damage(log: Log, offset: int, place: int) -> str:
+    """Change a bit of the batch at an offset; return its place as the broker names it."""
+    segment = log.segments[offset // 3]
+    position = offset % 3 * len(timed_batch(0)) + place
+    (byte,) = os.pread(segment.file.fileno(), 1, position)
+    os.pwrite(segment.file.fileno(), bytes([byte ^ 1]), position)
+    return f"{segment.path}, position {position - place}, offsets {offset} to {offset}: the batch's CRC is 0x"
+
+
+@pytest.mark.parametrize("place", [ATTRIBUTES, MAX_TIMESTAMP, 62, 100])
+def test_a_search_by_time_believed_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
+    """It returned the changed timestamp, or passed over records because of it."""
+    named = damage(log, 4, place)
+    for _ in range(3):
+        assert log.offset_for_timestamp(40) == (50, 5)  # the first record that a reader gets
+        assert log.offset_for_timestamp(35) == (50, 5)
+        assert log.offset_for_timestamp(30) == (30, 3)
+        assert log.offset_for_timestamp(50) == (50, 5)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert named in caplog.text
+
+
+def test_a_damaged_batch_at_the_end_of_a_segment_leaves_the_search_to_the_next_one(log: Log) -> None:
+    damage(log, 5, 100)
+    assert log.offset_for_timestamp(45) == (60, 6)
+    damage(log, 11, 100)
+    assert log.offset_for_timestamp(105) is None
+
+
+def test_a_search_that_cannot_get_past_damage_says_so(log: Log) -> None:
+    """A wrong length hides where the next batch begins."""
+    damage(log, 4, LENGTH + 2)
+    assert log.offset_for_timestamp(30) == (30, 3)
+    with pytest.raises(KafkaError, match="no whole batch at position") as error:
+        log.offset_for_timestamp(50)
+    assert error.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert log.offset_for_timestamp(60) == (60, 6)
+
+
+def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+    frame = RecordBatch.parse(timed_batch(200))
+    log.append(memoryview(frame.with_records(b"\x99" * 10, 1, 200)))
+    log.append(timed_batch(210))
+    assert log.offset_for_timestamp(150) == (210, 13)
+    assert "offsets 12 to 12: a record of the batch cannot be read" in caplog.text
+
+
+def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte may hold millions of records. A reader that starts at the first of them misses nothing."""
+    log.append(memoryview(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
+    assert log.offset_for_timestamp(145) == (150, 14)
+    monkeypatch.setattr("hmb.records.filtering.MOST_RECORDS", 2)
+    assert log.offset_for_timestamp(145) == (150, 12)
+    log.delete_records(13)
+    assert log.offset_for_timestamp(145) == (150, 13)
+    log.append(timed_batch(200, Codec.ZSTD))
+    log.append(messages(2, 1, Codec.GZIP))
+    log.reconfigure(LogConfig(max_decompressed=50))
+    assert log.offset_for_timestamp(160) == (200, 15)
+    with pytest.raises(KafkaError) as error:  # where it begins, only its inside says
+        log.offset_for_timestamp(1_000)
+    assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = Log(directory, LogConfig(), clean=True)
+    for codec in (Codec.NONE, Codec.GZIP):
+        log.append(messages(3, 1, codec))
+    log.append(batch(1, first_timestamp=2_000))
+    segment = log.segments[0]
+    os.pwrite(segment.file.fileno(), b"\xff", 20)  # of the first message
+    wrapper_end = segment.size - len(batch(1))
+    os.pwrite(segment.file.fileno(), b"\xff", wrapper_end - 1)
+    assert log.offset_for_timestamp(1_000) == (1_001, 1)
+    assert log.offset_for_timestamp(1_003) == (2_000, 6)
+    lines = [record.message for record in caplog.records]
+    assert len(lines) == 2
+    assert f"{segment.path}, position 0, offsets up to 0: the message's CRC is 0x" in lines[0]
+    assert "offsets up to 5: the message's CRC is 0x" in lines[1]
+
+
+def test_an_index_entry_of_an_append_that_is_not_counted_yet_is_no_damage(log: Log) -> None:
+    """The index is written before the segment's size grows; a search in between finds nothing at the entry."""
+    active = log.segments[-1]
+    active.offset_index.append(11, active.size)
+    active.time_index.append(115, 11)
+    assert log_reading.first_at_or_after(log.segments, 111, 0) is None
+
+
+def test_nothing_is_said_of_a_log_without_damage(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    for timestamp in range(0, 120, 5):
+        log.offset_for_timestamp(timestamp)
+    log.offset_of_max_timestamp()
+    assert not caplog.text
