@@ -87,7 +87,9 @@ class Log:
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after cleanup_lock and the group commit's lock.
         self._lock = threading.Lock()
-        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean, stop=stop)
+        loaded: LoadedLog = load(
+            directory, config, recovery_point=recovery_point, clean=clean, now=clock(), stop=stop
+        )
         self._segments = loaded.segments
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
@@ -163,15 +165,15 @@ class Log:
         prepared = prepare(records, config, now, self._end_offset)
         append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
         if isinstance(prepared, RecordBatch):
-            result = self._append_batch(prepared, append_time)
+            result = self._append_batch(prepared, append_time, now)
         else:
             moved = self._append_messages(prepared, append_time)
-            result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time)
+            result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time, now)
         if result.last_offset + 1 - self.recovery_point >= config.flush_messages:
             self.flush()
         return result
 
-    def _append_batch(self, batch: RecordBatch, append_time: int) -> AppendResult:
+    def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
         with self._lock:
             if batch.producer_id != NO_PRODUCER and (first := self._producers.check(batch)):
                 return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
@@ -180,7 +182,7 @@ class Log:
             parts = batch.stamped(base_offset, self.leader_epoch)
             self._append_parts(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset))
             if batch.producer_id != NO_PRODUCER:
-                self._producers.note(batch, base_offset)
+                self._producers.note(batch, base_offset, now)
         return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
@@ -205,7 +207,7 @@ class Log:
             data = encode_marker(marker, now, producer_id, producer_epoch, **places)
             aborted = self._producers.aborted_by(marker, producer_id, offset)
             self._append_parts([data], offset, offset, TimestampOffset(now, offset), aborted)
-            self._producers.note_marker(producer_id, producer_epoch, marker, now)
+            self._producers.note_marker(producer_id, producer_epoch, marker, now, now)
         return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
 
     def _append_parts(
