@@ -10,7 +10,6 @@ the processor's caches.  `hmb bench growth --of log` (growth.py) measures it.
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import struct
 import tempfile
@@ -54,7 +53,7 @@ def _fill(segment: Segment, batches: int) -> int:
     segment.file.truncate(batches * BATCH_BYTES)
     for number in range(batches):
         header = struct.pack(">qi", offset, BATCH_BYTES - 12) + rest_of_header
-        os.pwrite(segment.file.fileno(), header, number * BATCH_BYTES)
+        segment.file.write([header], number * BATCH_BYTES)
         if number:
             segment.offset_index.append(offset + RECORDS - 1, number * BATCH_BYTES)
         offset += RECORDS

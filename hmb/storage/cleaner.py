@@ -18,7 +18,6 @@ Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 import threading
 import time
@@ -28,6 +27,7 @@ from dataclasses import dataclass
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Batch, RecordBatch, parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage import checkpoints, swap
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
@@ -36,6 +36,7 @@ from hmb.storage.log_manager import LogManager
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
+from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
 STINT, REST = 0.005, 0.000_1  # seconds
@@ -140,20 +141,18 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """The batches of a segment, the last one first, whose records count and belong into the map."""
-    transactions, positions = Transactions(), array("I")
-    log = _enter(segment, segments, transactions)
-    position = 0
-    while position < segment.size:
-        batch = parse_batch(log, position)
+    """Return the batches of a segment whose records count and belong into the map, the last batch first."""
+    transactions, positions, sizes = Transactions(), array("I"), array("I")
+    _enter(segment, segments, transactions)
+    for position, batch in segment.batches(0, segment.size):
         if batch.is_control:
             transactions.end(batch)
         elif not transactions.is_aborted(batch) and map.begin_offset <= batch.last_offset < map.end_offset:
             positions.append(position)
-        position += batch.size
-    for position in reversed(positions):
-        batch = parse_batch(log, position)
-        batch.check()
+            sizes.append(batch.size)
+    windows = Windows(segment.file, segment.size)
+    for position, size in zip(reversed(positions), reversed(sizes), strict=True):
+        batch = _batch_at(windows, position, size)
         yield batch
         throttle.spend(batch.size)
 
@@ -161,23 +160,27 @@ def _dirty_batches(
 def _batches(
     segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Every batch of one of the log's segments."""
-    log = _enter(segment, segments, transactions)
-    position = 0
-    while position < segment.size:
-        batch = parse_batch(log, position)
-        batch.check()
+    """Return every batch of one of the log's segments."""
+    _enter(segment, segments, transactions)
+    windows, position = Windows(segment.file, segment.size), 0
+    while position < windows.end:
+        batch = _batch_at(windows, position, parse_batch(*windows.at(position, HEADER_PEEK)).size)
         yield batch
         throttle.spend(batch.size)
         position += batch.size
 
 
-def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> memoryview:
-    """One of the log's segments, mapped; its batches come next."""
+def _batch_at(windows: Windows, position: int, size: int) -> Batch:
+    """Return the batch at a position with its records, checked. Raises KafkaError, OSError."""
+    batch = parse_batch(*windows.at(position, size))
+    batch.check()
+    return batch
+
+
+def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> None:
+    """Look up the aborted transactions of a segment, before its batches are read."""
     number = segments.index(segment)
     transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
-    size = segment.size
-    return memoryview(mmap.mmap(segment.file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
@@ -213,7 +216,8 @@ class _Rewriting:
             for segment in group:
                 self._write(cleaned, segment)
             last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps goes on
-            os.utime(cleaned.file.fileno(), ns=(last_write, last_write))
+            file = cleaned.file.open()  # created now if nothing was kept
+            os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
             if len(group) == 1 and cleaned.size == before:
                 cleaned.delete()  # nothing was dropped, so there is nothing to swap

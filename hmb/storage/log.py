@@ -39,9 +39,10 @@ from hmb.storage.log_reading import LogSlice
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.retention import count_expired
-from hmb.storage.segment import Parts, Segment
+from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
+from hmb.storage.virtual_files import Parts
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)

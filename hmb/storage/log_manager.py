@@ -32,11 +32,12 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
-from hmb.storage.files import NAMES, replace_file, sync_all, sync_directory
+from hmb.storage.files import replace_file, sync_all, sync_directory
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.segment import Segment
+from hmb.storage.virtual_files import NAMES
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"

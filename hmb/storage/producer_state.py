@@ -51,7 +51,6 @@ from typing import NamedTuple
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
 from hmb.records.crc import crc32c
-from hmb.storage.files import open_file
 from hmb.storage.transaction_index import AbortedTransaction
 
 BATCHES_KEPT = 5
@@ -247,11 +246,10 @@ class ProducerState:
             del self._producers[producer_id]
 
     def write_snapshot(self, path: Path) -> None:
+        """Write the state to a snapshot file. Nobody syncs it: the log contains the same. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
-        with open_file(path) as file:
-            file.truncate(0)
-            file.write(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
+        path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
 
     def _snapshot_entry(self, producer_id: int, producer: Producer) -> bytes:
         sequence, offset, delta = NO_SEQUENCE, NO_OFFSET, 0

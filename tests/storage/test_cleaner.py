@@ -129,9 +129,9 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
     log = logs.create(NAME, CONFIG, uuid4())
     fill(log)
     if damaged:
-        os.pwrite(log.segments[1].file.fileno(), b"\xff", 40)
+        log.segments[1].file.write([b"\xff"], 40)
     cleaner.run()
-    active = log.segments[-1].file.fileno()
+    active = log.segments[-1].file.open().fileno()
     held = weakref.ref(log)
     logs.delete(NAME)
     cleaner.run()

@@ -349,7 +349,7 @@ def test_a_log_whose_offsets_go_back_is_left_as_it_is(log: Log) -> None:
     """No CRC covers them, and what survives is found by its offset."""
     fill(log)
     segment = log.segments[1]
-    os.pwrite(segment.file.fileno(), (1).to_bytes(8, "big"), 0)
+    segment.file.write([(1).to_bytes(8, "big")], 0)
     data = segment.path.read_bytes()
     with pytest.raises(KafkaError, match="up to offset 15 stands in front of one from 1 on") as error:
         compact(log)

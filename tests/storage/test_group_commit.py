@@ -17,9 +17,15 @@ from tests.storage.transactions import ABORT, Writer
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The inodes that were synced."""
+    """The inodes that were synced, without those of logs."""
     inodes: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: inodes.append(os.fstat(descriptor).st_ino))
+
+    def note(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().suffix != ".log":
+            inodes.append(os.fstat(descriptor).st_ino)
+
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, note)
     return inodes
 
 

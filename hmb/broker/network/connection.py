@@ -180,11 +180,12 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
 
 
 def _send_region(client: socket.socket, region: FileRegion) -> None:
+    file = region.file.open()
     position, end = region.position, region.position + region.size
     while position < end:
-        sent = os.sendfile(client.fileno(), region.file.fileno(), position, end - position)
+        sent = os.sendfile(client.fileno(), file.fileno(), position, end - position)
         if not sent:
-            raise OSError(f"{region.file.name} ends at {position}, {end - position} bytes before it should")
+            raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes too early")
         position += sent
 
 
