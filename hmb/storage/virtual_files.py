@@ -104,7 +104,7 @@ class VirtualFile:
         """
         file = self._file
         if file is None:
-            file = self._open()
+            return self._open()
         self._is_used = True
         return file
 
@@ -121,6 +121,7 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
+            self._is_used = False  # the second use sets the mark: a file that is used once is closed before others
             OPEN_FILES.add(self)
             return file
 
