@@ -1,26 +1,28 @@
-"""All logs of a data directory: found at start, made, deleted, closed.
+"""The logs of a data directory: found at the start, created, deleted, closed.
 
-The directory is a Kafka data directory: `<topic>-<partition>/` for each log, and beside them the state files of
-checkpoints.py.  A file `.lock` keeps a second broker out.  `.kafka_cleanshutdown` is there only after a proper stop and
-is removed at start; where it is missing, each log is checked from its recovery point on.  A log that the checkpoint
-does not name is none that was made here, and nothing is known of what was synced.
+The directory is a Kafka data directory. It has a directory `<topic>-<partition>/` for each log, and the state files of
+checkpoints.py. A lock keeps a second broker out (directory_lock.py). The file `.kafka_cleanshutdown` exists only after
+a proper stop, and the start removes it. If it is missing, the start checks each log from its recovery point on. A log
+that the checkpoint does not name was not made by this broker, and nothing is known of what was synced.
 
-What of the state files is damaged is made again, with a warning, where it can be: recovery points and log start offsets
-(all is checked, records that were deleted may be there again), leader epochs (the log's batches tell), topic ids (the
-other partitions tell, or the topic gets a new one).  The identity, `meta.properties`, cannot.
+A damaged state file is made again, with a warning, if that is possible:
 
-A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step whatever happens;
-the files are removed after that, at the latest at the next start.
+- recovery points and log start offsets: everything is checked, and deleted records may be there again;
+- leader epochs: the log's batches contain them;
+- topic ids: the other partitions of the topic have the id, or the topic gets a new one.
 
-Source: thesis ch. 9.5.1 (log manager); Kafka's `LogManager`.
+The identity, `meta.properties`, cannot be made again.
+
+A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step. The files are
+removed after that, at the latest at the next start.
+
+Source: the thesis, chapter 9.5.1, "Components"; Kafka's `LogManager`.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
-import os
 import re
 import shutil
 import threading
@@ -32,6 +34,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage import checkpoints
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
+from hmb.storage.directory_lock import DirectoryInUse, DirectoryLock
 from hmb.storage.files import replace_file, sync_all, sync_directory
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
@@ -66,28 +69,14 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._loaded = False
         self._is_closed = False  # written under both locks: then the directory may be another broker's
-        try:
-            _make_directory(directory)
-            self._lock_file = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            reason = f"{error.strerror}; choose another or change its permissions"
-            if isinstance(error, FileExistsError):
-                reason = "it is a file; choose another"
-            raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
-        try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock_file)
-            raise DataDirectoryError(
-                f"the data directory {directory} is in use by another broker; stop it, or choose another directory"
-            ) from None
+        self._directory_lock = _locked(directory)
         try:
             self.cluster_id = self._identity(node_id)
         except OSError as error:
-            os.close(self._lock_file)
+            self._directory_lock.release()
             raise DataDirectoryError(f"cannot write into the data directory {directory}: {error.strerror}") from error
         except checkpoints.DamagedStateFile as error:
-            os.close(self._lock_file)
+            self._directory_lock.release()
             raise DataDirectoryError(
                 f"{error}; put the file back from a copy, or remove it to give the directory a new identity"
             ) from error
@@ -248,6 +237,7 @@ class LogManager:
         with self._checkpoint_lock:
             if self._is_closed:
                 return
+            self._check_directory()
             logs = self._logs.copy() if logs is None else logs
             points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
             starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
@@ -255,28 +245,45 @@ class LogManager:
             checkpoints.write_offsets(self.directory / START_OFFSETS, starts)
 
     def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
-        """Write down what a housekeeper keeps in the directory, as long as that is ours.  Raises OSError."""
+        """Write a checkpoint of a housekeeper, unless the directory was given up already. Raises OSError."""
         with self._checkpoint_lock:
             if not self._is_closed:
+                self._check_directory()
                 checkpoints.write_offsets(path, offsets)
 
     def close(self) -> None:
-        """Sync and close all logs, and say so on disk: the next start then checks nothing.
+        """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.
 
-        Housekeeping may still be at work; it changes nothing in the directory from now on.
+        A housekeeper may still run. It changes nothing in the directory from now on.
         """
         with self._lock:
             if self._loaded:
                 self._close_logs()
             with self._checkpoint_lock:
                 self._is_closed = True
-                os.close(self._lock_file)
+                self._directory_lock.release()
 
     def _raise_if_closed(self) -> None:
+        """Raise OSError if the directory is not this broker's any more."""
         if self._is_closed:
             raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
+        self._check_directory()
+
+    def _check_directory(self) -> None:
+        """Raise OSError if the directory was moved or replaced; then no log takes anything more."""
+        try:
+            self._directory_lock.check()
+        except OSError as error:
+            for log in list(self._logs.values()):
+                log.refuse(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            raise
 
     def _close_logs(self) -> None:
+        try:
+            self._check_directory()
+        except OSError as error:
+            LOGGER.error("%s; nothing is written there", error)
+            return
         failed = False
         for name, log in self._logs.items():
             try:
@@ -306,8 +313,24 @@ class LogManager:
         return cluster_id
 
 
+def _locked(directory: Path) -> DirectoryLock:
+    """Lock the data directory; make it if it does not exist. Raises DataDirectoryError."""
+    try:
+        _make_directory(directory)
+        return DirectoryLock(directory)
+    except DirectoryInUse:
+        raise DataDirectoryError(
+            f"the data directory {directory} is in use by another broker; stop it, or choose another directory"
+        ) from None
+    except OSError as error:
+        reason = f"{error.strerror}; choose another or change its permissions"
+        if isinstance(error, FileExistsError):
+            reason = "it is a file; choose another"
+        raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
+
+
 def _make_directory(path: Path) -> None:
-    """With its parents; a power cut does not take them away again."""
+    """Make a directory with its parents, so that they survive a power cut. Raises OSError."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in missing:

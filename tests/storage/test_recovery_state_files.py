@@ -163,6 +163,6 @@ def test_a_directory_that_cannot_be_written_is_refused(
         def refuse(path: Path, flags: int, mode: int = 0) -> int:
             raise PermissionError(30, "Read-only file system", str(path))
 
-        monkeypatch.setattr("hmb.storage.log_manager.os.open", refuse)
+        monkeypatch.setattr("hmb.storage.directory_lock.os.open", refuse)
     with pytest.raises(DataDirectoryError, match="choose another"):
         LogManager(directory)

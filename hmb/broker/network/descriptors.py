@@ -9,8 +9,8 @@ and then divides it:
   file for another one;
 - RESERVE descriptors are for listeners, directories and state files.
 
-Example: of 1,024 descriptors 341 are for files, 64 are the reserve, and 309 clients may connect. A server that gets more
-connections than that refuses them, as it does for `max.connections`.
+Example: of 1,024 descriptors 341 are for files, 64 are the reserve, and 309 clients may connect. The server refuses all
+further connections, as it does for `max.connections`.
 """
 
 from __future__ import annotations
