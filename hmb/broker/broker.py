@@ -37,6 +37,7 @@ from hmb.storage.log_manager import LogManager
 from hmb.storage.virtual_files import OPEN_FILES
 
 LOGGER = logging.getLogger(__name__)
+DISK_CHECK_INTERVAL = 1.0  # seconds
 STOP_TIMEOUT = 4.0  # seconds for connections and housekeepers to finish what they are doing
 
 
@@ -144,6 +145,7 @@ class Broker:
         cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
         configs.listen(lambda config: cleaner.reconfigure(max_memory=config.cleaner_memory, rate=config.cleaner_rate))
         short_tasks = [
+            (lambda: DISK_CHECK_INTERVAL, logs.watch_disk),
             (lambda: config.retention_check_interval / 1000, logs.expire),
             (lambda: config.flush_check_interval / 1000, logs.flush_if_due),
             (

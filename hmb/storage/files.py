@@ -52,14 +52,18 @@ def sync_directory(path: Path) -> None:
 
 
 def replace_file(path: Path, content: str | bytes, *, sync: bool = True) -> None:
-    """Write a small state file whole or not at all; without `sync` a power cut may take it away again."""
+    """Write a small state file whole or not at all; without `sync` a power cut may remove it again. Raises OSError."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
-    temporary.rename(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # on a full disk its blocks are needed
+        raise
     if sync:
         sync_directory(path.parent)
 

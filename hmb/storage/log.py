@@ -31,6 +31,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading, preparation
 from hmb.storage.config import LogConfig
+from hmb.storage.disk_reserve import DiskReserve
 from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.loader import LoadedLog, load
@@ -76,16 +77,19 @@ class Log:
         clean: bool = False,
         clock: Callable[[], int] = now_ms,
         stop: threading.Event = NO_STOP,
+        reserve: DiskReserve | None = None,
     ) -> None:
-        """Open or make the log.
+        """Open the log, or make it.
 
-        `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all).  Records before
-        `start_offset` were deleted, even where their segment is still there.  Raises Stopped if `stop` is set.
+        `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all). Records before
+        `start_offset` were deleted, even if their segment is still there. Producers have to wait while the disk is full
+        (`reserve`). Raises Stopped if `stop` is set.
         """
         self.directory = directory
         self.config = config
         self.epochs = LeaderEpochs()
         self._clock = clock
+        self._reserve = reserve
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after cleanup_lock and the group commit's lock.
         self._lock = threading.Lock()
@@ -162,6 +166,8 @@ class Log:
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended,
         but for a KAFKA_STORAGE_ERROR of the sync that `flush.messages` asks for.
         """
+        if not own and self._reserve is not None and self._reserve.is_used:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
         config, now = self.config, self._clock()
         prepare = preparation.prepare_own if own else preparation.prepare
         prepared = prepare(records, config, now, self._end_offset)
@@ -245,6 +251,8 @@ class Log:
             if aborted is not None:
                 self._names_made += 1  # the transaction index may be new
         except OSError as error:
+            if self._reserve is not None:
+                self._reserve.use(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
         self.watchers.wake_all()
@@ -262,12 +270,18 @@ class Log:
         self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
         delete_old_snapshots(self.directory)
 
-    def _roll(self) -> Segment:
-        """Close the active segment and start the next one, at the log's end."""
-        self._segments.active.seal()
+    def _roll(self, *, make: bool = False) -> Segment:
+        """Close the active segment and start the next one, at the log's end.
+
+        The first append creates its file; `make` creates it now, on disk. Raises OSError, and then the log has not
+        rolled.
+        """
+        self._segments.active.close()  # it is complete and on disk: no descriptor is needed until a client reads it
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._write_snapshot()
         segment = Segment(self.directory, self._end_offset, self.config)
+        if make:
+            segment.make()
         self._segments.append(segment)
         self._sync_begun_at = 0
         self._names_made += 1
@@ -303,53 +317,64 @@ class Log:
 
     # -- delete
 
-    def delete_records(self, before_offset: int) -> int:
-        """Move the log's start; -1 means to the high watermark.  Whole segments before it go with the next `expire`.
+    def new_start(self, before_offset: int) -> int:
+        """Return the offset at which the log would start without records before `before_offset`; -1: without all.
 
-        Returns the new start.  Raises OFFSET_OUT_OF_RANGE, POLICY_VIOLATION where only compaction deletes.
+        Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete.
         """
         if self.config.compacts and not self.config.deletes:
             why = f"{self.directory.name} is compacted: cleanup.policy={self.config.cleanup_policy}"
             raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
+        wanted = self._end_offset if before_offset == -1 else before_offset
+        if not 0 <= wanted <= self._end_offset:
+            why = f"offset {before_offset} is not in 0 .. {self._end_offset}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+        return max(self._start_offset, wanted)
+
+    def delete_records(self, before_offset: int) -> int:
+        """Move the log's start, and return it. `expire` deletes the segments before it. Raises as `new_start` does."""
         with self._lock:
             if self._refusal is not None:
                 raise self._refusal
-            wanted = self._end_offset if before_offset == -1 else before_offset
-            if not 0 <= wanted <= self._end_offset:
-                why = f"offset {before_offset} is not in 0 .. {self._end_offset}"
-                raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
-            self._start_offset = max(self._start_offset, wanted)
+            self._start_offset = self.new_start(before_offset)
             return self._start_offset
 
-    def expire(self) -> int:
-        """Delete the segments that need not be kept (retention.py); returns how many.  Raises OSError.
+    def expire(self, *, before_offset: int = 0, at_once: bool = False) -> int:
+        """Delete the segments that need not be kept (retention.py) or end before an offset; return how many.
 
-        Their files are removed a while later (`file.delete.delay.ms`), because a fetch may be reading them.
+        Their files are removed after `file.delete.delay.ms`, because a fetch may be reading them, or `at_once`. Raises
+        OSError, KAFKA_STORAGE_ERROR.
         """
         if not self.cleanup_lock.acquire(blocking=False):
-            return 0  # a compaction is at work, the next call will do
+            return 0  # a compaction is in progress: the next call expires the segments
         try:
-            return self._expire(self._clock()) if self._refusal is None else 0
+            return self._expire(before_offset, self._clock(), at_once) if self._refusal is None else 0
         finally:
             self.cleanup_lock.release()
 
-    def _expire(self, now: int) -> int:
-        self._segments.delete_removed(now)
-        if self._count_expired(now) == len(self._segments):
-            self.flush()  # before the log rolls, as in `_write`
+    def _expire(self, before_offset: int, now: int, at_once: bool) -> int:
+        start = max(before_offset, self._start_offset)
+        if count_expired(self.segments, self.config, now=now, log_start_offset=start) == len(self._segments):
+            self._roll_for_deletion()
+        count = count_expired(self.segments, self.config, now=now, log_start_offset=start)
         with self._lock:
-            count = self._count_expired(now)
-            if count == len(self._segments) and self.recovery_point == self._end_offset:
-                self._roll().make()
             expired = self._segments.take_first(min(count, len(self._segments) - 1))
             self._start_offset = max(self._start_offset, self._segments.first.base_offset)
         for segment in expired:
             LOGGER.info("%s: deleting segment %d", self.directory.name, segment.base_offset)
             self._segments.remove_files(segment, now + self.config.file_delete_delay_ms)
+        self._segments.delete_removed(None if at_once else now)
         return len(expired)
 
-    def _count_expired(self, now: int) -> int:
-        return count_expired(self.segments, self.config, now=now, log_start_offset=self._start_offset)
+    def _roll_for_deletion(self) -> None:
+        """Roll, so that the active segment can be deleted. On a full disk the other segments have to go first."""
+        self.flush()  # before the log rolls, as in `_write`
+        with self._lock:
+            if self.recovery_point == self._end_offset:
+                try:
+                    self._roll(make=True)
+                except OSError as error:
+                    LOGGER.warning("%s keeps its last segment until a new one can be made: %s", self.directory, error)
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
         """Put a compacted segment in the place of neighbors; with `cleanup_lock` held.  Raises OSError."""

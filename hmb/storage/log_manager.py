@@ -24,31 +24,31 @@ from __future__ import annotations
 import errno
 import logging
 import re
-import shutil
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage import checkpoints
+from hmb.storage import checkpoints, trash
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.directory_lock import DirectoryInUse, DirectoryLock
+from hmb.storage.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files import replace_file, sync_all, sync_directory
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.segment import Segment
+from hmb.storage.trash import DeletedLog
 from hmb.storage.virtual_files import NAMES
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-DELETED = "-delete"
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
-LONGEST_IN_TRASH = 200  # characters of its name that a deleted directory keeps: a file name has 255 at most
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
 
 
@@ -70,6 +70,7 @@ class LogManager:
         self._loaded = False
         self._is_closed = False  # written under both locks: then the directory may be another broker's
         self._directory_lock = _locked(directory)
+        self.reserve = DiskReserve(directory)
         try:
             self.cluster_id = self._identity(node_id)
         except OSError as error:
@@ -89,15 +90,16 @@ class LogManager:
         start_offsets = self._read_checkpoint(START_OFFSETS, "records that were deleted may be there again")
         try:
             for path in sorted(self.directory.iterdir()):
-                if path.name.endswith(DELETED) and path.is_dir():
-                    shutil.rmtree(path)
-                elif (name := _topic_partition(path)) is not None:
+                if (name := _topic_partition(path)) is not None:
                     config = configs.get(name.topic, default)
                     points = recovery_points.get(name), start_offsets.get(name, 0)
                     self._logs[name] = self._open(path, config, *points, clean=clean)
             if clean:
                 marker.unlink()
                 sync_directory(self.directory)  # or it might be there again after a power cut
+            self.reserve.fill()
+            if self.reserve.is_used:
+                LOGGER.error("the disk of %s is full: producers have to wait until there is room", self.directory)
             self._loaded = True
         except OSError as error:
             raise DataDirectoryError(
@@ -118,8 +120,14 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
-        stop = self._stop
-        log = Log(path, config, recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=stop)
+        log = Log(
+            *(path, config),
+            recovery_point=recovery_point,
+            start_offset=start_offset,
+            clean=clean,
+            stop=self._stop,
+            reserve=self.reserve,
+        )
         try:
             log.epochs = checkpoints.read_leader_epochs(path)
         except checkpoints.DamagedStateFile as error:
@@ -179,42 +187,47 @@ class LogManager:
                 checkpoints.write_leader_epochs(path, LeaderEpochs(), sync=False)
             sync_all([self._path(name) for name in names])
             sync_directory(self.directory)
-            made = {name: Log(self._path(name), config, clean=True) for name in names}
+            made = {name: Log(self._path(name), config, clean=True, reserve=self.reserve) for name in names}
             self._logs.update(made)
             return list(made.values())
 
-    def delete(self, name: TopicPartition) -> None:
-        """Forget a log and remove its directory, whatever is in it.  Raises OSError."""
-        self.empty_trash(self.put_into_trash([name]))
+    def deleted_logs(self) -> list[DeletedLog]:
+        """Return the deleted logs whose directories are still there. Raises OSError."""
+        return trash.find(self.directory)
 
-    def put_into_trash(self, names: Iterable[TopicPartition]) -> list[Path]:
-        """Forget logs: no start finds them again.  Returns what is left to remove.  Raises OSError."""
+    def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> list[Path]:
+        """Delete logs of topics with these ids: no start finds them again. Return the directories that are left.
+
+        The first log that is renamed decides: the next start deletes the other logs of its topic, too (trash.py).
+        Raises OSError if no log could be renamed.
+        """
         with self._lock:
             self._raise_if_closed()
-            trash = [path for name in names if (path := self._put_into_trash(name)) is not None]
+            left: list[Path] = []
+            for name, topic_id in names.items():
+                try:
+                    left += self._put_into_trash(name, topic_id)
+                except OSError as error:
+                    if not left:
+                        raise
+                    LOGGER.error("%s is deleted, but its files stay until the next start: %s", name, error)
+            for name in names:
+                if (log := self._logs.pop(name, None)) is not None:
+                    log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
             sync_directory(self.directory)
-            return trash
+            return left
 
-    def empty_trash(self, directories: Iterable[Path]) -> None:
-        """Remove the files, which takes its time and keeps nobody waiting: no lock is needed.  Raises OSError."""
-        for directory in directories:
-            shutil.rmtree(directory)
-
-    def _put_into_trash(self, name: TopicPartition) -> Path | None:
-        """Forget a log and rename its directory; its new name."""
+    def _put_into_trash(self, name: TopicPartition, topic_id: uuid.UUID) -> list[Path]:
+        """Rename a log's directory; return its new name, or nothing if the directory does not exist."""
         log, path = self._logs.get(name), self._path(name)
-        if log is not None:
-            log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
         if not path.exists():
-            self._logs.pop(name, None)
-            return None
-        trash = path.with_name(f"{path.name[:LONGEST_IN_TRASH]}.{uuid.uuid4().hex}{DELETED}")
+            return []
+        new_path = trash.path_of(self.directory, name, topic_id)
         with NAMES:
-            path.rename(trash)
+            self.reserve.write(partial(path.rename, new_path))
             if log is not None:
-                log.moved(trash)
-        self._logs.pop(name, None)
-        return trash
+                log.moved(new_path)
+        return [new_path]
 
     def expire(self) -> None:
         """Delete the segments that need not be kept."""
@@ -233,23 +246,65 @@ class LogManager:
                 LOGGER.error("%s: %s", name, error)
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write down from where each log must be checked, and where it starts; None: at 0.  Raises OSError."""
+        """Write the recovery points and the start offsets of all logs; of a log that is None both are 0.
+
+        Raises OSError.
+        """
         with self._checkpoint_lock:
-            if self._is_closed:
-                return
-            self._check_directory()
-            logs = self._logs.copy() if logs is None else logs
-            points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
-            starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
-            checkpoints.write_offsets(self.directory / RECOVERY_POINTS, points)
-            checkpoints.write_offsets(self.directory / START_OFFSETS, starts)
+            if not self._is_closed:
+                self._check_directory()
+                self._write_checkpoints(self._logs.copy() if logs is None else logs, {})
+
+    def _write_checkpoints(
+        self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
+    ) -> None:
+        """Write both checkpoints; logs in `new_starts` are about to start there. Called under the checkpoint lock."""
+        points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
+        starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
+        starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
+        for file, offsets in ((RECOVERY_POINTS, points), (START_OFFSETS, starts)):
+            self.reserve.write(partial(checkpoints.write_offsets, self.directory / file, offsets))
+
+    def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Let logs start at these offsets; when this returns, that is on disk. Raises OSError, KafkaError.
+
+        The checkpoint is written first, so that an error means that no log has moved its start. One exception: on a
+        full disk, whole segments of deleted records are removed to make room for the checkpoint.
+        """
+        with self._checkpoint_lock:
+            self._raise_if_closed()
+            logs = self._logs.copy()
+            try:
+                self._write_checkpoints(logs, starts)
+            except OSError as error:
+                if not is_disk_full(error):
+                    raise
+                for name in starts.keys() & logs.keys():
+                    logs[name].expire(before_offset=starts[name], at_once=True)
+                self._write_checkpoints(logs, starts)
+            for name in starts.keys() & logs.keys():
+                logs[name].delete_records(starts[name])
+
+    def watch_disk(self) -> None:
+        """On a full disk, remove what is deleted without a delay, and look whether there is room again."""
+        if self.reserve.is_used:
+            self._for_each_log(partial(Log.expire, at_once=True))
+            self.reserve.fill()
+
+    def write_state(self, write: Callable[[], None]) -> None:
+        """Call `write`, which writes a state file into the directory; on a full disk it may use the reserve.
+
+        Raises OSError.
+        """
+        self._raise_if_closed()
+        self.reserve.write(write)
 
     def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
         """Write a checkpoint of a housekeeper, unless the directory was given up already. Raises OSError."""
         with self._checkpoint_lock:
             if not self._is_closed:
                 self._check_directory()
-                checkpoints.write_offsets(path, offsets)
+                self.reserve.write(partial(checkpoints.write_offsets, path, offsets))
 
     def close(self) -> None:
         """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.

@@ -17,7 +17,7 @@ from hmb.storage.checkpoints import TopicPartition, write_offsets
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from tests.storage.conftest import read_all
+from tests.storage.conftest import delete, read_all
 from tests.storage.test_compaction import CONFIG, change_batch, fill, table
 
 NAME = TopicPartition("t", 0)
@@ -80,7 +80,7 @@ def test_a_topic_made_again_after_a_restart_went_on_where_the_deleted_one_was(tm
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()
-    logs.delete(NAME)
+    delete(logs, NAME)
     logs.close()
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -94,7 +94,7 @@ def test_a_topic_made_again_before_a_restart_kept_the_place_of_the_deleted_one_o
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()
-    logs.delete(NAME)
+    delete(logs, NAME)
     log = logs.create(NAME, replace(CONFIG, cleanup_policy="delete"), uuid4())
     cleaner.run()
     fill_over_an_early_key(log)
@@ -133,7 +133,7 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
     cleaner.run()
     active = log.segments[-1].file.open().fileno()
     held = weakref.ref(log)
-    logs.delete(NAME)
+    delete(logs, NAME)
     cleaner.run()
     del log
     assert held() is None

@@ -23,7 +23,7 @@ from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from hmb.storage.recovery import Stopped
 from hmb.storage.validation import InvalidRecords
-from tests.storage.conftest import read_all
+from tests.storage.conftest import delete, read_all
 from tests.storage.transactions import ABORT
 
 NO_LIMIT = Throttle(float("inf"), threading.Event())
@@ -329,7 +329,7 @@ def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
         fill(log, rounds)
         cleaner.run()
         assert len(read_all(log)) == 20  # the active segment's, and one of each key
-        logs.delete(name)
+        delete(logs, name)
     logs.close()
 
 

@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, DataDirectoryError, LogManager
-from tests.storage.conftest import batch, read_all
+from tests.storage.conftest import batch, delete, read_all
 
 NAME = TopicPartition("events", 0)
 OPENS = """
@@ -100,7 +100,7 @@ def test_a_broker_writes_nothing_into_a_directory_that_took_the_place_of_its_own
         old.write_checkpoints,
         lambda: old.write_checkpoint(data / "cleaner-offset-checkpoint", {}),
         lambda: old.create(TopicPartition("other", 0), LogConfig(), uuid4()),
-        lambda: old.delete(NAME),
+        lambda: delete(old, NAME),
     )
     for action in actions:
         with pytest.raises(OSError, match="another directory has taken the place"):
