@@ -211,7 +211,7 @@ class _Rewriting:
     def compact(self, group: Sequence[Segment]) -> None:
         """Write a group of segments again as one, and put that in their place."""
         log = self._log
-        cleaned = Segment(log.directory, group[0].base_offset, log.config, suffix=swap.CLEANED)
+        cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
         try:
             for segment in group:
                 self._write(cleaned, segment)

@@ -13,10 +13,12 @@ from uuid import uuid4
 
 import pytest
 
+from hmb.storage import swap
 from hmb.storage.checkpoints import TopicPartition, write_offsets
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
+from hmb.storage.segment import Segment
 from tests.storage.conftest import delete, read_all
 from tests.storage.test_compaction import CONFIG, change_batch, fill, table
 
@@ -117,6 +119,33 @@ def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: P
     fill(log, 20)  # so it is no longer behind the end when the cleaner looks
     cleaner.run()
     assert early(log) == [b"new"]
+    logs.close()
+
+
+def test_a_round_appended_to_what_a_failed_round_could_not_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs, cleaner = opened(tmp_path)
+    log = logs.create(NAME, CONFIG, uuid4())
+    for number in range(20):  # of each batch a record stays
+        log.append(change_batch([(b"once %d" % number, b"value"), (b"key", b"%d" % number)]))
+    expected = table(log)
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(swap, "make_ready", broken)
+        patch.setattr(Segment, "delete", broken)
+        cleaner.run()
+    assert list(log.directory.glob("*.log.cleaned"))
+    before = log.size
+    cleaner.run()
+    assert not list(log.directory.glob("*.cleaned"))
+    assert log.size < before
+    offsets = [record.offset for record in read_all(log)]
+    assert offsets == sorted(set(offsets))
+    assert table(log) == expected
     logs.close()
 
 
