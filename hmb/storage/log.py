@@ -270,18 +270,17 @@ class Log:
         self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
         delete_old_snapshots(self.directory)
 
-    def _roll(self, *, make: bool = False) -> Segment:
+    def _roll(self, *, sync: bool = False) -> Segment:
         """Close the active segment and start the next one, at the log's end.
 
-        The first append creates its file; `make` creates it now, on disk. Raises OSError, and then the log has not
-        rolled.
+        The file is created here, because its name is the next offset: compaction leaves a gap before it, and the next
+        start believes a batch after a gap only if something follows. Raises OSError, and then the log has not rolled.
         """
         self._segments.active.close()  # it is complete and on disk: no descriptor is needed until a client reads it
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._write_snapshot()
         segment = Segment(self.directory, self._end_offset, self.config)
-        if make:
-            segment.make()
+        segment.make(sync=sync)
         self._segments.append(segment)
         self._sync_begun_at = 0
         self._names_made += 1
@@ -372,7 +371,7 @@ class Log:
         with self._lock:
             if self.recovery_point == self._end_offset:
                 try:
-                    self._roll(make=True)
+                    self._roll(sync=True)
                 except OSError as error:
                     LOGGER.warning("%s keeps its last segment until a new one can be made: %s", self.directory, error)
 

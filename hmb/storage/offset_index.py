@@ -39,6 +39,7 @@ from hmb.storage.virtual_files import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 BLOCK = 512  # entries that a search reads at once: one page of an offset index
+NO_KEYS = array("q")
 
 
 class FoundIndex(NamedTuple):
@@ -62,14 +63,17 @@ class IndexFile:
     ENTRY: ClassVar[struct.Struct]
     KEY: ClassVar[struct.Struct]
 
-    def __init__(self, path: Path, base_offset: int, *, is_durable: bool = False) -> None:
+    def __init__(self, path: Path, base_offset: int) -> None:
         self.base_offset = base_offset
         self._found = self._read_end(path)
-        self.file = VirtualFile(path, exists=self._found is not None, is_durable=is_durable)
+        self.file = self._file_at(path, exists=self._found is not None)
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
-        self._block_keys = array("q")  # the first key of each block; searches extend it
+        self._block_keys = NO_KEYS  # the first key of each block; a search replaces it by a longer one
         self._unwritten: bytearray | None = None
         self._is_cut = False  # reported once
+
+    def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
+        return VirtualFile(path, exists=exists)  # nobody syncs it: it can be made again from the log
 
     def _read_end(self, path: Path) -> FoundIndex | None:
         """Return what the file contains; None if there is no file. Raises OSError."""
@@ -98,7 +102,7 @@ class IndexFile:
     def clear(self) -> None:
         """Remove all entries, before they are written again from the log. Raises OSError."""
         self.entries = 0
-        self._block_keys = array("q")
+        self._block_keys = NO_KEYS
         self.file.truncate(0)
         self._found = FoundIndex(0, None)
 

@@ -41,7 +41,7 @@ from hmb.storage.recovery import (
 )
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
-from hmb.storage.virtual_files import Parts, VirtualFile
+from hmb.storage.virtual_files import DurableFile, Parts, VirtualFile
 from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Segment:
         self.time_index = TimeIndex(stem.with_suffix(".timeindex" + suffix), base_offset)
         self.transaction_index = TransactionIndex(stem.with_suffix(".txnindex" + suffix), base_offset)
         exists = path.exists()
-        self.file = VirtualFile(path, exists=exists)
+        self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
@@ -84,10 +84,12 @@ class Segment:
     def path(self) -> Path:
         return self.file.path
 
-    def make(self) -> None:
-        """Create the file now, not at the first append: its name is the log's next offset.  Raises OSError."""
-        self.file.sync()
-        sync_directory(self.path.parent)
+    def make(self, *, sync: bool) -> None:
+        """Create the file now, not at the first append; `sync` makes its name survive a power cut. Raises OSError."""
+        self.file.open()
+        if sync:
+            self.file.sync()
+            sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
         """Whether `size` more bytes, up to `last_offset`, belong into a new segment."""

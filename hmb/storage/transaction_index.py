@@ -28,15 +28,14 @@ from __future__ import annotations
 
 import errno
 import struct
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from hmb.storage.files import replace_file, sync_directory
-from hmb.storage.offset_index import IndexFile
-from hmb.storage.virtual_files import VirtualFile
+from hmb.storage.offset_index import NO_KEYS, IndexFile
+from hmb.storage.virtual_files import DurableFile
 
 VERSION = 0
 
@@ -56,8 +55,10 @@ class TransactionIndex(IndexFile):
     ENTRY = struct.Struct(">hqqqq")
     KEY = struct.Struct(">18xq")  # the last offset
 
-    def __init__(self, path: Path, base_offset: int) -> None:
-        super().__init__(path, base_offset, is_durable=True)
+    file: DurableFile
+
+    def _file_at(self, path: Path, *, exists: bool) -> DurableFile:
+        return DurableFile(path, exists=exists)
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Add an entry. Raises OSError, and then nothing was added."""
@@ -98,8 +99,8 @@ class TransactionIndex(IndexFile):
         elif path.exists():
             path.unlink()
             sync_directory(path.parent)
-        self.file = VirtualFile(path, exists=bool(transactions))
-        self.entries, self._block_keys = len(transactions), array("q")
+        self.file = self._file_at(path, exists=bool(transactions))
+        self.entries, self._block_keys = len(transactions), NO_KEYS
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:

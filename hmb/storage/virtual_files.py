@@ -75,27 +75,17 @@ class SharedFile(FileIO):
 class VirtualFile:
     """A file that is open only while the process has descriptors for it. Thread-safe.
 
-    `path` changes when the file is renamed. Locks: `_writing` is held during a write, so that the file is not closed
-    with unsynced bytes meanwhile; `_syncing` during a sync, so that an error reaches everybody who asked. `_writing` is
-    taken before `_syncing`.
+    `path` changes when the file is renamed.
     """
 
-    __slots__ = (
-        "__weakref__", "_failure", "_file", "_is_durable", "_is_unsynced", "_is_used", "_syncing", "_writing",
-        "exists", "path",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
 
-    def __init__(self, path: Path, *, exists: bool, is_durable: bool = True) -> None:
-        """The first use creates the file if it does not exist. A file that can be rebuilt is not `is_durable`."""
+    def __init__(self, path: Path, *, exists: bool) -> None:
+        """The first use creates the file if it does not exist."""
         self.path = path
         self.exists = exists
-        self._is_durable = is_durable
         self._file: SharedFile | None = None
         self._is_used = False  # the clock's mark
-        self._is_unsynced = False  # written since the last sync
-        self._failure: OSError | None = None  # of a sync
-        self._writing = threading.Lock()
-        self._syncing = threading.Lock()
 
     def open(self) -> SharedFile:
         """Return the open file; open it first if it is closed. Raises OSError.
@@ -143,28 +133,71 @@ class VirtualFile:
 
         After an error some of the bytes may be in the file.
         """
-        size = sum(map(len, parts))
-        with self._writing:
-            file = self._to_write()
-            written = os.pwritev(file.fileno(), parts, position)
-            if written < size:  # the disk is nearly full, or the kernel does not take that much in one call
-                rest = memoryview(b"".join(parts))[written:]
-                while rest:
-                    written = os.pwrite(file.fileno(), rest, position + size - len(rest))
-                    rest = rest[written:]
-        return size
+        return _write(self.open(), parts, position)
 
     def truncate(self, size: int) -> None:
         """Cut the file, or extend it with zeros. Raises OSError."""
-        with self._writing:
-            os.ftruncate(self._to_write().fileno(), size)
-
-    def _to_write(self) -> SharedFile:
-        if self._failure is not None:
-            raise self._failed()
         file = self.open()
-        self._is_unsynced = self._is_durable
-        return file
+        os.ftruncate(file.fileno(), size)
+
+    def rename(self, path: Path) -> None:
+        """Rename the file. A thread that has it open reads on. Raises OSError."""
+        with NAMES:
+            self.path = self.path.rename(path)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        if self._file is not None:
+            OPEN_FILES.discard(self)
+            self._file = None
+
+    def close_if_idle(self, *, may_sync: bool) -> bool:
+        """Close the file for the clock, unless it was used since the last call; return whether it is closed.
+
+        A file with unsynced writes is closed only if the caller `may_sync` it.
+        """
+        if self._is_used:
+            self._is_used = False
+            return False
+        return self._close_idle(may_sync)
+
+    def _close_idle(self, may_sync: bool) -> bool:
+        self._file = None
+        return True
+
+
+class DurableFile(VirtualFile):
+    """A virtual file whose content must survive a power cut. Thread-safe.
+
+    Locks: `_writing` is held during a write, so that the file is not closed with unsynced bytes meanwhile. `_syncing`
+    is held during a sync, so that an error reaches each thread that asked for one. `_writing` is taken first.
+    """
+
+    __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")
+
+    def __init__(self, path: Path, *, exists: bool) -> None:
+        super().__init__(path, exists=exists)
+        self._is_unsynced = False  # written since the last sync
+        self._failure: OSError | None = None  # of a sync
+        self._writing = threading.Lock()
+        self._syncing = threading.Lock()
+
+    def write(self, parts: Parts, position: int) -> int:
+        """Write as `VirtualFile.write` does. Raises SyncFailed, too."""
+        with self._writing:
+            if self._failure is not None:
+                raise self._failed()
+            file = self.open()
+            self._is_unsynced = True
+            return _write(file, parts, position)
+
+    def truncate(self, size: int) -> None:
+        """Cut the file, or extend it with zeros. Raises SyncFailed, OSError."""
+        with self._writing:
+            if self._failure is not None:
+                raise self._failed()
+            self._is_unsynced = True
+            super().truncate(size)
 
     def sync(self) -> None:
         """Return when the bytes that were written so far are on disk.
@@ -192,23 +225,8 @@ class VirtualFile:
         assert self._failure is not None
         return SyncFailed(self._failure.errno, f"a sync has failed ({self._failure.strerror})", str(self.path))
 
-    def rename(self, path: Path) -> None:
-        """Rename the file; who has it open reads on. Raises OSError."""
-        with NAMES:
-            self.path = self.path.rename(path)
-
-    def close(self) -> None:
-        """Close the file; the next use opens it again."""
-        OPEN_FILES.discard(self)
-        self._file = None
-
-    def close_if_idle(self, *, may_sync: bool) -> bool:
-        """Close the file for the clock; False if it was used since the last call, is being written, or needs a sync
-        that it may not have.
-        """
-        if self._is_used:
-            self._is_used = False
-            return False
+    def _close_idle(self, may_sync: bool) -> bool:
+        """Close the file; False if it is being written, or if it needs a sync that it may not have."""
         if not self._writing.acquire(blocking=False):
             return False
         try:
@@ -216,12 +234,22 @@ class VirtualFile:
                 if not may_sync:
                     return False
                 self.sync()
-        except SyncFailed as error:  # the log that owns the file gets it at its next write or sync
+        except SyncFailed as error:  # the log that owns the file gets the error at its next write or sync
             LOGGER.error("%s", error)
         finally:
             self._writing.release()
-        self._file = None
-        return True
+        return super()._close_idle(may_sync)
+
+
+def _write(file: SharedFile, parts: Parts, position: int) -> int:
+    size = sum(map(len, parts))
+    written = os.pwritev(file.fileno(), parts, position)
+    if written < size:  # the disk is nearly full, or the kernel does not take that much in one call
+        rest = memoryview(b"".join(parts))[written:]
+        while rest:
+            written = os.pwrite(file.fileno(), rest, position + size - len(rest))
+            rest = rest[written:]
+    return size
 
 
 class OpenFiles:

@@ -46,7 +46,7 @@ def test_a_segment_has_its_full_size_until_the_log_rolls(open_log: LogMaker) -> 
 
 def test_no_file_is_made_larger_before_something_is_in_it(open_log: LogMaker) -> None:
     log = open_log(preallocate=True, segment_bytes=SIZE)
-    log.segments[0].make()
+    log.segments[0].make(sync=True)
     assert read_all(log) == []
     assert length(log.segments[0]) == 0
 

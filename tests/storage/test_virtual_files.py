@@ -14,7 +14,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log import Log
-from hmb.storage.virtual_files import OPEN_FILES, SyncFailed, VirtualFile
+from hmb.storage.virtual_files import OPEN_FILES, DurableFile, SyncFailed, VirtualFile
 from tests.storage.conftest import LogMaker, batch, read_all
 
 FEW = 3  # files that may be open in these tests
@@ -30,9 +30,9 @@ def few() -> Iterator[None]:
     OPEN_FILES.limit = limit
 
 
-def files(directory: Path, count: int) -> list[VirtualFile]:
+def files(directory: Path, count: int) -> list[DurableFile]:
     """Files that hold their own number, synced and closed."""
-    found = [VirtualFile(directory / str(number), exists=False) for number in range(count)]
+    found = [DurableFile(directory / str(number), exists=False) for number in range(count)]
     for number, file in enumerate(found):
         file.write([b"%d" % number], 0)
         file.sync()
@@ -40,7 +40,7 @@ def files(directory: Path, count: int) -> list[VirtualFile]:
     return found
 
 
-def is_open(file: VirtualFile) -> bool:
+def is_open(file: DurableFile) -> bool:
     return file._file is not None
 
 
@@ -107,7 +107,7 @@ def test_a_closed_file_opens_under_its_new_name(tmp_path: Path) -> None:
 def test_a_file_that_nobody_has_any_more_gives_its_descriptor_back(tmp_path: Path) -> None:
     before = len(OPEN_FILES.descriptors)
     for _ in range(5):
-        VirtualFile(tmp_path / "file", exists=False).write([b"x"], 0)
+        DurableFile(tmp_path / "file", exists=False).write([b"x"], 0)
         assert len(OPEN_FILES.descriptors) == before
     assert not [file for file in OPEN_FILES._clock if file() is None]
 
@@ -130,7 +130,7 @@ def test_clean_files_are_closed_first_and_a_written_one_is_synced_before(tmp_pat
 
 
 def test_an_index_is_closed_without_a_sync(tmp_path: Path, synced: list[str]) -> None:
-    indexes = [VirtualFile(tmp_path / str(number), exists=False, is_durable=False) for number in range(9)]
+    indexes = [VirtualFile(tmp_path / str(number), exists=False) for number in range(9)]
     for index in indexes:
         index.write([b"x"], 0)
     assert synced == []
@@ -190,7 +190,7 @@ def test_a_process_without_descriptors_closes_a_file_for_the_next_one(
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", lambda *_: failing_with(errno.EMFILE))
         with pytest.raises(OSError, match="Too many open files"):
-            VirtualFile(tmp_path / "new", exists=False).read(1, 0)
+            DurableFile(tmp_path / "new", exists=False).read(1, 0)
 
 
 def failing_with(code: int) -> int:
