@@ -69,10 +69,10 @@ def replace_file(path: Path, content: str | bytes, *, sync: bool = True) -> None
 
 
 def sync_all(directories: Sequence[Path]) -> None:
-    """Make these directories and the files in them survive a power cut.
+    """Make these directories and the files in them survive a power cut. Raises OSError.
 
-    To sync many files after they are all written, several at a time, is much faster than to sync each when it is
-    written: a file system takes with one commit to its journal whatever waits for one.
+    The files are all written before, and several of them are synced at a time. That is much faster than one sync after
+    each write, because one commit of the file system's journal covers all files that wait for it.
     """
     with ThreadPoolExecutor(min(len(directories), SYNCS_AT_ONCE)) as pool:
         list(pool.map(_sync_with_files, directories))

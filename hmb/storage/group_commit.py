@@ -31,7 +31,7 @@ from hmb.storage.virtual_files import SyncFailed
 
 
 class Unsynced(NamedTuple):
-    """What has to be synced so that a log is on disk up to `end_offset`."""
+    """The files and directories that have to be synced so that a log is on disk up to `end_offset`."""
 
     end_offset: int
     segments: Sequence[Segment]  # the active segment is the last one

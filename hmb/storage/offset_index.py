@@ -159,8 +159,8 @@ class IndexFile:
         """Report that entries are lost which the file contained. Look-ups then start at an earlier entry."""
         if not self._is_cut:
             self._is_cut = True
-            LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier place until "
-                         "the next start makes the index anew", self.path)  # fmt: skip
+            LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
+                         "until the next start makes the index again", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
         """Return how many entries have a key below `key` (bisect_left) or at most `key` (bisect_right), and the fields

@@ -87,7 +87,7 @@ class Producer:
 class ActiveProducer(NamedTuple):
     producer_id: int
     producer: Producer
-    first_offset: int  # of its open transaction, -1 where there is none
+    first_offset: int  # of its open transaction, -1: no transaction is open
 
 
 class LastBatch(NamedTuple):

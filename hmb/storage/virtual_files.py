@@ -5,7 +5,7 @@ files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection 
 does not keep its files open. It keeps a `VirtualFile`, which opens the file when the broker uses it. `OPEN_FILES`
 limits how many are open. When there are too many, it closes one that was not used recently.
 
-The choice is the clock algorithm. The open files stand in a circle::
+The choice is the clock algorithm. The open files form a circle::
 
         A used        A         A: its mark is removed, it gets a second chance
       D       B     D   B       B: it has no mark, so it is closed
@@ -51,7 +51,7 @@ Parts = Sequence[bytes | bytearray | memoryview]  # the buffers of one write, in
 
 
 class SyncFailed(OSError):
-    """A sync of this file failed, now or earlier. What the disk contains is unknown until the next start."""
+    """A sync of this file failed, now or earlier. Nobody knows what the disk contains until the next start."""
 
 
 class SharedFile(FileIO):

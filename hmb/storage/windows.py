@@ -33,8 +33,8 @@ class Windows:
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
         """Return a view with `size` bytes from `position` in it, and the index of `position` in the view.
 
-        The view ends earlier only where the file does. Who reads forwards, or backwards in whole batches, reads each
-        byte of the file about once. Raises OSError.
+        The view ends earlier only where the file does. A caller that goes forwards, or backwards in whole batches,
+        reads each byte of the file about once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):

@@ -1,9 +1,9 @@
 """Errors of the disk in the middle of everything that a broker writes, and a power cut after them.
 
-One case is one error (faulty_disk.py) in the same course of requests: topics are made, records are produced with
-acks=all until segments roll, transactions are committed and aborted, offsets committed, a log compacted, checkpoints
-written, records and a topic deleted. What was answered without an error is written down. Then the power is cut, a
-broker starts on what the disk has, and everything that was answered must be there:
+One case is one error (faulty_disk.py) in the same course of requests. The course creates topics and produces records
+with acks=all until segments roll. It commits and aborts transactions, commits offsets, compacts a log, writes
+checkpoints, and deletes records and a topic. It notes each request that was answered without an error. Then the power
+is cut, a broker starts on what the disk has, and everything that was answered must be there:
 
 - each record, at its offset and with its value, and no transaction half;
 - the last committed offset of each group, or a later one that was refused;
@@ -72,7 +72,7 @@ class Broken(AssertionError):
 
 @dataclass
 class Answered:
-    """What requests have been answered without an error; and what may have happened all the same."""
+    """The requests that were answered without an error, and the others, which may have had an effect anyway."""
 
     topics: dict[str, int] = field(default_factory=dict)  # partitions by name
     uncertain_topics: set[str] = field(default_factory=set)  # made or deleted with an error
@@ -193,7 +193,7 @@ class Course:
             self.answered.start = offset
 
     def housekeeping(self) -> None:
-        """What the broker does without being asked."""
+        """Run the tasks that the broker runs at intervals."""
         logs = self.ask.logs
         for task in (logs.expire, logs.flush_if_due, self._cleaner.run, logs.watch_disk):
             try:

@@ -47,8 +47,8 @@ class TopicStore:
             return {name: _stored(entry) for name, entry in entries.items()}
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise DataDirectoryError(
-                f"cannot read the list of topics {self.path}: {error}; mend it, or move it away to go on with the "
-                "topics that there are and the broker's settings, deleting nothing"
+                f"cannot read the list of topics {self.path}: {error}; repair it, or move it away: then the broker "
+                "takes its own settings for all topics and deletes none of their records"
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:
