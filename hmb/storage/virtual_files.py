@@ -133,7 +133,12 @@ class VirtualFile:
 
         After an error some of the bytes may be in the file.
         """
-        return _write(self.open(), parts, position)
+        file = self._file or self._open()  # as `open` does it: a call less for each append
+        self._is_used = True
+        written, size = os.pwritev(file.fileno(), parts, position), sum(map(len, parts))
+        if written < size:
+            _write_rest(file, parts, position, written)
+        return size
 
     def truncate(self, size: int) -> None:
         """Cut the file, or extend it with zeros. Raises OSError."""
@@ -187,9 +192,8 @@ class DurableFile(VirtualFile):
         with self._writing:
             if self._failure is not None:
                 raise self._failed()
-            file = self.open()
             self._is_unsynced = True
-            return _write(file, parts, position)
+            return VirtualFile.write(self, parts, position)
 
     def truncate(self, size: int) -> None:
         """Cut the file, or extend it with zeros. Raises SyncFailed, OSError."""
@@ -241,15 +245,11 @@ class DurableFile(VirtualFile):
         return super()._close_idle(may_sync)
 
 
-def _write(file: SharedFile, parts: Parts, position: int) -> int:
-    size = sum(map(len, parts))
-    written = os.pwritev(file.fileno(), parts, position)
-    if written < size:  # the disk is nearly full, or the kernel does not take that much in one call
-        rest = memoryview(b"".join(parts))[written:]
-        while rest:
-            written = os.pwrite(file.fileno(), rest, position + size - len(rest))
-            rest = rest[written:]
-    return size
+def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
+    """Write what one call has left: the disk is nearly full, or the kernel does not take that much at once."""
+    data = memoryview(b"".join(parts))
+    while written < len(data):
+        written += os.pwrite(file.fileno(), data[written:], position + written)
 
 
 class OpenFiles:
