@@ -13,7 +13,6 @@ indexes that no longer fit into the processor's caches. `hmb bench growth --of l
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import struct
 import tempfile
@@ -66,7 +65,7 @@ def _write_segment(segment: Segment, batches: int) -> int:
     segment.file.truncate(batches * BATCH_BYTES)
     for number in range(batches):
         header = struct.pack(">qi", offset, BATCH_BYTES - 12) + rest_of_header
-        os.pwrite(segment.file.fileno(), header, number * BATCH_BYTES)
+        segment.file.write([header], number * BATCH_BYTES)
         if number:
             segment.offset_index.append(offset + RECORDS - 1, number * BATCH_BYTES)
         offset += RECORDS

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import resource
 import shutil
 import tempfile
 import time
@@ -22,6 +20,7 @@ from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper
+from hmb.broker.network import descriptors
 from hmb.broker.network.listeners import Listener, parse_listeners
 from hmb.broker.network.server import Server
 from hmb.broker.topics.group_topics import GroupTopics
@@ -36,10 +35,11 @@ from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log_manager import LogManager
+from hmb.storage.virtual_files import OPEN_FILES
 
 LOGGER = logging.getLogger(__name__)
+DISK_CHECK_INTERVAL = 1.0  # seconds
 STOP_TIMEOUT = 4.0  # seconds for connections and housekeepers to finish what they are doing
-ENOUGH_FILES = 10_240  # where the system has no limit it may have one all the same: this is that of macOS
 
 
 class Broker:
@@ -101,8 +101,9 @@ class Broker:
         """
         if self._server is not None or self._is_stopped:
             raise RuntimeError("a broker starts once; make a new one with the same data directory")
-        _allow_many_files()
-        self._server = Server(self._listeners)
+        limit = descriptors.raise_limit()
+        OPEN_FILES.limit = descriptors.for_files(limit)
+        self._server = Server(self._listeners, descriptors.for_connections(limit))
         try:
             self._open(self._server)
         except BaseException:
@@ -145,6 +146,7 @@ class Broker:
         cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
         configs.listen(lambda config: cleaner.reconfigure(max_memory=config.cleaner_memory, rate=config.cleaner_rate))
         short_tasks = [
+            (lambda: DISK_CHECK_INTERVAL, logs.watch_disk),
             (lambda: config.retention_check_interval / 1000, logs.expire),
             (lambda: config.flush_check_interval / 1000, logs.flush_if_due),
             (
@@ -221,18 +223,6 @@ def _transactions(
     journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync)
     markers = MarkerWriter(topics.log_of, groups, sync)
     return TransactionCoordinator(journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout)
-
-
-def _allow_many_files() -> None:
-    """Each connection and each log that is written to holds descriptors; the usual limit, 1024, is soon reached."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == hard:
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, ENOUGH_FILES), hard))
 
 
 def _only_directory(log_dirs: str) -> str:

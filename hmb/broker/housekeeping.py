@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from hmb.broker.context import Stop
+from hmb.protocol.errors import KafkaError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -43,7 +44,10 @@ class Housekeeper:
                 continue
             self._tasks.remove((interval, task, last))
             self._tasks.append((interval, task, time.monotonic()))
+            name = getattr(task, "__qualname__", task)
             try:
                 task()
-            except Exception:  # the next run may do better, and the broker serves on
-                LOGGER.exception("%s failed", getattr(task, "__qualname__", task))
+            except (KafkaError, OSError) as error:  # a full disk, for example: the next run may succeed
+                LOGGER.error("%s failed: %s", name, error)
+            except Exception:  # an internal error: the broker continues to serve
+                LOGGER.exception("%s failed", name)

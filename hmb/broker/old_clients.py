@@ -21,11 +21,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.convert import DamagedBatch, DownConversion
-from hmb.storage.files import pread_fully
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.opening import CONVERTING, report_damage
@@ -97,7 +95,7 @@ def converted(
     is damaged, MESSAGE_TOO_LARGE, INVALID_RECORD.
     """
     while found.records is not None and found.segment is not None:
-        read, start = partial(pread_fully, found.records.file), found.records.position
+        read, start = found.records.file.read, found.records.position
         region = range(start, start + found.records.size)
         try:
             with CONVERTING:

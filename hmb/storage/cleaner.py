@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import logging
 import math
-import mmap
 import os
 import threading
 import time
@@ -36,6 +35,7 @@ from typing import NamedTuple
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage import checkpoints, swap
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
 from hmb.storage.isolation import isolated
@@ -45,6 +45,7 @@ from hmb.storage.opening import checked, report_damage
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
+from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
 STINT, REST = 0.005, 0.000_1  # seconds
@@ -155,18 +156,17 @@ def _dirty_batches(
 
     All batches of the segment are checked before the first one is read: whether its records count depends on others.
     """
-    transactions, positions = Transactions(), array("I")
-    log = _enter(segment, segments, transactions)
-    position = 0
-    while position < segment.size:
-        batch = checked(segment, position, parse_batch(log, position))
+    transactions, positions, sizes = Transactions(), array("I"), array("I")
+    _enter(segment, segments, transactions)
+    for position, batch in _checked_batches(segment):
         if batch.is_control:
             transactions.end(batch)
         elif not transactions.is_aborted(batch) and map.begin_offset <= batch.last_offset < map.end_offset:
             positions.append(position)
-        position += batch.size
-    for position in reversed(positions):
-        batch = parse_batch(log, position)
+            sizes.append(batch.size)
+    windows = Windows(segment.file, segment.size)
+    for position, size in zip(reversed(positions), reversed(sizes), strict=True):
+        batch = parse_batch(*windows.at(position, size))
         yield batch
         throttle.spend(batch.size)
 
@@ -175,21 +175,26 @@ def _batches(
     segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
 ) -> Iterator[tuple[int, Batch]]:
     """Yield every batch of one of the log's segments, checked, with its position."""
-    log = _enter(segment, segments, transactions)
-    position = 0
-    while position < segment.size:
-        batch = checked(segment, position, parse_batch(log, position))
+    _enter(segment, segments, transactions)
+    for position, batch in _checked_batches(segment):
         yield position, batch
         throttle.spend(batch.size)
-        position += batch.size
 
 
-def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> memoryview:
-    """One of the log's segments, mapped; its batches come next."""
+def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
+    """Yield every batch of a segment with its position and its records. Raises CORRUPT_MESSAGE, OSError."""
+    windows, position = Windows(segment.file, segment.size), 0
+    while position < windows.end:
+        size = parse_batch(*windows.at(position, HEADER_PEEK)).size
+        batch = checked(segment, position, parse_batch(*windows.at(position, size)))
+        yield position, batch
+        position += size
+
+
+def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> None:
+    """Look up the aborted transactions of a segment, before its batches are read."""
     number = segments.index(segment)
     transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
-    size = segment.size
-    return memoryview(mmap.mmap(segment.file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
@@ -220,12 +225,13 @@ class _Rewriting:
     def compact(self, group: Sequence[Segment]) -> None:
         """Write a group of segments again as one, and put that in their place."""
         log = self._log
-        cleaned = Segment(log.directory, group[0].base_offset, log.config, suffix=swap.CLEANED)
+        cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
         try:
             for segment in group:
                 self._write(cleaned, segment)
             last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps goes on
-            os.utime(cleaned.file.fileno(), ns=(last_write, last_write))
+            file = cleaned.file.open()  # created now if nothing was kept
+            os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
             if len(group) == 1 and cleaned.size == before:
                 cleaned.delete()  # nothing was dropped, so there is nothing to swap

@@ -1,102 +1,78 @@
-"""Files the way a log wants them: regions for `sendfile`, state files replaced in one step, directories synced.
+"""Regions of files for `sendfile`, and state files that are replaced in one step.
 
-A state file (a checkpoint, `meta.properties`) must be there whole or as it was before, whenever the power goes.  So it
-is written under a temporary name, synced, renamed over the old one, and the directory is synced, because a rename is an
-entry in the directory and not in the file.  A new segment's name needs the same sync of its directory before anything
-in it is acked.
+A state file (a checkpoint, `meta.properties`) must be whole after a power cut: all new or all old. So the broker writes
+it under a temporary name, syncs it, renames it over the old one, and syncs the directory. The last step is needed
+because a name is an entry in the directory and not in the file. A new segment's name needs the same sync of its
+directory before any batch in the segment is acknowledged.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 
-# Held for a moment while a file is opened by its name or gets another name, so that a reader never opens a name
-# that has just gone, nor two of them the same file twice.
-NAMES = threading.Lock()
+from hmb.storage.virtual_files import SyncFailed, VirtualFile
+
 SYNCS_AT_ONCE = 16
-
-
-class SharedFile(FileIO):
-    """An open file that is closed when its last holder lets go: a segment, or a fetch that still reads from it."""
-
-    def __del__(self) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, slots=True)
 class FileRegion:
-    """`size` bytes of an open file from `position`: what a fetch answers, without the bytes ever entering this process.
+    """The records in an answer to a fetch: `size` bytes of a file from `position`.
 
-    It holds the open file, so a segment that is deleted meanwhile is read to its end all the same.
+    The kernel sends them to the client with `sendfile`, so the bytes never enter this process. If the segment is
+    deleted before that, its file is still open as a rule, and the client gets all bytes. If the file was closed for
+    want of descriptors, sending raises OSError, and the client has to connect and fetch again.
     """
 
-    file: FileIO
+    file: VirtualFile
     position: int
     size: int
 
     def read(self) -> bytes:
-        return pread_fully(self.file, self.size, self.position)
+        """Return the bytes, fewer if the file is shorter. Raises OSError."""
+        return self.file.read(self.size, self.position)
 
 
-def open_file(path: Path) -> SharedFile:
-    """Open for reading and writing, unbuffered; made (0600) where it is missing, never truncated."""
-    return SharedFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory survive a power cut, or the content of a file.
 
-
-def pread_fully(file: FileIO, size: int, position: int) -> bytes:
-    """`size` bytes from `position`, fewer only at the end of the file."""
-    data = os.pread(file.fileno(), size, position)
-    if len(data) == size or not data:
-        return data
-    chunks = [data]
-    while (missing := size - sum(map(len, chunks))) and (
-        data := os.pread(file.fileno(), missing, position + size - missing)
-    ):
-        chunks.append(data)
-    return b"".join(chunks)
-
-
-@contextmanager
-def open_directory(path: Path) -> Iterator[int]:
-    """The descriptor of a directory, or of a file, to sync it."""
+    Raises SyncFailed, and OSError if the directory cannot be opened.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        yield descriptor
+        os.fsync(descriptor)
+    except OSError as error:
+        raise SyncFailed(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)
 
 
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a power cut; or a file's content."""
-    with open_directory(path) as descriptor:
-        os.fsync(descriptor)
-
-
 def replace_file(path: Path, content: str | bytes, *, sync: bool = True) -> None:
-    """Write a small state file whole or not at all; without `sync` a power cut may take it away again."""
+    """Write a small state file whole or not at all; without `sync` a power cut may remove it again. Raises OSError."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
-    temporary.rename(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # on a full disk its blocks are needed
+        raise
     if sync:
         sync_directory(path.parent)
 
 
 def sync_all(directories: Sequence[Path]) -> None:
-    """Make these directories and the files in them survive a power cut.
+    """Make these directories and the files in them survive a power cut. Raises OSError.
 
-    To sync many files after they are all written, several at a time, is much faster than to sync each when it is
-    written: a file system takes with one commit to its journal whatever waits for one.
+    The files are all written before, and several of them are synced at a time. That is much faster than one sync after
+    each write, because one commit of the file system's journal covers all files that wait for it.
     """
     with ThreadPoolExecutor(min(len(directories), SYNCS_AT_ONCE)) as pool:
         list(pool.map(_sync_with_files, directories))

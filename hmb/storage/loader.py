@@ -56,11 +56,17 @@ class LoadedLog:
 
 
 def load(
-    directory: Path, config: LogConfig, *, recovery_point: int | None, clean: bool, stop: threading.Event = NO_STOP
+    directory: Path,
+    config: LogConfig,
+    *,
+    recovery_point: int | None,
+    clean: bool,
+    now: int,
+    stop: threading.Event = NO_STOP,
 ) -> LoadedLog:
-    """Open what `directory` holds; an empty log where it holds none.  Raises OSError, and Stopped if `stop` is set.
+    """Open the log in `directory`; an empty directory is an empty log. Raises OSError, and Stopped if `stop` is set.
 
-    `recovery_point`: what lies before it has been synced; None: unknown.
+    Records at offsets below `recovery_point` have been synced (None: unknown). `now` is the time of the start in ms.
     """
     swapped = finish_swaps(directory, config)
     base_offsets = _base_offsets(directory) or [recovery_point or 0]
@@ -69,7 +75,7 @@ def load(
         segment.lacks_transactions = segment.base_offset in swapped
     loading = _Loading(segments, config, recovery_point, clean, stop)
     loading.run()
-    producers = _load_producers(directory, segments, loading.end_offset)
+    producers = _load_producers(directory, segments, loading.end_offset, ProducerState(now))
     for segment in segments:
         segment.release()
     return LoadedLog(segments, loading.end_offset, producers)
@@ -185,8 +191,11 @@ class _Loading:
         self.end_offset = begin
 
 
-def _load_producers(directory: Path, segments: Sequence[Segment], end_offset: int) -> ProducerState:
-    state, known_to = ProducerState(), segments[0].base_offset
+def _load_producers(
+    directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
+) -> ProducerState:
+    """Fill the empty `state` from the newest snapshot and the batches after it."""
+    known_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
     for offset, path in reversed(snapshots(directory)):
         if offset > end_offset:

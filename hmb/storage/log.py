@@ -19,11 +19,10 @@ Source: thesis ch. 6.2 and 9.5; Kafka's `UnifiedLog`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,19 +32,23 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading, preparation
 from hmb.storage.config import LogConfig
+from hmb.storage.disk_reserve import DiskReserve
 from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.loader import LoadedLog, load
 from hmb.storage.log_reading import LogSlice
+from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.retention import count_expired
-from hmb.storage.segment import Parts, Segment
+from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
+from hmb.storage.virtual_files import Parts
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
+SYNC_AHEAD = 16 << 20  # bytes
 
 
 class AppendResult(NamedTuple):
@@ -74,31 +77,34 @@ class Log:
         clean: bool = False,
         clock: Callable[[], int] = now_ms,
         stop: threading.Event = NO_STOP,
+        reserve: DiskReserve | None = None,
     ) -> None:
-        """Open or make the log.
+        """Open the log, or make it.
 
-        `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all).  Records before
-        `start_offset` were deleted, even where their segment is still there.  Raises Stopped if `stop` is set.
+        `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all). Records before
+        `start_offset` were deleted, even if their segment is still there. Producers have to wait while the disk is full
+        (`reserve`). Raises Stopped if `stop` is set.
         """
         self.directory = directory
         self.config = config
         self.epochs = LeaderEpochs()
         self._clock = clock
+        self._reserve = reserve
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after cleanup_lock and the group commit's lock.
         self._lock = threading.Lock()
-        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean, stop=stop)
-        self._segments = loaded.segments
+        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean, now=clock(), stop=stop)
+        self._segments = LogSegments(loaded.segments)
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
-        self._start_offset = min(max(start_offset, self._segments[0].base_offset), self._end_offset)
+        self._start_offset = min(max(start_offset, self._segments.first.base_offset), self._end_offset)
         # Held while segments are deleted or replaced; taken before _lock.
         self.cleanup_lock = threading.Lock()
-        self._deleted: deque[tuple[int, Segment]] = deque()  # with the time (ms) when their files go
         self.watchers = Watchers()  # of appends
         self._refusal: KafkaError | None = None  # why nothing more is taken
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._commit = GroupCommit(directory, synced, clock())
+        self._sync_begun_at = self._segments.active.size  # size (bytes) of the active segment at the last `_sync_ahead`
         self._names_made = 1  # in the directory; a sync is for those, too, that were made since the last one
 
     # -- what it holds
@@ -158,39 +164,46 @@ class Log:
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR.  Then nothing was appended,
         but for a KAFKA_STORAGE_ERROR of the sync that `flush.messages` asks for.
         """
+        if not own and self._reserve is not None and self._reserve.is_used:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
         config, now = self.config, self._clock()
         prepare = preparation.prepare_own if own else preparation.prepare
         prepared = prepare(records, config, now, self._end_offset)
         append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
         if isinstance(prepared, RecordBatch):
-            result = self._append_batch(prepared, append_time)
+            result = self._append_batch(prepared, append_time, now)
         else:
             moved = self._append_messages(prepared, append_time)
-            result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time)
+            result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time, now)
         if result.last_offset + 1 - self.recovery_point >= config.flush_messages:
             self.flush()
         return result
 
-    def _append_batch(self, batch: RecordBatch, append_time: int) -> AppendResult:
-        with self._lock:
-            if batch.producer_id != NO_PRODUCER_ID and (first := self._producers.check(batch)):
-                return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
-            base_offset = self._end_offset
-            last_offset = base_offset + batch.last_offset_delta
-            parts = batch.stamped(base_offset, self.leader_epoch)
-            self._append_parts(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset))
-            if batch.producer_id != NO_PRODUCER_ID:
-                self._producers.note(batch, base_offset)
-        return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
+    def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
+        while True:
+            with self._lock:
+                if batch.producer_id != NO_PRODUCER_ID and (first := self._producers.check(batch)):
+                    return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
+                base_offset = self._end_offset
+                last_offset = base_offset + batch.last_offset_delta
+                parts = batch.stamped(base_offset, self.leader_epoch)
+                if self._write(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset)):
+                    if batch.producer_id != NO_PRODUCER_ID:
+                        self._producers.note(batch, base_offset, now)
+                    return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
+            self.flush()
 
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
-        """None where another append was faster, and they cannot get other offsets than they have."""
-        with self._lock:
-            if not messages.move_to(self._end_offset):
-                return None
-            newest = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
-            self._append_parts([messages.data], messages.first_batch_end, messages.last_offset, newest)
-        return AppendResult(messages.first_offset, messages.last_offset, append_time, self.log_start_offset)
+        """Return None if another append took these offsets first and the messages cannot be given new ones."""
+        while True:
+            with self._lock:
+                if not messages.move_to(self._end_offset):
+                    return None
+                first, last = messages.first_offset, messages.last_offset
+                newest = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
+                if self._write([messages.data], messages.first_batch_end, last, newest):
+                    return AppendResult(first, last, append_time, self.log_start_offset)
+            self.flush()
 
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
         """End a producer's transaction in this partition: for the transaction coordinator.
@@ -198,51 +211,76 @@ class Log:
         Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
         """
         now = self._clock()
-        with self._lock:
-            offset = self._end_offset
-            self._producers.check_marker(producer_id, producer_epoch, marker)
-            places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
-            data = encode_marker(marker, now, producer_id, producer_epoch, **places)
-            aborted = self._producers.aborted_by(marker, producer_id, offset)
-            self._append_parts([data], offset, offset, TimestampOffset(now, offset), aborted)
-            self._producers.note_marker(producer_id, producer_epoch, marker, now)
-        return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
+        while True:
+            with self._lock:
+                offset = self._end_offset
+                self._producers.check_marker(producer_id, producer_epoch, marker)
+                places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
+                data = encode_marker(marker, now, producer_id, producer_epoch, **places)
+                aborted = self._producers.aborted_by(marker, producer_id, offset)
+                if self._write([data], offset, offset, TimestampOffset(now, offset), aborted):
+                    self._producers.note_marker(producer_id, producer_epoch, marker, now, now)
+                    return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
+            self.flush()
 
-    def _append_parts(
+    def _write(
         self,
         parts: Parts,
         first_batch_end: int,
         last_offset: int,
         newest: TimestampOffset,
         aborted: AbortedTransaction | None = None,
-    ) -> None:
-        """Write, count on, wake the fetches that wait.  Under the lock."""
+    ) -> bool:
+        """Write batches to the active segment, and wake the fetches that wait for them. Called under the lock.
+
+        Return False, and write nothing, if the log has to roll and is not synced: the caller then syncs it without the
+        lock and tries again. So each segment but the last one is on disk, and a hole in it is never a power cut's.
+        """
         if self._refusal is not None:
             raise self._refusal
         self._commit.raise_if_failed()
         try:
-            active = self._segments[-1]
+            active = self._segments.active
             if active.is_full(sum(map(len, parts)), last_offset, newest.timestamp):
+                if self.recovery_point < self._end_offset:
+                    return False
                 active = self._roll()
             active.append(parts, first_batch_end, newest, aborted)
             if aborted is not None:
                 self._names_made += 1  # the transaction index may be new
         except OSError as error:
+            if self._reserve is not None:
+                self._reserve.use(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
         self.watchers.wake_all()
+        if active.size - self._sync_begun_at >= SYNC_AHEAD:
+            self._sync_begun_at = active.size
+            threading.Thread(target=self._sync_ahead, name=f"sync-{self.directory.name}", daemon=True).start()
+        return True
+
+    def _sync_ahead(self) -> None:
+        """Sync in a thread of its own. The sync before the next roll, for which producers wait, is then short."""
+        with contextlib.suppress(KafkaError):  # the group commit remembers a failed sync, and the next append raises it
+            self.flush()
 
     def _write_snapshot(self) -> None:
         self._producers.write_snapshot(snapshot_path(self.directory, self._end_offset))
         delete_old_snapshots(self.directory)
 
-    def _roll(self) -> Segment:
-        """Close the active segment and start the next one, at the log's end."""
-        self._segments[-1].seal()
+    def _roll(self, *, sync: bool = False) -> Segment:
+        """Close the active segment and start the next one, at the log's end.
+
+        The file is created here, because its name is the next offset: compaction leaves a gap before it, and the next
+        start believes a batch after a gap only if something follows. Raises OSError, and then the log has not rolled.
+        """
+        self._segments.active.close()  # it is complete and on disk: no descriptor is needed until a client reads it
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._write_snapshot()
         segment = Segment(self.directory, self._end_offset, self.config)
+        segment.make(sync=sync)
         self._segments.append(segment)
+        self._sync_begun_at = 0
         self._names_made += 1
         LOGGER.info("rolled %s at offset %d", self.directory.name, self._end_offset)
         return segment
@@ -256,7 +294,7 @@ class Log:
         OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
         """
         with self._lock:
-            segments = self._segments[max(0, self._segment_number(offset)) :]
+            segments = self._segments.from_offset(offset)
             active_size = segments[-1].size
             nothing = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
         first, end = nothing[:2]
@@ -265,10 +303,6 @@ class Log:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
         found = log_reading.read(segments, active_size, offset, max_bytes, nothing, committed=committed)
         return found if at_least_one or found.size <= max_bytes else nothing
-
-    def _segment_number(self, offset: int) -> int:
-        """The number of the segment where `offset` belongs; -1 before the first."""
-        return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record that is not older than `timestamp` (ms)."""
@@ -280,61 +314,71 @@ class Log:
 
     # -- delete
 
-    def delete_records(self, before_offset: int) -> int:
-        """Move the log's start; -1 means to the high watermark.  Whole segments before it go with the next `expire`.
+    def new_start(self, before_offset: int) -> int:
+        """Return the offset at which the log would start without records before `before_offset`; -1: without all.
 
-        Returns the new start.  Raises OFFSET_OUT_OF_RANGE, POLICY_VIOLATION where only compaction deletes.
+        Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete.
         """
         if self.config.compacts and not self.config.deletes:
             why = f"{self.directory.name} is compacted: cleanup.policy={self.config.cleanup_policy}"
             raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
+        wanted = self._end_offset if before_offset == -1 else before_offset
+        if not 0 <= wanted <= self._end_offset:
+            why = f"offset {before_offset} is not in 0 .. {self._end_offset}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+        return max(self._start_offset, wanted)
+
+    def delete_records(self, before_offset: int) -> int:
+        """Move the log's start, and return it. `expire` deletes the segments before it. Raises as `new_start` does."""
         with self._lock:
             if self._refusal is not None:
                 raise self._refusal
-            wanted = self._end_offset if before_offset == -1 else before_offset
-            if not 0 <= wanted <= self._end_offset:
-                why = f"offset {before_offset} is not in 0 .. {self._end_offset}"
-                raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
-            self._start_offset = max(self._start_offset, wanted)
+            self._start_offset = self.new_start(before_offset)
             return self._start_offset
 
-    def expire(self) -> int:
-        """Delete the segments that need not be kept (retention.py); returns how many.  Raises OSError.
+    def expire(self, *, before_offset: int = 0, at_once: bool = False) -> int:
+        """Delete the segments that need not be kept (retention.py) or end before an offset; return how many.
 
-        Their files are removed a while later (`file.delete.delay.ms`), because a fetch may be reading them.
+        Their files are removed after `file.delete.delay.ms`, because a fetch may be reading them, or `at_once`. Raises
+        OSError, KAFKA_STORAGE_ERROR.
         """
         if not self.cleanup_lock.acquire(blocking=False):
-            return 0  # a compaction is at work, the next call will do
+            return 0  # a compaction is in progress: the next call expires the segments
         try:
-            return self._expire(self._clock()) if self._refusal is None else 0
+            return self._expire(before_offset, self._clock(), at_once) if self._refusal is None else 0
         finally:
             self.cleanup_lock.release()
 
-    def _expire(self, now: int) -> int:
-        while self._deleted and self._deleted[0][0] <= now:
-            self._deleted.popleft()[1].delete()
+    def _expire(self, before_offset: int, now: int, at_once: bool) -> int:
+        start = max(before_offset, self._start_offset)
+        if count_expired(self.segments, self.config, now=now, log_start_offset=start) == len(self._segments):
+            self._roll_for_deletion()
+        count = count_expired(self.segments, self.config, now=now, log_start_offset=start)
         with self._lock:
-            count = count_expired(self._segments, self.config, now=now, log_start_offset=self._start_offset)
-            if count == len(self._segments):
-                self._roll().make()
-            expired, self._segments = self._segments[:count], self._segments[count:]
-            self._start_offset = max(self._start_offset, self._segments[0].base_offset)
+            expired = self._segments.take_first(min(count, len(self._segments) - 1))
+            self._start_offset = max(self._start_offset, self._segments.first.base_offset)
         for segment in expired:
             LOGGER.info("%s: deleting segment %d", self.directory.name, segment.base_offset)
-            self._discard(segment, now)
+            self._segments.remove_files(segment, now + self.config.file_delete_delay_ms)
+        self._segments.delete_removed(None if at_once else now)
         return len(expired)
 
-    def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put a compacted segment in the place of neighbours; with `cleanup_lock` held.  Raises OSError."""
+    def _roll_for_deletion(self) -> None:
+        """Roll, so that the active segment can be deleted. On a full disk the other segments have to go first."""
+        self.flush()  # before the log rolls, as in `_write`
         with self._lock:
-            number = self._segments.index(old[0])
-            self._segments[number : number + len(old)] = [new]
-        for segment in old:
-            self._discard(segment, self._clock())
+            if self.recovery_point == self._end_offset:
+                try:
+                    self._roll(sync=True)
+                except OSError as error:
+                    LOGGER.warning("%s keeps its last segment until a new one can be made: %s", self.directory, error)
 
-    def _discard(self, segment: Segment, now: int) -> None:
-        segment.mark_deleted()
-        self._deleted.append((now + self.config.file_delete_delay_ms, segment))
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put a compacted segment in the place of neighbors; with `cleanup_lock` held.  Raises OSError."""
+        with self._lock:
+            self._segments.replace(old, new)
+        for segment in old:
+            self._segments.remove_files(segment, self._clock() + self.config.file_delete_delay_ms)
 
     def last_batches_of_producers(self) -> dict[int, LastBatch]:
         """By producer id."""
@@ -354,12 +398,12 @@ class Log:
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
         with self._lock:
-            segments = self._segments[max(0, self._segment_number(recovery_point)) :]
+            segments = self._segments.from_offset(recovery_point)
             return Unsynced(self._end_offset, segments, self.directory, self._names_made)
 
     def flush_if_due(self) -> None:
         """Sync if the last sync is `flush.ms` ago, or if segments that are no longer written to are not on disk."""
-        unsynced_segments = self.recovery_point < self._segments[-1].base_offset
+        unsynced_segments = self.recovery_point < self._segments.active.base_offset
         since = self._clock() - self._commit.synced_at
         too_long = self.recovery_point < self._end_offset and since >= self.config.flush_ms
         if unsynced_segments or too_long:
@@ -380,8 +424,7 @@ class Log:
     def moved(self, directory: Path) -> None:
         """The directory has another name, as a deleted one has; with NAMES held."""
         self.directory = directory
-        for segment in self.segments:
-            segment.moved(directory)
+        self._segments.moved(directory)
 
     def close(self) -> None:
         """Take nothing more, sync all, leave a snapshot of the producers, let go of the files.
@@ -395,5 +438,4 @@ class Log:
                 self._write_snapshot()
                 for segment in self._segments:
                     segment.close()
-            for _, segment in self._deleted:
-                segment.delete()
+            self._segments.delete_removed()

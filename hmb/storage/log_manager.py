@@ -1,51 +1,55 @@
-"""All logs of a data directory: found at start, made, deleted, closed.
+"""The logs of a data directory: found at the start, created, deleted, closed.
 
-The directory is a Kafka data directory: `<topic>-<partition>/` for each log, and beside them the state files of
-checkpoints.py.  A file `.lock` keeps a second broker out.  `.kafka_cleanshutdown` is there only after a proper stop and
-is removed at start; where it is missing, each log is checked from its recovery point on.  A log that the checkpoint
-does not name is none that was made here, and nothing is known of what was synced.
+The directory is a Kafka data directory. It has a directory `<topic>-<partition>/` for each log, and the state files of
+checkpoints.py. A lock keeps a second broker out (directory_lock.py). The file `.kafka_cleanshutdown` exists only after
+a proper stop, and the start removes it. If it is missing, the start checks each log from its recovery point on. A log
+that the checkpoint does not name was not made by this broker, and nothing is known of what was synced.
 
-What of the state files is damaged is made again, with a warning, where it can be: recovery points and log start offsets
-(all is checked, records that were deleted may be there again), leader epochs (the log's batches tell), topic ids (the
-other partitions tell, or the topic gets a new one).  The identity, `meta.properties`, cannot.
+A damaged state file is made again, with a warning, if that is possible:
 
-A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step whatever happens;
-the files are removed after that, at the latest at the next start.
+- recovery points and log start offsets: everything is checked, and deleted records may be there again;
+- leader epochs: the log's batches contain them;
+- topic ids: the other partitions of the topic have the id, or the topic gets a new one.
 
-Source: thesis ch. 9.5.1 (log manager); Kafka's `LogManager`.
+The identity, `meta.properties`, cannot be made again.
+
+A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step. The files are
+removed after that, at the latest at the next start.
+
+Source: the thesis, chapter 9.5.1, "Components"; Kafka's `LogManager`.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
-import os
 import re
-import shutil
 import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.storage import checkpoints
+from hmb.storage import checkpoints, trash
 from hmb.storage.config import LogConfig
-from hmb.storage.files import NAMES, replace_file, sync_all, sync_directory
+from hmb.storage.directory_lock import DirectoryInUse, DirectoryLock
+from hmb.storage.disk_reserve import DiskReserve, is_disk_full
+from hmb.storage.files import replace_file, sync_all, sync_directory
 from hmb.storage.isolation import isolated
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.segment import Segment
+from hmb.storage.trash import DeletedLog
+from hmb.storage.virtual_files import NAMES
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-DELETED = "-delete"
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
-LONGEST_IN_TRASH = 200  # characters of its name that a deleted directory keeps: a file name has 255 at most
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
 
 
@@ -66,28 +70,15 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._loaded = False
         self._is_closed = False  # written under both locks: then the directory may be another broker's
-        try:
-            _make_directory(directory)
-            self._lock_file = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            reason = f"{error.strerror}; choose another or change its permissions"
-            if isinstance(error, FileExistsError):
-                reason = "it is a file; choose another"
-            raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
-        try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock_file)
-            raise DataDirectoryError(
-                f"the data directory {directory} is in use by another broker; stop it, or choose another directory"
-            ) from None
+        self._directory_lock = _locked(directory)
+        self.reserve = DiskReserve(directory)
         try:
             self.cluster_id = self._identity(node_id)
         except OSError as error:
-            os.close(self._lock_file)
+            self._directory_lock.release()
             raise DataDirectoryError(f"cannot write into the data directory {directory}: {error.strerror}") from error
         except checkpoints.DamagedStateFile as error:
-            os.close(self._lock_file)
+            self._directory_lock.release()
             raise DataDirectoryError(
                 f"{error}; put the file back from a copy, or remove it to give the directory a new identity"
             ) from error
@@ -100,15 +91,16 @@ class LogManager:
         start_offsets = self._read_checkpoint(START_OFFSETS, "records that were deleted may be there again")
         try:
             for path in sorted(self.directory.iterdir()):
-                if path.name.endswith(DELETED) and path.is_dir():
-                    shutil.rmtree(path)
-                elif (name := _topic_partition(path)) is not None:
+                if (name := _topic_partition(path)) is not None:
                     config = configs.get(name.topic, default)
                     points = recovery_points.get(name), start_offsets.get(name, 0)
                     self._logs[name] = self._open(path, config, *points, clean=clean)
             if clean:
                 marker.unlink()
                 sync_directory(self.directory)  # or it might be there again after a power cut
+            self.reserve.fill()
+            if self.reserve.is_used:
+                LOGGER.error("the disk of %s is full: producers have to wait until there is room", self.directory)
             self._loaded = True
         except OSError as error:
             raise DataDirectoryError(
@@ -129,8 +121,14 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
-        stop = self._stop
-        log = Log(path, config, recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=stop)
+        log = Log(
+            *(path, config),
+            recovery_point=recovery_point,
+            start_offset=start_offset,
+            clean=clean,
+            stop=self._stop,
+            reserve=self.reserve,
+        )
         try:
             log.epochs = checkpoints.read_leader_epochs(path)
         except checkpoints.DamagedStateFile as error:
@@ -190,42 +188,47 @@ class LogManager:
                 checkpoints.write_leader_epochs(path, LeaderEpochs(), sync=False)
             sync_all([self._path(name) for name in names])
             sync_directory(self.directory)
-            made = {name: Log(self._path(name), config, clean=True) for name in names}
+            made = {name: Log(self._path(name), config, clean=True, reserve=self.reserve) for name in names}
             self._logs.update(made)
             return list(made.values())
 
-    def delete(self, name: TopicPartition) -> None:
-        """Forget a log and remove its directory, whatever is in it.  Raises OSError."""
-        self.empty_trash(self.put_into_trash([name]))
+    def deleted_logs(self) -> list[DeletedLog]:
+        """Return the deleted logs whose directories are still there. Raises OSError."""
+        return trash.find(self.directory)
 
-    def put_into_trash(self, names: Iterable[TopicPartition]) -> list[Path]:
-        """Forget logs: no start finds them again.  Returns what is left to remove.  Raises OSError."""
+    def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> list[Path]:
+        """Delete logs of topics with these ids: no start finds them again. Return the directories that are left.
+
+        The first log that is renamed decides: the next start deletes the other logs of its topic, too (trash.py).
+        Raises OSError if no log could be renamed.
+        """
         with self._lock:
             self._raise_if_closed()
-            trash = [path for name in names if (path := self._put_into_trash(name)) is not None]
+            left: list[Path] = []
+            for name, topic_id in names.items():
+                try:
+                    left += self._put_into_trash(name, topic_id)
+                except OSError as error:
+                    if not left:
+                        raise
+                    LOGGER.error("%s is deleted, but its files stay until the next start: %s", name, error)
+            for name in names:
+                if (log := self._logs.pop(name, None)) is not None:
+                    log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
             sync_directory(self.directory)
-            return trash
+            return left
 
-    def empty_trash(self, directories: Iterable[Path]) -> None:
-        """Remove the files, which takes its time and keeps nobody waiting: no lock is needed.  Raises OSError."""
-        for directory in directories:
-            shutil.rmtree(directory)
-
-    def _put_into_trash(self, name: TopicPartition) -> Path | None:
-        """Forget a log and rename its directory; its new name."""
+    def _put_into_trash(self, name: TopicPartition, topic_id: uuid.UUID) -> list[Path]:
+        """Rename a log's directory; return its new name, or nothing if the directory does not exist."""
         log, path = self._logs.get(name), self._path(name)
-        if log is not None:
-            log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
         if not path.exists():
-            self._logs.pop(name, None)
-            return None
-        trash = path.with_name(f"{path.name[:LONGEST_IN_TRASH]}.{uuid.uuid4().hex}{DELETED}")
+            return []
+        new_path = trash.path_of(self.directory, name, topic_id)
         with NAMES:
-            path.rename(trash)
+            self.reserve.write(partial(path.rename, new_path))
             if log is not None:
-                log.moved(trash)
-        self._logs.pop(name, None)
-        return trash
+                log.moved(new_path)
+        return [new_path]
 
     def expire(self) -> None:
         """Delete the segments that need not be kept."""
@@ -241,39 +244,101 @@ class LogManager:
         self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write down from where each log must be checked, and where it starts; None: at 0.  Raises OSError."""
-        with self._checkpoint_lock:
-            if self._is_closed:
-                return
-            logs = self._logs.copy() if logs is None else logs
-            points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
-            starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
-            checkpoints.write_offsets(self.directory / RECOVERY_POINTS, points)
-            checkpoints.write_offsets(self.directory / START_OFFSETS, starts)
+        """Write the recovery points and the start offsets of all logs; of a log that is None both are 0.
 
-    def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
-        """Write down what a housekeeper keeps in the directory, as long as that is ours.  Raises OSError."""
+        Raises OSError.
+        """
         with self._checkpoint_lock:
             if not self._is_closed:
-                checkpoints.write_offsets(path, offsets)
+                self._check_directory()
+                self._write_checkpoints(self._logs.copy() if logs is None else logs, {})
+
+    def _write_checkpoints(
+        self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
+    ) -> None:
+        """Write both checkpoints; logs in `new_starts` are about to start there. Called under the checkpoint lock."""
+        points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
+        starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
+        starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
+        for file, offsets in ((RECOVERY_POINTS, points), (START_OFFSETS, starts)):
+            self.reserve.write(partial(checkpoints.write_offsets, self.directory / file, offsets))
+
+    def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Let logs start at these offsets; when this returns, that is on disk. Raises OSError, KafkaError.
+
+        The checkpoint is written first, so that an error means that no log has moved its start. One exception: on a
+        full disk, whole segments of deleted records are removed to make room for the checkpoint.
+        """
+        with self._checkpoint_lock:
+            self._raise_if_closed()
+            logs = self._logs.copy()
+            try:
+                self._write_checkpoints(logs, starts)
+            except OSError as error:
+                if not is_disk_full(error):
+                    raise
+                for name in starts.keys() & logs.keys():
+                    logs[name].expire(before_offset=starts[name], at_once=True)
+                self._write_checkpoints(logs, starts)
+            for name in starts.keys() & logs.keys():
+                logs[name].delete_records(starts[name])
+
+    def watch_disk(self) -> None:
+        """On a full disk, remove what is deleted without a delay, and look whether there is room again."""
+        if self.reserve.is_used:
+            for name, log in list(self._logs.items()):
+                with isolated(LOGGER, name, "old segments are not deleted"):
+                    log.expire(at_once=True)
+            self.reserve.fill()
+
+    def write_state(self, write: Callable[[], None]) -> None:
+        """Call `write`, which writes a state file into the directory; on a full disk it may use the reserve.
+
+        Raises OSError.
+        """
+        self._raise_if_closed()
+        self.reserve.write(write)
+
+    def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
+        """Write a checkpoint of a housekeeper, unless the directory was given up already. Raises OSError."""
+        with self._checkpoint_lock:
+            if not self._is_closed:
+                self._check_directory()
+                self.reserve.write(partial(checkpoints.write_offsets, path, offsets))
 
     def close(self) -> None:
-        """Sync and close all logs, and say so on disk: the next start then checks nothing.
+        """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.
 
-        Housekeeping may still be at work; it changes nothing in the directory from now on.
+        A housekeeper may still run. It changes nothing in the directory from now on.
         """
         with self._lock:
             if self._loaded:
                 self._close_logs()
             with self._checkpoint_lock:
                 self._is_closed = True
-                os.close(self._lock_file)
+                self._directory_lock.release()
 
     def _raise_if_closed(self) -> None:
+        """Raise OSError if the directory is not this broker's any more."""
         if self._is_closed:
             raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
+        self._check_directory()
+
+    def _check_directory(self) -> None:
+        """Raise OSError if the directory was moved or replaced; then no log takes anything more."""
+        try:
+            self._directory_lock.check()
+        except OSError as error:
+            for log in list(self._logs.values()):
+                log.refuse(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            raise
 
     def _close_logs(self) -> None:
+        try:
+            self._check_directory()
+        except OSError as error:
+            LOGGER.error("%s; nothing is written there", error)
+            return
         closed = 0
         for name, log in self._logs.items():
             with isolated(LOGGER, name, "not closed; the next start checks it"):
@@ -301,8 +366,24 @@ class LogManager:
         return cluster_id
 
 
+def _locked(directory: Path) -> DirectoryLock:
+    """Lock the data directory; make it if it does not exist. Raises DataDirectoryError."""
+    try:
+        _make_directory(directory)
+        return DirectoryLock(directory)
+    except DirectoryInUse:
+        raise DataDirectoryError(
+            f"the data directory {directory} is in use by another broker; stop it, or choose another directory"
+        ) from None
+    except OSError as error:
+        reason = f"{error.strerror}; choose another or change its permissions"
+        if isinstance(error, FileExistsError):
+            reason = "it is a file; choose another"
+        raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
+
+
 def _make_directory(path: Path) -> None:
-    """With its parents; a power cut does not take them away again."""
+    """Make a directory with its parents, so that they survive a power cut. Raises OSError."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in missing:

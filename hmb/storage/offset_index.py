@@ -1,116 +1,128 @@
-"""The offset index: from an offset to a position in the segment's log file, sparsely.
+"""The offset index: it maps an offset to a position in the segment's log file.
 
-A segment's `.index` file holds one entry for about every `index.interval.bytes` of log, in the order of the log::
+A broker that reads from an offset would have to walk through all batches before it. The index avoids that. A segment's
+`.index` file holds one entry for about every `index.interval.bytes` of the log, in the order of the log::
 
-    relative offset   int32   the indexed batch's last offset, less the segment's base offset
-    position          int32   where that batch starts in the .log file, in bytes
+    relative offset   int32   the last offset of a batch, minus the segment's base offset
+    position          int32   the byte in the .log file at which this batch starts
 
-A look-up finds the greatest entry at or below the wanted offset by binary search and leaves the rest to a short scan of
-the log.  So the index can be small, may lack entries, and can always be made again from the log.  The file has no
-header and no checksum; Kafka preallocates it with zeros and trims it when the segment is closed.
+Example: segment 8021, batches of 10 records and 1,000 bytes, an entry for every 4,096 bytes::
 
-Invariants: relative offsets and positions grow strictly; the first batch of a segment is never indexed, hence no
-relative offset is 0 (which tells Kafka's zero padding from an entry).
+    relative offset   position      look-up of offset 8100: the wanted relative offset is 79
+                 59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
+                119      11000
 
-Source: thesis ch. 9.5.3 (storage format); Kafka's `OffsetIndex`.
+A look-up finds the greatest entry at or below the wanted offset by binary search. It leaves the rest to a short scan of
+the log. So the index can be small, it may lack entries, and the broker can always make it again from the log. The file
+has no header and no checksum. Kafka fills it with zeros in advance and trims it when the segment is closed.
+
+Invariants: relative offsets and positions grow strictly. The first batch of a segment has no entry. So no relative
+offset is 0, and a reader can tell an entry from Kafka's zeros.
+
+Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
-import mmap
 import os
 import struct
+import sys
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from hmb.storage.files import NAMES, open_file
+from hmb.storage.virtual_files import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
+BLOCK = 512  # entries that a search reads at once: one page of an offset index
+NO_KEYS = array("q")
 
 
 class FoundIndex(NamedTuple):
-    """An index file as it was found: its size in bytes, the fields of its last entry."""
+    """An index file as the start found it: its size in bytes, and the fields of its last entry (None: no entry)."""
 
     size: int
     last: tuple[int, ...] | None
 
 
 class IndexFile:
-    """A file of fixed-width entries: appended one by one, read by number through a memory map.
+    """A file of entries of one width, in growing order of their first field, the key.
 
-    Appends happen under the log's lock.  Readers take no lock: `entries` grows only after an entry is written whole,
-    and a reader that finds its map too short makes itself a new one.
+    Appends happen under the log's lock. Readers take no lock: `entries` grows only after an entry is written whole.
+
+    A search takes two steps. The first key of each block of entries is kept in memory, 8 bytes for about 2 MiB of log.
+    A binary search there finds the block. The block is read from the file, and a second binary search finds the entry.
+    A memory map would need no reading. But if another process cuts the file, the kernel kills a process that touches
+    the map behind the new end (SIGBUS).
     """
 
     ENTRY: ClassVar[struct.Struct]
-    FIRST_FIELD: ClassVar[struct.Struct]  # by which the entries grow
+    KEY: ClassVar[struct.Struct]
 
     def __init__(self, path: Path, base_offset: int) -> None:
-        self.path = path
         self.base_offset = base_offset
-        self._file: FileIO | None = None  # opened at the first append: a log that nobody writes to holds no descriptor
-        self._map: mmap.mmap | None = None
-        self._unwritten: bytearray | None = None
-        self._found = self._read_end()
+        self._found = self._read_end(path)
+        self.file = self._file_at(path, exists=self._found is not None)
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
+        self._block_keys = NO_KEYS  # the first key of each block; a search replaces it by a longer one
+        self._unwritten: bytearray | None = None
+        self._is_cut = False  # reported once
 
-    def _read_end(self) -> FoundIndex | None:
-        """What there is on disk; None where the file is missing."""
+    def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
+        return VirtualFile(path, exists=exists)  # nobody syncs it: it can be made again from the log
+
+    def _read_end(self, path: Path) -> FoundIndex | None:
+        """Return what the file contains; None if there is no file. Raises OSError."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         try:
             size = os.fstat(descriptor).st_size
             entries = size // self.ENTRY.size
-            last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else None
+            last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else b""
         finally:
             os.close(descriptor)
-        return FoundIndex(size, self.ENTRY.unpack(last) if last else None)
+        return FoundIndex(size, self.ENTRY.unpack(last) if len(last) == self.ENTRY.size else None)
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
 
     def is_sane(self) -> bool:
-        """Whether the file that was found may be trusted: it holds whole entries, no zeros pad it at its end."""
+        """Return whether the file that the start found holds whole entries only, and no zeros at its end."""
         if self._found is None or self._found.size % self.ENTRY.size:
             return False
         return self._found.last is None or self._is_sane_entry(self._found.last)
 
     def clear(self) -> None:
-        """Forget all entries, before they are made again from the log."""
-        self._map = None
+        """Remove all entries, before they are written again from the log. Raises OSError."""
         self.entries = 0
-        self._open().truncate(0)
+        self._block_keys = NO_KEYS
+        self.file.truncate(0)
         self._found = FoundIndex(0, None)
 
     @property
     def size(self) -> int:
         return self.entries * self.ENTRY.size
 
-    def close(self) -> None:
-        """Let go of the file; it opens again by itself when it is needed."""
-        self._map = None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
     def make(self) -> None:
-        """Make the file if there is none: a missing one would count as lost."""
-        if self._found is None and self._file is None:
-            self._open()
+        """Create the file if it does not exist, because the next start takes a missing file for a lost one."""
+        if not self.file.exists:
+            self.file.open()
 
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
-        raise AssertionError("each index says what its entries look like")
+        raise AssertionError("each index checks its own entries")
 
     @contextmanager
     def made_anew(self) -> Iterator[None]:
-        """Forget all entries; those appended meanwhile are written at the end, in one go.
+        """Remove all entries; write the entries that are appended in this context at its end, in one write.
 
-        Where that fails the index stays empty: look-ups scan the log instead.
+        If that write fails, the index stays empty, and look-ups scan the log. Raises OSError if it cannot be emptied.
         """
         self.clear()
         entries = self._unwritten = bytearray()
@@ -119,7 +131,7 @@ class IndexFile:
         finally:
             self._unwritten = None
         try:
-            self._write(entries, 0)
+            self.file.write([entries], 0)
         except OSError as error:
             LOGGER.warning("%s is left empty: %s", self.path, error)
             self.clear()
@@ -127,36 +139,62 @@ class IndexFile:
     def _append(self, *fields: int) -> None:
         entry = self.ENTRY.pack(*fields)
         if self._unwritten is None:
-            self._write(entry, self.size)
+            self.file.write([entry], self.size)
         else:
             self._unwritten += entry
         self.entries += 1
 
-    def _write(self, entries: bytes | bytearray, position: int) -> None:
-        written = os.pwrite(self._open().fileno(), entries, position)
-        if written < len(entries):
-            raise OSError(errno.ENOSPC, f"only {written} of {len(entries)} bytes could be written", str(self.path))
+    def _read(self, first: int, count: int) -> bytes:
+        """Return `count` entries from number `first` on, fewer if the file was cut. Raises OSError."""
+        size = count * self.ENTRY.size
+        try:
+            data = self.file.read(size, first * self.ENTRY.size)
+        except FileNotFoundError:
+            data = b""
+        if len(data) < size:
+            self._on_cut()
+        return data[: len(data) - len(data) % self.ENTRY.size]
 
-    def _open(self) -> FileIO:
-        if self._file is None:
-            self._file = open_file(self.path)
-        return self._file
+    def _on_cut(self) -> None:
+        """Report that entries are lost which the file contained. Look-ups then start at an earlier entry."""
+        if not self._is_cut:
+            self._is_cut = True
+            LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
+                         "until the next start makes the index again", self.path)  # fmt: skip
 
-    def _fields(self, number: int) -> tuple[int, ...]:
-        return self.ENTRY.unpack_from(self._mapped(number + 1), number * self.ENTRY.size)
+    def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
+        """Return how many entries have a key below `key` (bisect_left) or at most `key` (bisect_right), and the fields
+        of the last of them.
 
-    def _mapped(self, entries: int) -> mmap.mmap:
-        """The file with at least so many entries."""
-        view = self._map
-        if view is None or len(view) < entries * self.ENTRY.size:
-            with NAMES, self.path.open("rb") as file:
-                view = self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return view
+        Entries that the file has lost do not count. O(log entries).
+        """
+        block_keys = self._block_keys
+        if len(block_keys) * BLOCK < self.entries:
+            block_keys = self._extend_block_keys()
+        for block in range(bisect(block_keys, key) - 1, -1, -1):
+            first = block * BLOCK
+            data = self._read(first, min(BLOCK, self.entries - first))
+            if data:  # else the block was cut off, and the file may still have an earlier one
+                unpack, size = self.KEY.unpack_from, self.ENTRY.size
+                found = bisect(range(len(data) // size), key, key=lambda entry: unpack(data, entry * size)[0])
+                return first + found, self.ENTRY.unpack_from(data, (found - 1) * size) if found else None
+        return 0, None
 
-    def _key(self, entries: int) -> Callable[[int], int]:
-        """The first field of an entry by its number, for a binary search: nothing else is unpacked."""
-        view, unpack, size = self._mapped(entries), self.FIRST_FIELD.unpack_from, self.ENTRY.size
-        return lambda number: unpack(view, number * size)[0]
+    def _extend_block_keys(self) -> array[int]:
+        """Read the first keys of the blocks that were appended since the last search."""
+        block_keys = self._block_keys[:]  # a copy: other threads search in the old one, and may do the same
+        for first in range(len(block_keys) * BLOCK, self.entries, BLOCK):
+            data = self._read(first, 1)
+            if not data:
+                break
+            block_keys.append(self.KEY.unpack_from(data)[0])
+        self._block_keys = block_keys
+        return block_keys
+
+    def _fields(self, number: int) -> tuple[int, ...] | None:
+        """Return the fields of an entry; None if the file has lost it. Raises OSError."""
+        data = self._read(number, 1)
+        return self.ENTRY.unpack(data) if data else None
 
 
 class OffsetPosition(NamedTuple):
@@ -168,48 +206,50 @@ class OffsetIndex(IndexFile):
     """`.index`: entries of 8 bytes, `relative offset: int32, position: int32`."""
 
     ENTRY = struct.Struct(">ii")
-    FIRST_FIELD = struct.Struct(">i")
+    KEY = struct.Struct(">i")  # the relative offset
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
-        found = self._found.last if self._found else None
-        self._last = self._entry(*found) if found else OffsetPosition(base_offset, 0)
+        self._last = self._entry(self._found.last if self._found else None)
 
-    def __getitem__(self, number: int) -> OffsetPosition:
-        return self._entry(*self._fields(number))
-
-    def _entry(self, relative_offset: int, position: int) -> OffsetPosition:
+    def _entry(self, fields: tuple[int, ...] | None) -> OffsetPosition:
+        relative_offset, position = fields or (0, 0)  # the segment's start
         return OffsetPosition(self.base_offset + relative_offset, position)
 
     @property
     def last(self) -> OffsetPosition:
-        """The newest entry, or the segment's start where there is none."""
+        """The newest entry, or the segment's start if the index is empty."""
         return self._last
 
     def append(self, offset: int, position: int) -> None:
+        """Add an entry. Raises OSError."""
         self._append(offset - self.base_offset, position)
         self._last = OffsetPosition(offset, position)
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """The greatest entry at or below `offset`; the segment's start where there is none.  O(log entries)."""
+        """Return the greatest entry at or below `offset`, or the segment's start. O(log entries)."""
         last = self._last
-        if offset >= last.offset:  # consumers that keep up read here
+        if offset >= last.offset:  # consumers that keep up with the producers read here
             return last
-        entries = self.entries
-        number = bisect_right(range(entries), offset - self.base_offset, key=self._key(entries)) - 1 if entries else -1
-        return self[number] if number >= 0 else OffsetPosition(self.base_offset, 0)
+        return self._entry(self._search(bisect_right, offset - self.base_offset)[1])
 
     def offset_at_or_behind(self, position: int) -> int | None:
-        """The offset of the first entry at or behind a position of the log; None where there is none."""
+        """Return the offset of the first entry at or after a position of the log; None if no such entry exists."""
         if position > self._last.position:
             return None
-        entries = self.entries
-        number = bisect_left(range(entries), position, key=lambda number: self._fields(number)[1])
-        return self[number].offset if number < entries else None
+        entries = range(self.entries)
+        number = bisect_left(entries, position, key=self._position)
+        found = self._fields(number) if number < len(entries) else None
+        return None if found is None else self._entry(found).offset
+
+    def _position(self, number: int) -> int:
+        """Return an entry's position; one that the file has lost is greater than all others."""
+        fields = self._fields(number)
+        return sys.maxsize if fields is None else fields[1]
 
     def clear(self) -> None:
         super().clear()
-        self._last = OffsetPosition(self.base_offset, 0)
+        self._last = self._entry(None)
 
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
         relative_offset, position = fields

@@ -1,29 +1,40 @@
-"""What a log knows of producers: idempotent ones, to write each of their batches once, and their open transactions.
+"""The producers of one log: how idempotent producers write each batch once, and which transactions are open.
 
-A producer numbers its records of a partition; a batch names its producer id, epoch, and first sequence number.  The log
-keeps each producer's last five batches, because that many requests may be in flight, and decides for a new batch:
+A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
+sequence number of its first record. The log keeps the last five batches of each producer, because a producer may have
+five requests in flight. For a new batch the log decides:
 
-- it repeats one of the five: a duplicate, answered with the offsets of the first time and not written again;
-- it starts right after the last one: taken;
-- anything else is a gap (OUT_OF_ORDER_SEQUENCE_NUMBER), except that a producer which is unknown here may start anywhere
-  (its older batches were deleted) and one with a new epoch starts at 0.  An older epoch is INVALID_PRODUCER_EPOCH.
+- The batch repeats one of the five: it is a duplicate. The answer contains the offsets of the first append, and the log
+  does not write the batch again.
+- The batch starts right after the last one: the log appends it.
+- The batch starts anywhere else: OUT_OF_ORDER_SEQUENCE_NUMBER. Two cases are exceptions. An unknown producer may start
+  anywhere, because its older batches were deleted. A producer with a new epoch starts at 0.
+- The batch has an older epoch than the producer: INVALID_PRODUCER_EPOCH.
 
 Sequence numbers run from 0 to 2^31 - 1 and then start again at 0.
 
-A batch with the transactional bit opens its producer's transaction in this partition, unless it is open already; a
-marker (records/control.py) with the producer's id ends it.  Nobody knows yet what becomes of the records from the first
-open transaction on: they are unstable.  The *last stable offset* is where they begin, or the high watermark.  An abort
-goes into the transaction index.
+The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The broker's clock decides, not
+the batch's timestamp: a client sets the timestamp, and may set it to last year or to none (-1). A broker that starts
+does not know when it appended the batches on disk. It takes the time of the start for all of them, so that no producer
+is forgotten too early. (Kafka expires a producer by the timestamp of its last batch.)
 
-The state is a function of the log, so after a crash it is made again from the batches.  To keep that short, a snapshot
-is written when a segment is rolled and when the log is closed: `<offset>.snapshot`, the state before that offset::
+A batch with the transactional bit opens its producer's transaction in this partition, unless one is open already. A
+marker (records/control.py) with the producer's id ends the transaction. The records from the first open transaction on
+are unstable, because they may still be aborted. The *last stable offset* is the offset of the first unstable record, or
+the high watermark if no transaction is open. An aborted transaction gets an entry in the transaction index.
 
-    version int16 = 1 | crc uint32 (CRC-32C of what follows) | count int32 | count times:
+The state is a function of the log, so a broker can rebuild it from the batches after a crash. A snapshot makes that
+short. The log writes one when it rolls a segment and when it is closed. `<offset>.snapshot` is the state before that
+offset::
+
+    version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-A producer of which only a marker is known has -1 for last sequence and last offset; so has one without a transaction
-for its first offset.
+A snapshot has one timestamp for each producer. HMB stores there what Kafka does: the greatest timestamp of the
+producer's last batch, or the time of its last marker. DescribeProducers shows this number. The time of the append is
+not stored. If only a marker of a producer is known, its last sequence and last offset are -1. The first offset is -1
+while the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -40,7 +51,6 @@ from typing import NamedTuple
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
 from hmb.records.crc import crc32c
-from hmb.storage.files import open_file
 from hmb.storage.transaction_index import AbortedTransaction
 
 BATCHES_KEPT = 5
@@ -65,8 +75,9 @@ class ProducedBatch:
 class Producer:
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # of this epoch
-    timestamp: int = NO_TIMESTAMP  # ms, of its last batch or marker
-    coordinator_epoch: int = NO_EPOCH  # of its last marker
+    timestamp: int = NO_TIMESTAMP  # ms: the timestamp in its last batch or marker, set by the client
+    coordinator_epoch: int = NO_EPOCH  # the epoch in its last marker
+    appended_at: int = 0  # ms: the broker's time when the log last appended a batch or marker of this producer
 
     @property
     def last_sequence(self) -> int:
@@ -76,7 +87,7 @@ class Producer:
 class ActiveProducer(NamedTuple):
     producer_id: int
     producer: Producer
-    first_offset: int  # of its open transaction, -1 where there is none
+    first_offset: int  # of its open transaction, -1: no transaction is open
 
 
 class LastBatch(NamedTuple):
@@ -99,7 +110,9 @@ class ProducerState:
     Invariant: first offsets in `_open` grow, so that its first entry is the oldest transaction.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loaded_at: int) -> None:
+        """`loaded_at` (ms) counts as the time of the append for all batches that are read from disk."""
+        self._loaded_at = loaded_at
         self._producers: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
 
@@ -153,19 +166,22 @@ class ProducerState:
                 f"a marker of coordinator epoch {marker.coordinator_epoch} after one of {producer.coordinator_epoch}",
             )
 
-    def note(self, batch: RecordBatch, base_offset: int) -> None:
-        """Note a batch of records that was appended at `base_offset`."""
+    def note(self, batch: RecordBatch, base_offset: int, appended_at: int) -> None:
+        """Note a batch of records that the log appended at `base_offset`, at the time `appended_at` (ms)."""
         producer = self._producer(batch.producer_id, batch.producer_epoch)
         last_offset = base_offset + batch.last_offset_delta
         producer.batches.append(ProducedBatch(batch.base_sequence, batch.last_sequence, base_offset, last_offset))
-        producer.timestamp = batch.max_timestamp
+        producer.timestamp, producer.appended_at = batch.max_timestamp, appended_at
         if batch.is_transactional and batch.producer_id not in self._open:
             self._open[batch.producer_id] = base_offset
 
-    def note_marker(self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int) -> None:
-        """Note a marker that was appended: the producer's transaction is over."""
+    def note_marker(
+        self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int, appended_at: int
+    ) -> None:
+        """End the producer's transaction: the log appended its marker at the time `appended_at` (ms)."""
         producer = self._producer(producer_id, epoch)
-        producer.timestamp, producer.coordinator_epoch = timestamp, marker.coordinator_epoch
+        producer.timestamp, producer.appended_at = timestamp, appended_at
+        producer.coordinator_epoch = marker.coordinator_epoch
         self._open.pop(producer_id, None)
 
     def aborted_by(self, marker: EndTransactionMarker, producer_id: int, offset: int) -> AbortedTransaction | None:
@@ -182,13 +198,14 @@ class ProducerState:
         Raises KafkaError where a control batch's record is none.
         """
         if not batch.is_control:
-            self.note(batch, batch.base_offset)
+            self.note(batch, batch.base_offset, self._loaded_at)
             return None
         for record in batch.records():  # one, or none: compaction has taken it
             if control_type(record) in (ControlType.ABORT, ControlType.COMMIT):
                 marker = decode_marker(record)
                 aborted = self.aborted_by(marker, batch.producer_id, batch.base_offset)
-                self.note_marker(batch.producer_id, batch.producer_epoch, marker, batch.max_timestamp)
+                producer = batch.producer_id, batch.producer_epoch
+                self.note_marker(*producer, marker, batch.max_timestamp, self._loaded_at)
                 return aborted
         return None
 
@@ -223,17 +240,16 @@ class ProducerState:
         }
 
     def expire(self, older_than: int) -> None:
-        """Forget producers whose last batch has a timestamp (ms) before `older_than`, unless a transaction is open."""
-        expired = [i for i, p in self._producers.items() if p.timestamp < older_than and i not in self._open]
+        """Forget each producer whose last append was before `older_than` (ms), unless its transaction is open."""
+        expired = [i for i, p in self._producers.items() if p.appended_at < older_than and i not in self._open]
         for producer_id in expired:
             del self._producers[producer_id]
 
     def write_snapshot(self, path: Path) -> None:
+        """Write the state to a snapshot file. Nobody syncs it: the log contains the same. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
-        with open_file(path) as file:
-            file.truncate(0)
-            file.write(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
+        path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
 
     def _snapshot_entry(self, producer_id: int, producer: Producer) -> bytes:
         sequence, offset, delta = NO_SEQUENCE, NO_OFFSET, 0
@@ -272,7 +288,7 @@ class ProducerState:
         first_offset: int,
     ) -> None:
         producer = self._producers[producer_id] = Producer(
-            epoch, timestamp=timestamp, coordinator_epoch=coordinator_epoch
+            epoch, timestamp=timestamp, coordinator_epoch=coordinator_epoch, appended_at=self._loaded_at
         )
         if last_offset != NO_OFFSET:
             first_sequence = (last_sequence - offset_delta) % 2**31

@@ -27,12 +27,16 @@ from itertools import chain
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
 from hmb.records.batch import CONTROL_BIT, CRC_START, HEADER, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
-from hmb.records.crc import crc32c
+from hmb.records.crc import crc32, crc32c
+from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.producer_state import BATCHES_KEPT
+from hmb.storage.windows import WINDOW, Windows
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
 ZEROS = bytes(1 << 20)
+MIN_HEADER = MAGIC_POSITION + 1  # bytes that show whether a batch may begin here
+HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 
 # first offset, size, last offset, max timestamp, producer id, attributes
 CheckedBatch = tuple[int, int, int, int, int, int]
@@ -53,17 +57,17 @@ class Damage(KafkaError):
         self.position = position
 
 
-def checked_batches(view: memoryview, base_offset: int, following: int | None) -> Iterator[tuple[int, CheckedBatch]]:
-    """Each whole batch of a segment's file with its position; ends with `Damage` where something else comes.
+def checked_batches(windows: Windows, base_offset: int, following: int | None) -> Iterator[tuple[int, CheckedBatch]]:
+    """Return each whole batch of a segment's file with its position. Raises Damage where the bytes are no batch.
 
-    `following` is the base offset of the next segment, None for the last one.
+    `following` is the base offset of the next segment, None for the last one. Raises OSError.
     """
-    position, next_offset, end = 0, base_offset, len(view)
+    position, next_offset, end = 0, base_offset, windows.end
     max_offset = base_offset + MAX_RELATIVE_OFFSET
     unconfirmed: tuple[int, CheckedBatch] | None = None
     while position < end:
         try:
-            checked = _checked(view, position, end)
+            checked = _checked(windows, position)
             first, size, last, _, _, _ = checked
             if first < next_offset or last > max_offset or position > MAX_POSITION:
                 raise _corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
@@ -85,27 +89,53 @@ def checked_batches(view: memoryview, base_offset: int, following: int | None) -
         yield unconfirmed
 
 
-def _checked(view: memoryview, position: int, end: int) -> CheckedBatch:
-    """The batch at a position.  Raises KafkaError.
+def _checked(windows: Windows, position: int) -> CheckedBatch:
+    """Return the batch at a position. Raises KafkaError if there is none, OSError.
 
-    A gigabyte of small batches holds a million of them.  So a batch v2 that is as it should be is looked at without
-    making an object of it; messages, and the telling what is wrong with anything else, are left to `check`.
+    A gigabyte of small batches holds a million of them. So an intact batch v2 is checked without an object for it.
+    Messages, and bytes that are not an intact batch, are left to `check`, which finds out what is wrong.
     """
-    unpack = HEADER.unpack_from
-    if position + HEADER.size <= end:
-        first, length, _, magic, crc, attributes, delta, _, timestamp, producer_id, _, _, count = unpack(view, position)
+    view, index = windows.view, position - windows.start
+    left = len(view) - index
+    if left < HEADER_SIZE:  # checked here, because a call of `at` for each batch would take a tenth of the time
+        view, index = windows.at(position, HEADER_SIZE)
+        left = len(view) - index
+    if left >= HEADER_SIZE:
+        first, length, _, magic, crc, attributes, delta, _, timestamp, producer_id, _, _, count = unpack(view, index)
         size = LOG_OVERHEAD + length
+        if size > left:
+            view, index = _view_of(windows, position, size)
+            left = len(view) - index
         if (
             magic == MAGIC
-            and HEADER.size <= size <= end - position
+            and HEADER_SIZE <= size <= left
             and 0 <= count <= delta + 1
-            and crc32c(view[position + CRC_START : position + size]) == crc
+            and crc32c(view[index + CRC_START : index + size]) == crc
         ):
             return first, size, first + delta, timestamp, producer_id, attributes
-    batch = parse_batch(view, position)
+    batch = parse_batch(view, index)
     batch.check()
     first, timestamp = _first_offset(batch), batch.max_timestamp
     return first, batch.size, batch.last_offset, timestamp, batch.producer_id, batch.attributes
+
+
+def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
+    """Return a view with a batch of `size` bytes in it, and the batch's index there. Raises KafkaError, OSError.
+
+    A damaged length may claim the rest of the file, a gigabyte. So a batch that is larger than a window is read as a
+    whole only if its CRC is right, which is computed window by window.
+    """
+    if size > WINDOW:
+        header = parse_batch(*windows.at(position, HEADER_PEEK))
+        if position + size > windows.end:
+            raise _corrupt(f"a batch of {size} bytes, but only {windows.end - position} are left")
+        start, checksum = (CRC_START, crc32c) if isinstance(header, RecordBatch) else (MAGIC_POSITION, crc32)
+        crc = 0
+        for chunk in windows.chunks(position + start, position + size):
+            crc = checksum(chunk, crc)
+        if crc != header.crc:
+            raise _corrupt(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
+    return windows.at(position, size)
 
 
 def _first_offset(batch: Batch) -> int:
@@ -149,30 +179,52 @@ class ProducerBatches:
         return sorted(chain(self._of_transactions, *self._last.values()))
 
 
-def end_of_whole_batches(view: memoryview, position: int, next_offset: int) -> int | None:
-    """The offset after the last undamaged batch anywhere behind `position`; None where there is none.
+def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> int | None:
+    """Return the offset after the last undamaged batch anywhere after `position`; None if no such batch exists.
 
-    They may have any offsets from `next_offset` on.
+    Batches count if they have offsets from `next_offset` on. Raises OSError.
     """
-    end = len(view)
-    while end - len(ZEROS) >= position and view[end - len(ZEROS) : end] == ZEROS:
-        end -= len(ZEROS)  # a file that was preallocated
+    end = _end_of_data(windows, position)
     # Offset (of which the first bytes are known), size (not 0), leader epoch or CRC, magic.
     header = re.compile(re.escape(next_offset.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     found: int | None = None
-    while match := header.search(view, position, end):
-        try:
-            batch = parse_batch(view, match.start())
-            batch.check()
-        except KafkaError:
-            position = match.start() + 1
+    while position + MIN_HEADER <= end:
+        view, index = windows.at(position, MIN_HEADER)
+        if len(view) - index < MIN_HEADER:  # another process has cut the file
+            break
+        match = header.search(view, index, index + end - position)
+        if match is None:  # a header may begin in the last bytes of the view
+            position += len(view) - index - MIN_HEADER + 1
             continue
-        if batch.last_offset < next_offset:
-            position = match.start() + 1
+        position += match.start() - index
+        batch = _whole_batch(windows, position)
+        if batch is None or batch.last_offset < next_offset:
+            position += 1
             continue
-        position, next_offset = match.start() + batch.size, batch.last_offset + 1
+        position, next_offset = position + batch.size, batch.last_offset + 1
         found = next_offset
     return found
+
+
+def _end_of_data(windows: Windows, position: int) -> int:
+    """Return the end of the file without the zeros of a file that was preallocated, to a multiple of their size."""
+    end = windows.end
+    while end - len(ZEROS) >= position:
+        view, index = windows.at(end - len(ZEROS), len(ZEROS))
+        if view[index : index + len(ZEROS)] != ZEROS:
+            break
+        end -= len(ZEROS)
+    return end
+
+
+def _whole_batch(windows: Windows, position: int) -> Batch | None:
+    try:
+        view, index = windows.at(position, HEADER_PEEK)
+        batch = parse_batch(*_view_of(windows, position, parse_batch(view, index).size))
+        batch.check()
+    except KafkaError:
+        return None
+    return batch
 
 
 def _corrupt(why: str) -> KafkaError:

@@ -17,12 +17,9 @@ Source: thesis ch. 9.5.2 and 9.5.3; Kafka's `LogSegment`.
 from __future__ import annotations
 
 import logging
-import mmap
-import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,8 +28,8 @@ from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage import tails
 from hmb.storage.config import LogConfig
-from hmb.storage.files import NAMES, FileRegion, open_file, pread_fully, sync_directory
-from hmb.storage.offset_index import IndexFile, OffsetIndex
+from hmb.storage.files import FileRegion, sync_directory
+from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.opening import checked
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
@@ -45,13 +42,13 @@ from hmb.storage.recovery import (
 )
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
+from hmb.storage.virtual_files import DurableFile, Parts, VirtualFile
+from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
 DELETED = ".deleted"
 MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
-
-Parts = Sequence[bytes | bytearray | memoryview]  # of what is written in one go
 
 
 class Recovered(NamedTuple):
@@ -68,11 +65,13 @@ class Segment:
         """Open or make the segment; one that is not part of the log yet has a suffix to its names (swap.py)."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
-        self.path = stem.with_suffix(".log" + suffix)
+        path = stem.with_suffix(".log" + suffix)
         self.offset_index = OffsetIndex(stem.with_suffix(".index" + suffix), base_offset)
         self.time_index = TimeIndex(stem.with_suffix(".timeindex" + suffix), base_offset)
         self.transaction_index = TransactionIndex(stem.with_suffix(".txnindex" + suffix), base_offset)
-        self.size = self.path.stat().st_size if self.path.exists() else 0
+        exists = path.exists()
+        self.file = DurableFile(path, exists=exists)
+        self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
@@ -81,21 +80,18 @@ class Segment:
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
-        self._file: FileIO | None = None
         self._bytes_since_index_entry = 0
 
     @property
-    def file(self) -> FileIO:
-        file = self._file
-        if file is None:
-            with NAMES:
-                file = self._file = self._file or open_file(self.path)
-        return file
+    def path(self) -> Path:
+        return self.file.path
 
-    def make(self) -> None:
-        """Make the file now, not at the first append: its name alone tells where the log goes on.  Raises OSError."""
-        os.fsync(self.file.fileno())
-        sync_directory(self.path.parent)
+    def make(self, *, sync: bool) -> None:
+        """Create the file now, not at the first append; `sync` makes its name survive a power cut. Raises OSError."""
+        self.file.open()
+        if sync:
+            self.file.sync()
+            sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
         """Whether `size` more bytes, up to `last_offset`, belong into a new segment."""
@@ -123,32 +119,18 @@ class Segment:
         greatest timestamp among them with its offset; `aborted` the transaction that they end, if they are such a
         marker.  Raises OSError, and then nothing has been appended.
         """
-        size = sum(map(len, parts))
-        self._write(parts, size)
-        if aborted is not None:
-            try:
-                self.transaction_index.append(aborted)
-            except OSError:
-                os.ftruncate(self.file.fileno(), self.size)
-                raise
-        self._note(first_batch_end, self.size, size, *newest)
-        self.size += size
-
-    def _write(self, parts: Parts, size: int) -> None:
-        descriptor = self.file.fileno()
         try:
             if not self.size and self.config.preallocate:
                 self._is_preallocated = True
-                os.ftruncate(descriptor, self.config.segment_bytes)
-            written = os.pwritev(descriptor, parts, self.size)
-            if written < size:  # the disk is nearly full, or the write is larger than the kernel takes at once
-                rest = memoryview(b"".join(parts))[written:]
-                while rest:
-                    written = os.pwrite(descriptor, rest, self.size + size - len(rest))
-                    rest = rest[written:]
+                self.file.truncate(self.config.segment_bytes)
+            size = self.file.write(parts, self.size)
+            if aborted is not None:
+                self.transaction_index.append(aborted)
         except OSError:
-            os.ftruncate(descriptor, self.size)
+            self.file.truncate(self.size)
             raise
+        self._note(first_batch_end, self.size, size, *newest)
+        self.size += size
 
     def _note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
         """Keep the indexes: called for each append, and again for each batch when they are made anew."""
@@ -218,7 +200,7 @@ class Segment:
         window, window_start = b"", position
         while position < end:
             if position + HEADER_PEEK > window_start + len(window):
-                window, window_start = pread_fully(self.file, min(SCAN_WINDOW, end - position), position), position
+                window, window_start = self.file.read(min(SCAN_WINDOW, end - position), position), position
             batch = parse_batch(window, position - window_start)
             if position + batch.size > end:
                 return
@@ -228,7 +210,7 @@ class Segment:
     def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
         """The batches at these positions, headers only."""
         for position in positions:
-            yield position, parse_batch(pread_fully(self.file, HEADER_PEEK, position))
+            yield position, parse_batch(self.file.read(HEADER_PEEK, position))
 
     def whole(self, position: int, header: Batch) -> Batch:
         """Return the batch at a position with its records, after `batches` has returned its header.
@@ -272,7 +254,7 @@ class Segment:
             producers = ProducerBatches()
             self.size, end_offset, damaged = 0, self.base_offset, None
             try:
-                batches = checked_batches(self._view(), self.base_offset, following)
+                batches = checked_batches(self._windows(), self.base_offset, following)
                 for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
                     self._note(last_offset, position, size, timestamp, last_offset)
                     end_offset, self.size = last_offset + 1, position + size
@@ -281,7 +263,7 @@ class Segment:
                     if stop.is_set():
                         raise Stopped
             except Damage as damage:
-                if self.config.preallocate and tails.is_all_zeros(self.file, self.size):
+                if self.config.preallocate and tails.is_all_zeros(self.file.open(), self.size):
                     self.truncate()
                 else:
                     damaged = f"{self.path}, position {damage.position}: {damage.message}"
@@ -297,12 +279,11 @@ class Segment:
 
     def end_of_whole_batches(self, next_offset: int) -> int | None:
         """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""
-        return end_of_whole_batches(self._view(), self.size, next_offset)
+        return end_of_whole_batches(self._windows(), self.size, next_offset)
 
-    def _view(self) -> memoryview:
-        """All of the file, whatever `size` says."""
-        length = os.fstat(self.file.fileno()).st_size
-        return memoryview(mmap.mmap(self.file.fileno(), length, access=mmap.ACCESS_READ) if length else b"")
+    def _windows(self) -> Windows:
+        """Return the whole file, not only its first `size` bytes."""
+        return Windows(self.file, self.path.stat().st_size if self.file.exists else 0)
 
     def rebuild_indexes(self) -> None:
         """Make the indexes anew from the batches' headers."""
@@ -323,8 +304,8 @@ class Segment:
 
         Synced, because what was cut off must not be there again after a power cut, behind batches that came later.
         """
-        os.ftruncate(self.file.fileno(), self.size)
-        os.fsync(self.file.fileno())
+        self.file.truncate(self.size)
+        self.file.sync()
 
     def keep_rest(self) -> Path:
         """Copy all from `size` on to a file of its own (tails.py)."""
@@ -335,31 +316,29 @@ class Segment:
 
         The other indexes are not synced: after a power cut they are made again from the log.
         """
-        os.fdatasync(self.file.fileno())
-        self.transaction_index.flush()
+        self.file.sync()
+        self.transaction_index.file.sync_if_written()
 
     def seal(self) -> None:
         """No more appends: the last time index entry tells the greatest timestamp."""
         if self._is_preallocated:
             self._is_preallocated = False
-            os.ftruncate(self.file.fileno(), self.size)
+            self.file.truncate(self.size)
         self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
         for index in (self.offset_index, self.time_index):
             index.make()
-            index.close()
+            index.file.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Rename the files, the log last; a reader that still holds the segment reads on.  Raises OSError."""
-        for holder in self._files:
-            if holder is self or holder.path.exists():  # an index may be missing, the log may not
-                name = holder.path.name.removesuffix(old_suffix) + new_suffix
-                with NAMES:
-                    holder.path = holder.path.rename(holder.path.with_name(name))
+        for file in self._files:
+            if file is self.file or file.path.exists():  # an index may be missing, the log may not
+                file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
     def moved(self, directory: Path) -> None:
-        """The directory has another name; with NAMES held."""
-        for holder in self._files:
-            holder.path = directory / holder.path.name
+        """Note that the directory was renamed. The caller holds NAMES."""
+        for file in self._files:
+            file.path = directory / file.path.name
 
     def mark_deleted(self) -> None:
         """Rename the files so that no start finds the segment again."""
@@ -367,8 +346,8 @@ class Segment:
 
     def delete(self) -> None:
         """Remove the files of a segment that was marked."""
-        for holder in self._files:
-            holder.path.unlink(missing_ok=True)
+        for file in self._files:
+            file.path.unlink(missing_ok=True)
         self.damage_mark.unlink(missing_ok=True)
 
     @property
@@ -377,19 +356,16 @@ class Segment:
         return self.path.with_name(f"{self.base_offset:020d}.log.damaged")
 
     @property
-    def _files(self) -> Sequence[Segment | IndexFile]:
-        """All that have a path, the log last: an index without its log might be taken for that of a later segment."""
-        return self.offset_index, self.time_index, self.transaction_index, self
+    def _files(self) -> Sequence[VirtualFile]:
+        """All files, the log last: an index without its log might be taken for the index of a later segment."""
+        return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
+        """Close the files; nothing is appended any more.  Raises OSError."""
         self.seal()
         self.release()
 
     def release(self) -> None:
-        """Let go of the files; they open again when they are needed.  A reader may still hold the log; the last one
-        closes it.
-        """
-        self._file = None
-        self.offset_index.close()
-        self.time_index.close()
-        self.transaction_index.close()
+        """Close the files; each opens again when it is used.  A thread that still reads from one reads on."""
+        for file in self._files:
+            file.close()

@@ -29,6 +29,16 @@ class UnfinishedSwap(OSError):
     """Step 3 or 4 failed: names on disk are not what the log has in memory, until a start has finished the swap."""
 
 
+def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
+    """Return the empty segment for step 1. Raises OSError.
+
+    A round that failed may have left files of these names, if it could not remove them.
+    """
+    for leftover in directory.glob(f"{base_offset:020d}.*{CLEANED}"):
+        leftover.unlink()
+    return Segment(directory, base_offset, config, suffix=CLEANED)
+
+
 def make_ready(segment: Segment) -> None:
     """Step 2, for a segment that was written with the suffix `.cleaned`.  Raises OSError."""
     segment.seal()

@@ -1,13 +1,16 @@
-"""The time index: from a timestamp to an offset, sparsely.
+"""The time index: it maps a timestamp to an offset.
 
-A segment's `.timeindex` file holds entries of 12 bytes, in the order of the log::
+A client may ask for the first record at or after a time (ListOffsets). Timestamps need not grow in a log, so a binary
+search in the log itself is not possible. The index makes it possible. A segment's `.timeindex` file holds entries of 12
+bytes, in the order of the log::
 
     timestamp         int64   the greatest timestamp in the segment so far, in ms
-    relative offset   int32   last offset of the batch that brought it, less the segment's base offset
+    relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
-An entry `(t, o)` says: no record up to `o` is younger than `t`.  So a search for the first record at or after a time
-can start at the greatest entry below that time.  Entries are written together with those of the offset index, and once
-more when the segment is closed, so that the last entry always tells the segment's greatest timestamp.
+An entry `(t, o)` means: no record at or below offset `o` has a timestamp greater than `t`. So a search for the first
+record at or after a time starts at the greatest entry below that time. An entry is written together with an entry of
+the offset index. One more is written when the segment is closed, so that the last entry has the segment's greatest
+timestamp.
 
 Source: KIP-33; Kafka's `TimeIndex`.
 """
@@ -32,39 +35,34 @@ class TimeIndex(IndexFile):
     """`.timeindex`: entries of 12 bytes, `timestamp: int64, relative offset: int32`; timestamps and offsets grow."""
 
     ENTRY = struct.Struct(">qi")
-    FIRST_FIELD = struct.Struct(">q")
+    KEY = struct.Struct(">q")  # the timestamp
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
-        found = self._found.last if self._found else None
-        self._last = self._entry(*found) if found else TimestampOffset(NO_TIMESTAMP, base_offset)
+        self._last = self._entry(self._found.last if self._found else None)
 
-    def __getitem__(self, number: int) -> TimestampOffset:
-        return self._entry(*self._fields(number))
-
-    def _entry(self, timestamp: int, relative_offset: int) -> TimestampOffset:
+    def _entry(self, fields: tuple[int, ...] | None) -> TimestampOffset:
+        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # the segment's start
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     @property
     def last(self) -> TimestampOffset:
-        """The segment's greatest timestamp that is indexed; (-1, base offset) where none is."""
+        """The segment's greatest timestamp that is indexed; (-1, base offset) if the index is empty."""
         return self._last
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Add an entry, unless it is not younger than the last one (then it would tell nothing new)."""
+        """Add an entry, unless its timestamp is not greater than the last one's. Raises OSError."""
         if timestamp > self._last.timestamp:
             self._append(timestamp, offset - self.base_offset)
             self._last = TimestampOffset(timestamp, offset)
 
     def lookup(self, timestamp: int) -> int:
-        """An offset at or before the first record that is not older than `timestamp`.  O(log entries)."""
-        entries = self.entries
-        number = bisect_left(range(entries), timestamp, key=self._key(entries)) - 1 if entries else -1
-        return self[number].offset if number >= 0 else self.base_offset
+        """Return an offset at or below the first record with a timestamp of at least `timestamp`. O(log entries)."""
+        return self._entry(self._search(bisect_left, timestamp)[1]).offset
 
     def clear(self) -> None:
         super().clear()
-        self._last = TimestampOffset(NO_TIMESTAMP, self.base_offset)
+        self._last = self._entry(None)
 
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
         return fields[0] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,43 +76,48 @@ def as_bytes(part: object) -> bytes:
     return part.read() if isinstance(part, FileRegion) else bytes(part)  # type: ignore[call-overload]
 
 
+def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = False) -> Asker:
+    """A broker's parts without a network; `sync`: the coordinators answer after a sync."""
+    logs = LogManager(directory)
+    configs = DynamicConfig(properties, ConfigStore(logs.directory))
+    config = configs.current
+    topics = Topics(logs, config)
+    configs.listen(lambda config: topics.set_default(config.log))
+    producer_ids = ProducerIds(directory / "ids", logs.highest_producer_id())
+    groups = GroupCoordinator(
+        Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: sync),
+        GroupSettings(initial_delay=0),
+        GroupTopics(topics),
+        lambda group_id: ConsumerGroupSettings(assignment_interval=0),
+    )
+    transactions = TransactionCoordinator(
+        Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: sync),
+        producer_ids,
+        MarkerWriter(topics.log_of, groups, lambda: sync),
+        lambda: configs.current.transaction_max_timeout,
+    )
+    context = BrokerContext(
+        configs=configs,
+        cluster_id=logs.cluster_id,
+        topics=topics,
+        producer_ids=producer_ids,
+        fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
+        groups=groups,
+        transactions=transactions,
+        stop=Stop(),
+    )
+    groups.start()
+    transactions.start()
+    return Asker(context, Dispatcher(context, LISTENER, client_host="192.0.2.1"), logs)
+
+
 @pytest.fixture
 def make_asker(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
     opened: list[Asker] = []
 
     def make(**properties: str) -> Asker:
         given = {name.replace("_", "."): value for name, value in properties.items()}
-        logs = LogManager(tmp_path / "data")
-        configs = DynamicConfig(given, ConfigStore(logs.directory))
-        config = configs.current
-        topics = Topics(logs, config)
-        configs.listen(lambda config: topics.set_default(config.log))
-        producer_ids = ProducerIds(tmp_path / "data" / "ids", logs.highest_producer_id())
-        groups = GroupCoordinator(
-            Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: False),
-            GroupSettings(initial_delay=0),
-            GroupTopics(topics),
-            lambda group_id: ConsumerGroupSettings(assignment_interval=0),
-        )
-        transactions = TransactionCoordinator(
-            Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: False),
-            producer_ids,
-            MarkerWriter(topics.log_of, groups, lambda: False),
-            lambda: configs.current.transaction_max_timeout,
-        )
-        context = BrokerContext(
-            configs=configs,
-            cluster_id=logs.cluster_id,
-            topics=topics,
-            producer_ids=producer_ids,
-            fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
-            groups=groups,
-            transactions=transactions,
-            stop=Stop(),
-        )
-        groups.start()
-        transactions.start()
-        opened.append(Asker(context, Dispatcher(context, LISTENER, client_host="192.0.2.1"), logs))
+        opened.append(open_asker(tmp_path / "data", given))
         return opened[-1]
 
     yield make

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.topics import NO_TOPIC_ID
+from hmb.storage import trash
 from tests.broker.conftest import Asker
 from tests.broker.offset_calls import commit, delete, fetch, join, offsets, restarted
 from tests.storage.conftest import read_all
@@ -131,13 +133,15 @@ def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_fil
     ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(ask, {0: 1, 1: 1})
+    empty = trash.empty
 
-    def takes_its_time(trash: object, empty: Callable[..., None] = ask.logs.empty_trash) -> None:
+    def takes_its_time(directories: Iterable[Path]) -> None:
+        monkeypatch.setattr(trash, "empty", empty)
         ask.broker.topics.create("t", 3)  # a producer's first record, say
         commit(ask, {0: 2})
-        empty(trash)
+        empty(directories)
 
-    monkeypatch.setattr(ask.logs, "empty_trash", takes_its_time)
+    monkeypatch.setattr(trash, "empty", takes_its_time)
     ask.broker.topics.delete(ask.broker.topics.find("t", NO_TOPIC_ID), ask.broker.groups.on_topic_deleted)
     assert offsets(ask) == {0: 2}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Callable
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from hmb.broker.topics.registry import NO_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
-from hmb.storage.log_manager import DELETED, DataDirectoryError
+from hmb.storage import trash
+from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.trash import SUFFIX
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch, read_all
 
@@ -49,35 +53,92 @@ def test_a_topic_whose_creation_was_killed_is_complete_after_the_next_start(
     assert again.broker.topics.log("t", again.broker.topics.all()[0].id, 2).config.segment_bytes == 1000
 
 
-@pytest.mark.parametrize("deleted", [0, 1, 2])
-def test_a_topic_whose_deletion_was_killed_is_gone_after_the_next_start(
-    make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch, deleted: int
+NEIGHBOR = "t-"  # whose name begins like that of the deleted topic
+LONG = "long" * 60 + "tail"  # the name of its directory does not fit into the trash
+
+
+@pytest.mark.parametrize("name", ["t", LONG])
+def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start(
+    make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    outcomes = []
+    for steps in range(100):
+        ask = make_asker()
+        topic = ask.broker.topics.create(name, 3)
+        ask.broker.topics.create(NEIGHBOR, 2)
+        for log in topic.partitions.values():
+            log.append(batch(1))
+        with monkeypatch.context() as patch:
+            crash_after(steps, patch)
+            try:
+                ask.broker.topics.delete(topic)
+            except Crash:
+                pass
+            else:
+                break
+        ask.close()
+        again = make_asker()
+        outcomes.append(len(topics_of(again).get(name, [])))
+        assert topics_of(again)[NEIGHBOR] == [0, 1]
+        if outcomes[-1]:
+            kept = again.broker.topics.find(name, NO_ID)
+            assert [log.log_end_offset for log in kept.partitions.values()] == [1, 1, 1]
+        else:
+            assert again.broker.topics.create(name, 1).partitions[0].log_end_offset == 0
+            again.close()
+            again = make_asker()
+            assert topics_of(again)[name] == [0]
+        for each in again.broker.topics.all():
+            again.broker.topics.delete(each)
+        assert not list(again.logs.directory.glob(f"*{SUFFIX}"))
+        again.close()
+    assert outcomes[:1] == [3] and set(outcomes[1:]) == {0}
+    assert len(outcomes) > 10
+
+
+def crash_after(steps: int, patch: pytest.MonkeyPatch) -> None:
+    """Let this many changes of names happen, and none after them."""
+    left = steps
+
+    def crashing(change: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **options: object) -> object:
+            nonlocal left
+            if left == 0:
+                raise Crash
+            left -= 1
+            return change(*arguments, **options)
+
+        return call
+
+    for name in ("rename", "unlink", "rmdir"):
+        patch.setattr(Path, name, crashing(getattr(Path, name)))
+
+
+def test_a_topic_made_again_is_there_though_files_of_its_predecessor_are_left(
+    make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = make_asker()
-    topic = ask.broker.topics.create("t", 3)
-    left, rename = deleted, Path.rename
-
-    def crashing(path: Path, target: Path) -> Path:
-        nonlocal left
-        if left == 0 and target.name.endswith(DELETED):
-            raise Crash
-        left -= target.name.endswith(DELETED)
-        return rename(path, target)
-
-    with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(Path, "rename", crashing)
-        ask.broker.topics.delete(topic)
+    topics = ask.broker.topics
+    with monkeypatch.context() as patch:
+        patch.setattr(trash, "empty", full_disk)
+        topics.delete(topics.create("t", 3))
+    new = topics.create("t", 2)
+    new.partitions[1].append(batch(4))
+    shutil.copytree(ask.logs.directory, ask.logs.directory.with_name("killed"))
     ask.close()
     again = make_asker()
-    assert topics_of(again) == {}
-    assert again.broker.topics.create("t", 1).partitions[0].log_end_offset == 0
+    assert topics_of(again) == {"t": [0, 1]}
+    assert again.broker.topics.all()[0].id == new.id
+    assert again.broker.topics.all()[0].partitions[1].log_end_offset == 4
+    assert not list(again.logs.directory.glob(f"*{SUFFIX}"))
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = make_asker()
-
-    def full_disk(*_: object, sync: bool) -> None:
-        raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(KafkaError) as error:
         patch.setattr("hmb.storage.checkpoints.write_leader_epochs", full_disk)
@@ -98,13 +159,14 @@ def test_files_that_cannot_be_removed_do_not_keep_their_topic(
     def busy(trash: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(ask.logs, "empty_trash", busy)
+    monkeypatch.setattr(trash, "empty", busy)
     ask.broker.topics.delete(ask.broker.topics.create("t", 1), lambda name, id: forgotten.append(name))
     assert (topics_of(ask), forgotten) == ({}, ["t"])
     ask.close()
-    assert list((tmp_path / "data").glob(f"*{DELETED}"))
+    assert list((tmp_path / "data").glob(f"*{SUFFIX}"))
+    monkeypatch.undo()
     assert topics_of(make_asker()) == {}
-    assert not list((tmp_path / "data").glob(f"*{DELETED}"))
+    assert not list((tmp_path / "data").glob(f"*{SUFFIX}"))
 
 
 def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
@@ -167,7 +229,7 @@ def test_topics_of_another_broker_keep_all_their_records(make_asker: MakeAsker, 
         again.close()
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"t": 1}', '{"t": {"partitions": "x", "configs": {}, "deleting": false}}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"t": 1}', '{"t": {"partitions": "x", "configs": {}}}'])
 def test_a_damaged_list_of_topics_is_named(make_asker: MakeAsker, tmp_path: Path, text: str) -> None:
     make_asker().close()
     (tmp_path / "data" / "topics.json").write_text(text)
@@ -178,7 +240,7 @@ def test_a_damaged_list_of_topics_is_named(make_asker: MakeAsker, tmp_path: Path
 def test_the_list_of_topics_is_json_for_people(ask: Asker) -> None:
     ask.broker.topics.create("t", 2, {"segment.bytes": "1000"})
     text = (ask.logs.directory / "topics.json").read_text()
-    assert json.loads(text) == {"t": {"partitions": 2, "configs": {"segment.bytes": "1000"}, "deleting": False}}
+    assert json.loads(text) == {"t": {"partitions": 2, "configs": {"segment.bytes": "1000"}}}
 
 
 def test_a_log_that_is_closed_takes_nothing_more(make_asker: MakeAsker) -> None:

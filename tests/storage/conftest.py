@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from hmb.records import Codec, Record, TimestampType, encode_batch, encode_message_set, iter_batches, read_records
+from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
+from hmb.storage.log_manager import LogManager
 
 LogMaker = Callable[..., Log]
 
@@ -41,6 +45,12 @@ def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:
         found += [record for record in read_records(data) if record.offset >= offset]
         offset = list(iter_batches(data))[-1].last_offset + 1  # compaction may have taken the batch's last records
     return found
+
+
+def delete(logs: LogManager, name: TopicPartition) -> None:
+    """Delete a log, and remove its files."""
+    for path in logs.delete({name: uuid4()}):
+        shutil.rmtree(path)
 
 
 @pytest.fixture

@@ -15,11 +15,13 @@ import pytest
 
 from hmb.protocol.topics import TopicPartition
 from hmb.storage import cleaner as cleaner_module
+from hmb.storage import swap
 from hmb.storage.checkpoints import write_offsets
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from tests.storage.conftest import read_all
+from hmb.storage.segment import Segment
+from tests.storage.conftest import delete, read_all
 from tests.storage.test_compaction import CONFIG, change_batch, fill, table
 
 NAME = TopicPartition("t", 0)
@@ -82,7 +84,7 @@ def test_a_topic_made_again_after_a_restart_went_on_where_the_deleted_one_was(tm
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()
-    logs.delete(NAME)
+    delete(logs, NAME)
     logs.close()
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -96,7 +98,7 @@ def test_a_topic_made_again_before_a_restart_kept_the_place_of_the_deleted_one_o
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()
-    logs.delete(NAME)
+    delete(logs, NAME)
     log = logs.create(NAME, replace(CONFIG, cleanup_policy="delete"), uuid4())
     cleaner.run()
     fill_over_an_early_key(log)
@@ -122,6 +124,33 @@ def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: P
     logs.close()
 
 
+def test_a_round_appended_to_what_a_failed_round_could_not_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs, cleaner = opened(tmp_path)
+    log = logs.create(NAME, CONFIG, uuid4())
+    for number in range(20):  # of each batch a record stays
+        log.append(change_batch([(b"once %d" % number, b"value"), (b"key", b"%d" % number)]))
+    expected = table(log)
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(swap, "make_ready", broken)
+        patch.setattr(Segment, "delete", broken)
+        cleaner.run()
+    assert list(log.directory.glob("*.log.cleaned"))
+    before = log.size
+    cleaner.run()
+    assert not list(log.directory.glob("*.cleaned"))
+    assert log.size < before
+    offsets = [record.offset for record in read_all(log)]
+    assert offsets == sorted(set(offsets))
+    assert table(log) == expected
+    logs.close()
+
+
 @pytest.mark.parametrize("damaged", [False, True])
 def test_the_cleaner_held_the_files_of_deleted_topics_open(
     tmp_path: Path, damaged: bool, caplog: pytest.LogCaptureFixture
@@ -131,11 +160,11 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
     log = logs.create(NAME, CONFIG, uuid4())
     fill(log)
     if damaged:
-        os.pwrite(log.segments[1].file.fileno(), b"\xff", 40)
+        log.segments[1].file.write([b"\xff"], 40)
     cleaner.run()
-    active = log.segments[-1].file.fileno()
+    active = log.segments[-1].file.open().fileno()
     held = weakref.ref(log)
-    logs.delete(NAME)
+    delete(logs, NAME)
     cleaner.run()
     del log
     assert held() is None

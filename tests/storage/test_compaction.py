@@ -23,7 +23,7 @@ from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from hmb.storage.recovery import Stopped
 from hmb.storage.validation import InvalidRecords
-from tests.storage.conftest import read_all
+from tests.storage.conftest import delete, read_all
 from tests.storage.transactions import ABORT
 
 NO_LIMIT = Throttle(float("inf"), threading.Event())
@@ -330,7 +330,7 @@ def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
         fill(log, rounds)
         cleaner.run()
         assert len(read_all(log)) == 20  # the active segment's, and one of each key
-        logs.delete(name)
+        delete(logs, name)
     logs.close()
 
 
@@ -350,7 +350,7 @@ def test_a_log_whose_offsets_go_back_is_left_as_it_is(log: Log) -> None:
     """No CRC covers them, and what survives is found by its offset."""
     fill(log)
     segment = log.segments[1]
-    os.pwrite(segment.file.fileno(), (1).to_bytes(8, "big"), 0)
+    segment.file.write([(1).to_bytes(8, "big")], 0)
     data = segment.path.read_bytes()
     with pytest.raises(KafkaError, match="up to offset 15 precedes one from 1 on") as error:
         compact(log)

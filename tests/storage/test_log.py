@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -247,3 +248,27 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
         log.delete_records(2)
     assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert log.log_start_offset == 0
+
+
+def test_a_log_rolled_to_a_segment_whose_file_could_not_be_made(
+    open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compaction then took the last segment on disk for a closed one. After a crash its last batch counted as lost."""
+    log = open_log(segment_bytes=100)
+    log.append(batch(1))
+    open_ = os.open
+
+    def full_disk(path: Path, flags: int, *mode: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return open_(path, flags, *mode)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full_disk)
+        for _ in range(2):
+            with pytest.raises(KafkaError, match="No space left"):
+                log.append(batch(1))
+            assert len(log.segments) == 1
+    assert log.append(batch(1)).base_offset == 1
+    assert [segment.path.exists() for segment in log.segments] == [True, True]
+    assert len(read_all(log)) == 2

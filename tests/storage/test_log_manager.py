@@ -16,7 +16,7 @@ from hmb.storage.log import Log
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, LogManager
 from hmb.storage.recovery import Stopped
 from hmb.storage.segment import Segment
-from tests.storage.conftest import batch, read_all
+from tests.storage.conftest import batch, delete, read_all
 
 NAME = TopicPartition("events", 0)
 SIZE = len(encode_batch([Record(0, 1_000, b"k", b"v")]))
@@ -55,7 +55,7 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
     logs.flush_if_due()
     logs.write_checkpoint(tmp_path / "cleaner-offset-checkpoint", {NAME: 3})
     cleaner.run()
-    for change in (lambda: logs.delete(NAME), lambda: logs.create(TopicPartition("t", 0), CONFIG, uuid.uuid4())):
+    for change in (lambda: delete(logs, NAME), lambda: logs.create(TopicPartition("t", 0), CONFIG, uuid.uuid4())):
         with pytest.raises(OSError, match="the broker stops"):
             change()
     assert everything(tmp_path) == before

@@ -86,12 +86,14 @@ def test_indexes_that_find_no_room_are_left_empty_and_the_log_is_read(
         log.append(batch(2, first_timestamp=number * 10 + 1))
     pwrite = os.pwrite
 
-    def full_disk(descriptor: int, data: bytes, position: int) -> int:
-        if short:
-            return pwrite(descriptor, data[:12], position)
+    def full_disk(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    def nearly_full_disk(descriptor: int, parts: list[bytes], position: int) -> int:
+        return pwrite(descriptor, parts[0][:12], position)
+
     with monkeypatch.context() as patch:
+        patch.setattr(os, "pwritev", nearly_full_disk if short else full_disk)
         patch.setattr(os, "pwrite", full_disk)
         recovered = open_log(clean=False, index_interval_bytes=100)
     index = recovered.segments[0].offset_index

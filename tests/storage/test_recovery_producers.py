@@ -64,16 +64,16 @@ def test_a_recovered_log_knows_its_producers_as_if_it_had_replayed_all(
 ) -> None:
     happened = [(kind, producer, epoch and not i) for (kind, producer, epoch), n in runs for i in range(n)]
     with tempfile.TemporaryDirectory() as name:
-        directory, state = Path(name), ProducerState()
+        directory, state = Path(name), ProducerState(0)
         data = write(directory, happened)
         begin = snapshot_at if snapshot_at < len(happened) else 0
         if begin:
             path = snapshot_path(directory, list(iter_batches(data))[begin].base_offset)
-            replay(ProducerState(), data, slice(begin)).write_snapshot(path)
+            replay(ProducerState(0), data, slice(begin)).write_snapshot(path)
             if any(kind != "idempotent" for kind, _, _ in happened):
                 begin = 0  # the transaction index asks for the state at the segment's start
             else:
                 state.load_snapshot(path)
         expected = replay(state, data, slice(begin, None))
-        found = load(directory, LogConfig(), recovery_point=0, clean=False).producers
+        found = load(directory, LogConfig(), recovery_point=0, clean=False, now=0).producers
         assert vars(found) == vars(expected)

@@ -14,7 +14,7 @@ from hmb.storage import checkpoints
 from hmb.storage.config import LogConfig
 from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS, DataDirectoryError, LogManager
-from tests.storage.conftest import batch, read_all
+from tests.storage.conftest import batch, delete, read_all
 
 ZERO, ONE = TopicPartition("events", 0), TopicPartition("events", 1)
 TOPIC_ID = uuid.uuid4()
@@ -121,7 +121,7 @@ def test_what_a_checkpoint_says_of_a_deleted_topic_does_not_hold_for_a_new_one(d
     logs = opened(data)
     dict(logs.items())[ZERO].delete_records(8)
     logs.write_checkpoints()
-    logs.delete(ZERO)
+    delete(logs, ZERO)
     log = logs.create(ZERO, LogConfig(), uuid.uuid4())
     for _ in range(2):
         log.append(batch(2))
@@ -163,6 +163,6 @@ def test_a_directory_that_cannot_be_written_is_refused(
         def refuse(path: Path, flags: int, mode: int = 0) -> int:
             raise PermissionError(30, "Read-only file system", str(path))
 
-        monkeypatch.setattr("hmb.storage.log_manager.os.open", refuse)
+        monkeypatch.setattr("hmb.storage.directory_lock.os.open", refuse)
     with pytest.raises(DataDirectoryError, match="choose another"):
         LogManager(directory)

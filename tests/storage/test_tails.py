@@ -46,7 +46,7 @@ def test_a_segment_has_its_full_size_until_the_log_rolls(open_log: LogMaker) -> 
 
 def test_no_file_is_made_larger_before_something_is_in_it(open_log: LogMaker) -> None:
     log = open_log(preallocate=True, segment_bytes=SIZE)
-    log.segments[0].make()
+    log.segments[0].make(sync=True)
     assert read_all(log) == []
     assert length(log.segments[0]) == 0
 
@@ -64,7 +64,7 @@ def test_after_a_kill_the_zeros_are_cut_and_are_no_damage(open_log: LogMaker, ca
 
 def test_an_empty_segment_may_be_all_zeros(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
     log = open_log(preallocate=True, segment_bytes=SIZE)
-    os.truncate(log.segments[0].file.fileno(), SIZE)
+    log.segments[0].file.truncate(SIZE)
     assert open_log(clean=False, preallocate=True).log_end_offset == 0
     assert (length(log.segments[0]), complaints(caplog)) == (0, [])
 
@@ -86,7 +86,7 @@ def test_a_cut_that_did_not_reach_the_disk_is_made_good(
 def test_half_a_batch_in_front_of_the_zeros_is_damage(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
     log = fill(open_log(preallocate=True, segment_bytes=SIZE), 2)
     torn = bytes(batch(1))[:70]
-    os.pwrite(log.segments[0].file.fileno(), torn, log.segments[0].size)
+    log.segments[0].file.write([torn], log.segments[0].size)
     assert open_log(clean=False, preallocate=True, segment_bytes=SIZE).log_end_offset == 2
     (complaint,) = complaints(caplog)
     assert f"position {2 * len(batch(1))}: " in complaint and "cut" in complaint

@@ -240,7 +240,8 @@ def test_the_transaction_index_is_on_disk_before_the_log_counts_as_synced(
     writer.write()
     writer.end(ABORT)
     synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
     index = log.segments[0].path.with_suffix(".txnindex").stat().st_ino
     log.flush()
     assert index in synced

@@ -1,10 +1,11 @@
 """DeleteRecords: forget what lies before an offset (KIP-107).
 
 Versions: 0-2, flexible from 2.
-Behaviour: each partition's log start offset moves to the one asked for, -1 being the high watermark; one that lies
-    behind it already changes nothing, and of a partition that is named twice the last one counts.  When the answer is
-    sent the new starts are on disk, so they outlast a kill and a power cut.  Segments that lie before the start as a
-    whole are deleted with the next look at retention.
+Behaviour: each partition's log start offset moves to the requested one; -1 means the high watermark. A log start offset
+    never moves back. If a partition is named twice, the second entry counts. When the answer is sent, the new start
+    offsets are on disk, so they survive a kill and a power cut. If they cannot be written, the answer is
+    KAFKA_STORAGE_ERROR and no start has moved. On a full disk the segments before the new start are removed at once,
+    which makes room to write it; otherwise the next look at retention removes them.
 Version notes: none.
 Left out: waiting for followers, `timeout_ms` is their time: one broker has none.
 """
@@ -15,7 +16,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from hmb.protocol.topics import NO_TOPIC_ID
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
 TopicResult = DeleteRecordsResponse.DeleteRecordsTopicResult
 PartitionResult = TopicResult.DeleteRecordsPartitionResult
@@ -23,7 +24,7 @@ PartitionResult = TopicResult.DeleteRecordsPartitionResult
 
 def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
     response = DeleteRecordsResponse()
-    moved: list[PartitionResult] = []
+    moved: dict[TopicPartition, PartitionResult] = {}
     for name, offsets in _by_topic(request).items():
         result = TopicResult(name=name)
         response.topics.append(result)
@@ -31,10 +32,10 @@ def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteReco
             answer = PartitionResult(partition_index=partition, low_watermark=-1)
             result.partitions.append(answer)
             with answering(answer):
-                answer.low_watermark = _delete(name, partition, offset, context)
-                moved.append(answer)
+                answer.low_watermark = _new_start(name, partition, offset, context)
+                moved[TopicPartition(name, partition)] = answer
     if moved:
-        _keep(moved, context)
+        _delete(moved, context)
     return response
 
 
@@ -46,17 +47,17 @@ def _by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
     return by_topic
 
 
-def _delete(name: str, partition: int, offset: int, context: RequestContext) -> int:
+def _new_start(name: str, partition: int, offset: int, context: RequestContext) -> int:
     topic = context.broker.topics.find(name, NO_TOPIC_ID)
     log = topic.log(partition)
     if topic.is_internal:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    return log.delete_records(offset)
+    return log.new_start(offset)
 
 
-def _keep(moved: list[PartitionResult], context: RequestContext) -> None:
+def _delete(answers: dict[TopicPartition, PartitionResult], context: RequestContext) -> None:
     try:
-        context.broker.topics.keep_log_starts()
+        context.broker.topics.delete_records({name: answer.low_watermark for name, answer in answers.items()})
     except KafkaError as error:
-        for answer in moved:
+        for answer in answers.values():
             answer.error_code, answer.low_watermark = error.code, -1

@@ -1,8 +1,9 @@
-"""DescribeProducers: the producers that partitions know, and where their open transactions begin.
+"""DescribeProducers: list the producers that partitions remember, and the first offsets of their open transactions.
 
 Versions: 0, flexible.
-Behaviour: each partition has its own error code; a producer is known for `producer.id.expiration.ms` after its last
-    batch.
+Behaviour: each partition has its own error code. A log remembers a producer for `producer.id.expiration.ms` after its
+    last append, by the broker's clock. `last_timestamp` is the timestamp in the producer's last batch, so it may be
+    older.
 Version notes: none.
 Left out: nothing.
 """

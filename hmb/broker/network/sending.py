@@ -81,12 +81,13 @@ def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, lim
 
 
 def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> None:
+    file = region.file.open()
     position, end = region.position, region.position + region.size
     while True:
         try:
-            sent = os.sendfile(client.fileno(), region.file.fileno(), position, min(end - position, MOST))
+            sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST))
             if not sent:
-                raise OSError(f"{region.file.name} ends at {position}, {end - position} bytes before it should")
+                raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes before it should")
         except BlockingIOError:  # after STALL
             sent = 0
         limit.taken += sent

@@ -32,8 +32,12 @@ ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of des
 class Server:
     """Accepts connections on all listeners."""
 
-    def __init__(self, listeners: Sequence[Listener]) -> None:
-        """Listen; connections wait until `start`.  Raises BindError."""
+    def __init__(self, listeners: Sequence[Listener], most_connections: int) -> None:
+        """Listen; connections wait until `start`. The process has descriptors for `most_connections`.
+
+        Raises BindError.
+        """
+        self._most_connections = most_connections
         self._connections: set[Connection] = set()
         self._lock = threading.Lock()  # guards the set of connections
         self._stopping = False
@@ -101,8 +105,7 @@ class Server:
 
     def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
         with self._lock:
-            if self._stopping or len(self._connections) >= broker.config.max_connections:
-                reason = "the broker stops" if self._stopping else "max.connections reached"
+            if (reason := self._reason_to_refuse(broker.config.max_connections)) is not None:
                 LOGGER.warning("refused %s: %s", peer, reason)
                 client.close()
                 return
@@ -124,6 +127,16 @@ class Server:
             )
             connection.thread.start()  # before it is in the set: none is there without its thread
             self._connections.add(connection)
+
+    def _reason_to_refuse(self, max_connections: int) -> str | None:
+        count = len(self._connections)
+        if self._stopping:
+            return "the broker stops"
+        if count >= max_connections:
+            return "max.connections reached"
+        if count >= self._most_connections:
+            return f"{count} connections are all that the limit of descriptors allows (ulimit -n)"
+        return None
 
     def _forget(self, connection: Connection) -> None:
         with self._lock:

@@ -10,8 +10,9 @@ import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from hmb.broker.config.broker_config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
@@ -20,6 +21,7 @@ from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS, NO_TOPIC_ID, TopicPartition, check_topic_name
+from hmb.storage import trash
 from hmb.storage.checkpoints import encode_uuid
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
@@ -81,16 +83,14 @@ class Topics:
             raise DataDirectoryError(f"{self._store.path}: {error}") from error
 
     def _finish_what_was_begun(self, stored: dict[str, StoredTopic]) -> None:
-        """Delete and make what a crash has left half done; take in the topics of another broker."""
+        """Finish the deletions and creations that a crash has interrupted; adopt the topics of another broker."""
         before = dict(stored)
+        left = self._finish_deletions(stored)
         ids = self._logs.topic_ids()
-        for name, topic in before.items():
+        for name, topic in list(stored.items()):
             present = {found for found, _ in self._logs.items() if found.topic == name}
             wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
-            if topic.deleting:
-                self._logs.empty_trash(self._logs.put_into_trash(present))
-                del stored[name]
-            elif wanted - present:
+            if wanted - present:
                 LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
                 config = log_config(topic.configs, self._default)
                 self._logs.create_all(sorted(wanted - present), config, ids.get(name) or uuid.uuid4())
@@ -99,7 +99,30 @@ class Topics:
                 LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until told", name)
             stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
         if stored != before:
-            self._store.write(stored)
+            self._write_store(stored)
+        trash.remove(left)
+
+    def _finish_deletions(self, stored: dict[str, StoredTopic]) -> list[Path]:
+        """Delete the rest of topics whose deletion was interrupted, and take them out of `stored`.
+
+        Return the empty directories that are left. They are removed after `stored` was written. Raises OSError.
+        """
+        deleted = self._logs.deleted_logs()
+        deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
+        ids = {name: id for name, id in self._logs.topic_ids().items() if id in deleted_ids}
+        rest = {name: ids[name.topic] for name, _ in self._logs.items() if name.topic in ids}
+        left = [each.path for each in deleted] + self._logs.delete(rest)
+        trash.empty(left)
+        present = {name.topic for name, _ in self._logs.items()}
+        for name, topic in list(stored.items()):
+            partitions = (TopicPartition(name, number) for number in range(topic.partitions))
+            if name not in present and any(trash.shortened(each) in names for each in partitions):
+                del stored[name]
+        return left
+
+    def _write_store(self, topics: Mapping[str, StoredTopic]) -> None:
+        """Write the list of topics. Raises OSError."""
+        self._logs.write_state(partial(self._store.write, topics))
 
     @property
     def directory(self) -> Path:
@@ -135,10 +158,10 @@ class Topics:
         """The same by name.  Raises UNKNOWN_TOPIC_OR_PARTITION."""
         return self.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
-    def keep_log_starts(self) -> None:
-        """Return when the log start offsets, where records were deleted, are on disk.  Raises KAFKA_STORAGE_ERROR."""
+    def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Let logs start at these offsets; when this returns, that is on disk. Raises KAFKA_STORAGE_ERROR."""
         try:
-            self._logs.write_checkpoints()
+            self._logs.delete_records(starts)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write the log start offsets: {error}") from error
 
@@ -171,12 +194,12 @@ class Topics:
         """Make the logs of a topic's new partitions, all or none.  Raises KAFKA_STORAGE_ERROR."""
         names = [TopicPartition(topic.name, number) for number in numbers]
         try:
-            self._store.write({**self._stored(), topic.name: StoredTopic(numbers.stop, topic.configs)})
+            self._write_store({**self._stored(), topic.name: StoredTopic(numbers.stop, topic.configs)})
             made = self._logs.create_all(names, log_config(topic.configs, self._default), topic.id)
         except OSError as error:
-            with contextlib.suppress(OSError):  # what cannot be undone on a full disk, the next start completes
-                self._logs.empty_trash(self._logs.put_into_trash(names))
-                self._store.write(self._stored())
+            self._logs.reserve.use(error)
+            with contextlib.suppress(OSError):  # what cannot be undone, the next start completes
+                self._remove_files(self._logs.delete(dict.fromkeys(names, uuid.uuid4())))  # not the topic's id
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make partitions of {topic.name!r}: {error}"
             ) from error
@@ -215,7 +238,7 @@ class Topics:
                 return
             stored = self._stored()
             try:
-                self._store.write({**stored, topic.name: replace(stored[topic.name], configs=configs)})
+                self._write_store({**stored, topic.name: replace(stored[topic.name], configs=configs)})
             except OSError as error:
                 raise KafkaError(
                     ErrorCode.KAFKA_STORAGE_ERROR, f"cannot keep the settings of topic {topic.name!r}: {error}"
@@ -251,23 +274,33 @@ class Topics:
         `forget` is for what others keep of it: called when the topic is gone and its files, which may take long, are
         not yet.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
-        try:
-            with self._lock:
-                self._check_is_there(topic)
-                stored = self._stored()
-                self._store.write({**stored, topic.name: replace(stored[topic.name], deleting=True)})
-                del self._by_name[topic.name], self._by_id[topic.id]
-                self.version += 1
-                trash = self._logs.put_into_trash(TopicPartition(topic.name, number) for number in topic.partitions)
-                self._store.write(self._stored())
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}") from error
+        names = {TopicPartition(topic.name, number): topic.id for number in topic.partitions}
+        with self._lock:
+            self._check_is_there(topic)
+            try:
+                left = self._logs.delete(names)
+            except OSError as error:
+                why = f"cannot delete topic {topic.name!r}: {error}"
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+            del self._by_name[topic.name], self._by_id[topic.id]
+            self.version += 1
         LOGGER.info("deleted topic %s", topic.name)
         forget(topic.name, topic.id)
         try:
-            self._logs.empty_trash(trash)
-        except OSError as error:  # the topic is gone all the same
+            trash.empty(left)
+            with self._lock:
+                self._remove_files(left)
+        except OSError as error:  # the topic is deleted anyway
             LOGGER.warning("topic %s: its files stay until the next start removes them: %s", topic.name, error)
+
+    def _remove_files(self, directories: Sequence[Path]) -> None:
+        """Remove the directories of deleted logs. Before that, write the list of topics, which names them no more.
+
+        The order is explained in storage/trash.py. Raises OSError.
+        """
+        trash.empty(directories)
+        self._write_store(self._stored())
+        trash.remove(directories)
 
     def _check_is_there(self, topic: Topic) -> None:
         if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic

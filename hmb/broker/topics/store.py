@@ -1,16 +1,16 @@
-"""The list of topics on disk: what the partitions' directories cannot say.
+"""The list of topics on disk. It holds what the partitions' directories do not contain.
 
-`topics.json` in the data directory holds for each topic that was made here its settings (those that differ from the
-broker's) and its number of partitions::
+For each topic that this broker created, `topics.json` in the data directory holds the settings that differ from the
+broker's, and the number of partitions::
 
-    {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}, "deleting": false}}
+    {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
-Making a topic of three partitions is three directories, and so is deleting one; a crash may come in between.  So the
-file, replaced in one step, is written first: a topic that it lists is complete after the next start (what is missing is
-made, it is empty), and one that it lists as `deleting` is gone.
+A new topic of three partitions needs three directories, and the broker may be killed in between. So it writes this file
+first, in one step. The next start creates the partitions that the file lists and that have no directory. A deletion is
+decided by the directories, because it must not begin with a write (storage/trash.py).
 
-A directory that the file does not name was written by another broker.  Its settings were kept elsewhere, so none of its
-records are deleted until somebody sets them: ADOPTED.
+Another broker wrote the directories of topics that the file does not list. Their settings were kept elsewhere, so none
+of their records are deleted until somebody sets them: ADOPTED.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 class StoredTopic:
     partitions: int  # 0: as many as there are directories
     configs: dict[str, str] = field(default_factory=dict)
-    deleting: bool = False
 
 
 class TopicStore:
@@ -48,8 +47,8 @@ class TopicStore:
             return {name: _stored(entry) for name, entry in entries.items()}
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise DataDirectoryError(
-                f"cannot read the list of topics {self.path}: {error}; mend it, or move it away to go on with the "
-                "topics that there are and the broker's settings, deleting nothing"
+                f"cannot read the list of topics {self.path}: {error}; repair it, or move it away: then the broker "
+                "takes its own settings for all topics and deletes none of their records"
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:
@@ -59,7 +58,7 @@ class TopicStore:
 
 
 def _stored(entry: dict[str, object]) -> StoredTopic:
-    partitions, configs, deleting = entry["partitions"], entry["configs"], entry["deleting"]
-    if not (isinstance(partitions, int) and isinstance(configs, dict) and isinstance(deleting, bool)):
-        raise ValueError(f"{entry} is not of the form partitions, configs, deleting")
-    return StoredTopic(partitions, {str(name): str(value) for name, value in configs.items()}, deleting)
+    partitions, configs = entry["partitions"], entry["configs"]
+    if not (isinstance(partitions, int) and isinstance(configs, dict)):
+        raise ValueError(f"{entry} is not of the form partitions, configs")
+    return StoredTopic(partitions, {str(name): str(value) for name, value in configs.items()})

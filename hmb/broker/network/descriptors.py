@@ -1,0 +1,45 @@
+"""The broker's descriptors: how many it may have, and what they are for.
+
+The system limits how many descriptors a process may have (RLIMIT_NOFILE). A broker that has used all of them can
+neither accept a connection nor open a file, so every request fails. So it raises the limit as far as the system allows,
+and then divides it:
+
+- a third is for files of logs. The log layer keeps the recently used ones open (storage/virtual_files.py);
+- two are for each connection: its socket, and the file from which its thread reads, even if the log layer closes that
+  file for another one;
+- RESERVE descriptors are for listeners, directories and state files.
+
+Example: of 1,024 descriptors 341 are for files, 64 are the reserve, and 309 clients may connect. The server refuses all
+further connections, as it does for `max.connections`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+
+ENOUGH = 10_240  # macOS reports that it has no limit, refuses to set none, and allows this number
+RESERVE = 64
+
+
+def raise_limit() -> int:
+    """Raise the limit of this process as far as the system allows; return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return ENOUGH
+    for limit in (hard, ENOUGH):  # an infinite limit is -1, so the comparison leaves it out
+        if soft < limit:
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+                return limit
+    return soft
+
+
+def for_files(limit: int) -> int:
+    """Return how many files of logs may be open."""
+    return limit // 3
+
+
+def for_connections(limit: int) -> int:
+    """Return how many clients may be connected."""
+    return max(1, (limit - for_files(limit) - RESERVE) // 2)

@@ -1,0 +1,139 @@
+"""A disk that fails on demand, and forgets at a power cut what was not synced.
+
+`FaultyDisk` stands between the storage layer and the operating system: it replaces the functions of `os` that open,
+write, sync, rename and remove files, and looks at those of one directory only. It does three things:
+
+- It counts the calls in which a kind of error may happen, and lets some of them fail.
+- It notes the content of each file at each sync that succeeded. After a sync that failed, the pages are lost, as the
+  kernel may do it: what the file contained then never reaches the disk, whatever later syncs report.
+- It writes the directory as a power cut would leave it: each file with its content at the last sync.
+
+Names survive (the log layer syncs directories; strace sees to that in test_durability_order).
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+WRITES = ("open", "pwritev", "pwrite", "ftruncate", "mkdir", "fsync", "fdatasync", "posix_fallocate")
+KINDS = {
+    "disk full": (errno.ENOSPC, WRITES),
+    "input/output error": (errno.EIO, (*WRITES, "rename", "unlink", "rmdir")),
+    "no descriptor": (errno.EMFILE, ("open",)),
+}
+SYNCS = ("fsync", "fdatasync")
+REAL_OPEN = io.open
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The error that happens in the calls number `first` .. `first + length - 1` of those in which it may happen."""
+
+    kind: str
+    first: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.length} times from call {self.first} on"
+
+
+class FaultyDisk:
+    """The files below one directory."""
+
+    def __init__(self, directory: Path, fault: Fault) -> None:
+        self._root = directory
+        self._code, self._calls = KINDS[fault.kind]
+        self._fault = fault
+        self._lock = threading.Lock()  # guards all below
+        self._is_failing = False
+        self.count = 0
+        self.hit: list[str] = []  # the calls that have failed
+        self.synced_again: list[str] = []  # files that were synced after a sync of theirs had failed
+        self._durable: dict[int, bytes] = {}  # by inode: the content at the last sync
+        self._lost: set[int] = set()  # inodes whose sync has failed
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Count calls in this context, and let errors happen."""
+        self._is_failing = True
+        yield
+        self._is_failing = False
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Look at all calls in this context."""
+        with ExitStack() as stack:
+            for name in (*WRITES, "rename", "unlink", "rmdir"):
+                stack.enter_context(patch.object(os, name, self._wrapped(name, getattr(os, name))))
+            stack.enter_context(patch.object(io, "open", self._wrapped("open", io.open)))
+            yield
+
+    def power_cut(self, target: Path) -> None:
+        """Copy the directory to `target` as it would be after a power cut now."""
+        for path in [self._root, *sorted(self._root.rglob("*"))]:
+            copy = target / path.relative_to(self._root)
+            if path.is_dir():
+                copy.mkdir(parents=True)
+            else:
+                copy.write_bytes(self._durable.get(path.stat().st_ino, b""))
+
+    def _wrapped(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(target: Any, *rest: Any, **options: Any) -> Any:
+            path = self._path(target, options)
+            if path is None:
+                return call(target, *rest, **options)
+            is_new = name == "open" and ("w" in rest[:1] or "wb" in rest[:1] or not path.exists())
+            self._perhaps_fail(name, path, target, rest)
+            result = call(target, *rest, **options)
+            with self._lock:
+                if is_new and path.is_file():
+                    inode = path.stat().st_ino  # it may have been another file's, or the file was emptied
+                    self._lost.discard(inode)
+                    self._durable.pop(inode, None)
+                elif name in SYNCS and path.is_file():
+                    self._note_sync(path)
+            return result
+
+        return wrapped
+
+    def _path(self, target: Any, options: dict[str, Any]) -> Path | None:
+        """Return the path of a call's first argument, if it is below the directory."""
+        if options.get("dir_fd") is not None:
+            return None
+        path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else Path(target)
+        return path if path.is_relative_to(self._root) else None
+
+    def _perhaps_fail(self, name: str, path: Path, target: Any, rest: tuple[Any, ...]) -> None:
+        if not self._is_failing or name not in self._calls:
+            return
+        if name == "open" and self._code == errno.ENOSPC and path.exists():
+            return
+        with self._lock:
+            self.count += 1
+            if not self._fault.first <= self.count < self._fault.first + self._fault.length:
+                return
+            self.hit.append(f"{name} {path.relative_to(self._root)}")
+            if name in SYNCS and path.is_file():
+                self._lost.add(path.stat().st_ino)
+        if name == "pwritev":  # some of the bytes may be in the file
+            data = b"".join(rest[0])
+            os.lseek(target, rest[1], os.SEEK_SET)
+            os.write(target, data[: len(data) // 2])
+        raise OSError(self._code, os.strerror(self._code), str(path))
+
+    def _note_sync(self, path: Path) -> None:
+        inode = path.stat().st_ino
+        if inode in self._lost:
+            self.synced_again.append(str(path))
+        else:
+            with REAL_OPEN(path, "rb") as file:
+                self._durable[inode] = file.read()
