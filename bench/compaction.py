@@ -32,9 +32,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.records import Codec, Record, RecordBatch, encode_batch
-from hmb.storage.checkpoints import DamagedStateFile, TopicPartition, read_offsets
+from hmb.storage.checkpoints import TopicPartition, read_offsets
 from hmb.storage.config import LogConfig
 from hmb.storage.dump.segment_files import walk
+from hmb.storage.manifest import DamagedStateFile
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 

@@ -21,7 +21,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 
 from hmb.protocol.messages.fetch import FetchRequest
-from hmb.storage.log_manager import CLEAN_SHUTDOWN
+from hmb.storage.manifest import CLEAN_SHUTDOWN
 
 from . import connections, log_size, partitions, peers, topics
 from .load import PRODUCE_VERSION, Load, produce_request, refuse_errors

@@ -117,10 +117,11 @@ class Broker:
         directory = self._data_dir or self._temporary
         assert directory is not None
         self._logs = LogManager(directory, node_id=self._config.broker_id, stop=self._stop.requested)
-        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory))
+        manifest = self._logs.manifest
+        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
-        producer_ids = ProducerIds(directory / "producer-ids", self._logs.highest_producer_id())
+        producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
         groups = self._groups = _groups(topics, configs)
         transactions = self._transactions = _transactions(topics, configs, producer_ids, groups)
         context = BrokerContext(

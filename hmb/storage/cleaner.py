@@ -33,6 +33,7 @@ from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.compaction import Compaction, OffsetMap, Transactions
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager
+from hmb.storage.manifest import DamagedStateFile
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
@@ -222,15 +223,12 @@ class _Rewriting:
             if len(group) == 1 and cleaned.size == before:
                 cleaned.delete()  # nothing was dropped, so there is nothing to swap
                 return
-            swap.make_ready(cleaned)
+            log.replace(group, cleaned)
+        except swap.UnfinishedSwap:
+            raise
         except BaseException:
             cleaned.delete()
             raise
-        try:
-            log.replace(group, cleaned)
-            swap.put_in_place(cleaned)
-        except OSError as error:
-            raise swap.UnfinishedSwap(str(error)) from error
         LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
 
     def _write(self, cleaned: Segment, segment: Segment) -> None:
@@ -275,8 +273,9 @@ class Cleaner:
         if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
             return {}  # as Kafka has it before its first compaction
         try:
+            self._logs.manifest.check(self._checkpoint)
             return checkpoints.read_offsets(self._checkpoint)
-        except checkpoints.DamagedStateFile as error:
+        except DamagedStateFile as error:
             LOGGER.warning("%s; all logs are compacted again from their start", error)
             return {}
 

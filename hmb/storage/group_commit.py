@@ -42,10 +42,14 @@ class Unsynced(NamedTuple):
 class GroupCommit:
     """The syncs of one log."""
 
-    def __init__(self, directory: Path, recovery_point: int, now: int) -> None:
+    def __init__(
+        self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Sequence[Segment], int], None]
+    ) -> None:
+        """`on_names_synced` gets the last segments of the log, and its end, after new files were synced."""
         self.recovery_point = recovery_point
         self.synced_at = now  # ms
         self._directory = directory
+        self._on_names_synced = on_names_synced
         self._names_synced = 0
         self._failure: OSError | None = None
         self._lock = threading.Lock()  # held during a sync; the log's lock is taken under it
@@ -68,6 +72,8 @@ class GroupCommit:
             except OSError as error:  # a file could not be opened, so no sync has failed: the next one may succeed
                 why = f"cannot sync {unsynced.directory}: {error}"
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+            if unsynced.names_made > self._names_synced:
+                self._on_names_synced(unsynced.segments, unsynced.end_offset)
             self._names_synced = unsynced.names_made
             self.recovery_point, self.synced_at = unsynced.end_offset, clock()
 

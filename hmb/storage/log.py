@@ -29,14 +29,15 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage import log_reading, preparation
+from hmb.storage import log_reading, preparation, swap
 from hmb.storage.config import LogConfig
 from hmb.storage.disk_reserve import DiskReserve
 from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.leader_epochs import LeaderEpochs
-from hmb.storage.loader import LoadedLog, load
+from hmb.storage.loader import Known, LoadedLog, load
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
+from hmb.storage.manifest import Manifest, SegmentEntry
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.recovery import NO_STOP
 from hmb.storage.retention import count_expired
@@ -78,12 +79,13 @@ class Log:
         clock: Callable[[], int] = now_ms,
         stop: threading.Event = NO_STOP,
         reserve: DiskReserve | None = None,
+        manifest: Manifest | None = None,
     ) -> None:
         """Open the log, or make it.
 
         `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all). Records before
         `start_offset` were deleted, even if their segment is still there. Producers have to wait while the disk is full
-        (`reserve`). Raises Stopped if `stop` is set.
+        (`reserve`). Without a manifest every file is accepted. Raises OSError, and Stopped if `stop` is set.
         """
         self.directory = directory
         self.config = config
@@ -93,10 +95,9 @@ class Log:
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after cleanup_lock and the group commit's lock.
         self._lock = threading.Lock()
-        loaded: LoadedLog = load(
-            directory, config, recovery_point=recovery_point, clean=clean, now=clock(), stop=stop
-        )
-        self._segments = LogSegments(loaded.segments)
+        known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
+        loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
+        self._segments = LogSegments(loaded.segments, manifest, directory.name)
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
         self._start_offset = min(max(start_offset, self._segments.first.base_offset), self._end_offset)
@@ -105,7 +106,7 @@ class Log:
         self.watchers = Watchers()  # of appends
         self._refusal: KafkaError | None = None  # why nothing more is taken
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self._commit = GroupCommit(directory, synced, clock())
+        self._commit = GroupCommit(directory, synced, clock(), self._segments.record)
         self._sync_begun_at = self._segments.active.size  # size (bytes) of the active segment at the last `_sync_ahead`
         self._names_made = 1  # in the directory; a sync is for those, too, that were made since the last one
 
@@ -360,9 +361,10 @@ class Log:
         with self._lock:
             expired = self._segments.take_first(min(count, len(self._segments) - 1))
             self._start_offset = max(self._start_offset, self._segments.first.base_offset)
+        self._segments.forget(expired)
         for segment in expired:
             LOGGER.info("%s: deleting segment %d", self.directory.name, segment.base_offset)
-            self._segments.remove_files(segment, now + self.config.file_delete_delay_ms)
+        self._segments.remove_files(expired, now + self.config.file_delete_delay_ms)
         self._segments.delete_removed(None if at_once else now)
         return len(expired)
 
@@ -377,11 +379,25 @@ class Log:
                     LOGGER.warning("%s keeps its last segment until a new one can be made: %s", self.directory, error)
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put a compacted segment in the place of neighbors; with `cleanup_lock` held.  Raises OSError."""
-        with self._lock:
-            self._segments.replace(old, new)
-        for segment in old:
-            self._segments.remove_files(segment, self._clock() + self.config.file_delete_delay_ms)
+        """Put a segment, written with the suffix `.cleaned`, in the place of neighbors. `cleanup_lock` is held.
+
+        Raises OSError if nothing was replaced, and UnfinishedSwap.
+        """
+        next_offset = self._segments.next_offset(old[-1], self._end_offset)
+        self._segments.begin_replacement(old, next_offset)
+        swap.make_ready(new)
+        try:
+            with self._lock:
+                self._segments.replace(old, new)
+            self._segments.remove_files(old, self._clock() + self.config.file_delete_delay_ms)
+            swap.put_in_place(new)
+        except OSError as error:
+            raise swap.UnfinishedSwap(str(error)) from error
+        self._segments.end_replacement(new, next_offset)
+
+    def manifest_entries(self) -> list[SegmentEntry]:
+        """Return the segments' entries for the manifest, when nothing is appended. Raises OSError."""
+        return self._segments.entries(self._end_offset)
 
     def last_batches_of_producers(self) -> dict[int, LastBatch]:
         """By producer id."""

@@ -29,6 +29,7 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage import tails
 from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
+from hmb.storage.manifest import SegmentEntry
 from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
@@ -37,7 +38,6 @@ from hmb.storage.recovery import (
     ProducerBatches,
     Stopped,
     checked_batches,
-    end_of_whole_batches,
 )
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
@@ -47,14 +47,16 @@ from hmb.storage.windows import Windows
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
 DELETED = ".deleted"
+MAX_OFFSET = 2**63 - 1
 MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
 
 
 class Recovered(NamedTuple):
-    """What `Segment.recover` found: the offset after the last whole batch, and what is wrong behind it."""
+    """The result of `Segment.recover`."""
 
-    end_offset: int
-    damage: str | None
+    end_offset: int  # after the last batch of the undamaged beginning
+    is_damaged: bool  # bytes follow the undamaged beginning
+    has_transactions: bool
 
 
 class Segment:
@@ -237,6 +239,8 @@ class Segment:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} is not this log's")
             if position - entry.position > self.config.index_interval_bytes + MAX_UNINDEXED:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
+            if batch.last_offset < end_offset:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
             end_offset, size = batch.last_offset + 1, position + batch.size
             newest = max(newest, batch.max_timestamp)
         if size != self.size or (entry.position and end_offset <= entry.offset):
@@ -247,16 +251,16 @@ class Segment:
         return end_offset
 
     def recover(self, following: int | None = None, stop: threading.Event = NO_STOP) -> Recovered:
-        """Check every batch and make the indexes anew.  `following` is the base offset of the next segment.
+        """Check every batch and make the offset index and the time index anew.
 
-        `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it), but for
-        the zeros of a preallocated one.  Raises Stopped.
+        `following` is the base offset of the next segment. `size` is then the length of the undamaged beginning. The
+        file keeps all its bytes (`truncate` cuts it), but for the zeros of a preallocated one. Raises Stopped, OSError.
         """
         with self._indexes_made_anew():
             producers = ProducerBatches()
-            self.size, end_offset, damaged = 0, self.base_offset, None
+            self.size, end_offset, is_damaged = 0, self.base_offset, False
             try:
-                batches = checked_batches(self._windows(), self.base_offset, following)
+                batches = checked_batches(self.windows(), self.base_offset, following)
                 for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
                     self._note(last_offset, position, size, timestamp, last_offset)
                     end_offset, self.size = last_offset + 1, position + size
@@ -264,28 +268,39 @@ class Segment:
                         producers.note(position, producer_id, attributes)
                     if stop.is_set():
                         raise Stopped
-            except Damage as damage:
+            except Damage:
                 if self.config.preallocate and tails.is_all_zeros(self.file.open(), self.size):
                     self.truncate()
                 else:
-                    damaged = f"{self.path}, position {damage.position}: {damage.message}"
-            self.producer_batches, self.lacks_transactions = producers.positions(), True
-            if not producers.has_transactions:
-                self.replace_transactions([])
-            return Recovered(end_offset, damaged)
+                    is_damaged = True
+            self.producer_batches = producers.positions()
+            return Recovered(end_offset, is_damaged, producers.has_transactions)
+
+    def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
+        """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
+
+        None if the transaction index has to be made again. Raises OSError.
+        """
+        if self.lacks_transactions:
+            return []
+        found = self.transaction_index.from_offset(first_offset)
+        return [aborted for aborted in found if aborted.last_offset < next_offset]
 
     def replace_transactions(self, aborted: Sequence[AbortedTransaction]) -> None:
-        """Put right what the transaction index knows.  Raises OSError."""
+        """Replace the content of the transaction index. Raises OSError."""
         self.transaction_index.replace(aborted)
         self.lacks_transactions = False
 
-    def end_of_whole_batches(self, next_offset: int) -> int | None:
-        """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""
-        return end_of_whole_batches(self._windows(), self.size, next_offset)
+    def windows(self) -> Windows:
+        """Return the whole file, not only its first `size` bytes. Raises OSError."""
+        return Windows(self.file, self.path.stat().st_size if self.path.exists() else 0)
 
-    def _windows(self) -> Windows:
-        """Return the whole file, not only its first `size` bytes."""
-        return Windows(self.file, self.path.stat().st_size if self.file.exists else 0)
+    def entry(self, next_offset: int) -> SegmentEntry:
+        """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
+        found = self.path.stat() if self.path.exists() else None
+        size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
+        index = self.transaction_index
+        return SegmentEntry(self.base_offset, next_offset, size, modified, index.size, index.checksum)
 
     def rebuild_indexes(self) -> None:
         """Make the indexes anew from the batches' headers."""
@@ -308,10 +323,6 @@ class Segment:
         """
         self.file.truncate(self.size)
         self.file.sync()
-
-    def keep_rest(self) -> Path:
-        """Copy all from `size` on to a file of its own (tails.py)."""
-        return tails.keep(self.path, self.size)
 
     def flush(self) -> None:
         """Sync the log file and the transaction index.
@@ -350,12 +361,6 @@ class Segment:
         """Remove the files of a segment that was marked."""
         for file in self._files:
             file.path.unlink(missing_ok=True)
-        self.damage_mark.unlink(missing_ok=True)
-
-    @property
-    def damage_mark(self) -> Path:
-        """The file that tells of damage in the log (loader.py)."""
-        return self.path.with_name(f"{self.base_offset:020d}.log.damaged")
 
     @property
     def _files(self) -> Sequence[VirtualFile]:

@@ -75,11 +75,11 @@ def as_bytes(part: object) -> bytes:
 def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = False) -> Asker:
     """A broker's parts without a network; `sync`: the coordinators answer after a sync."""
     logs = LogManager(directory)
-    configs = DynamicConfig(properties, ConfigStore(logs.directory))
+    configs = DynamicConfig(properties, ConfigStore(logs.directory, logs.manifest))
     config = configs.current
     topics = Topics(logs, config)
     configs.listen(lambda config: topics.set_default(config.log))
-    producer_ids = ProducerIds(directory / "ids", logs.highest_producer_id())
+    producer_ids = ProducerIds(directory / "ids", logs.manifest, logs.highest_producer_id())
     groups = GroupCoordinator(
         Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: sync),
         GroupSettings(initial_delay=0),

@@ -16,6 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import ControlType, EndTransactionMarker
 from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.log import Log
+from hmb.storage.manifest import Manifest
 from tests.coordinator.conftest import Topic
 
 T0 = TopicPartition("t", 0)
@@ -80,7 +81,7 @@ def start(state_topic: Topic, markers: Markers, clock: Clock, tmp_path: Path) ->
 
     def start() -> TransactionCoordinator:
         journal = Journal(state_topic, sync=lambda: True, clock=clock)
-        ids = ProducerIds(tmp_path / "ids")
+        ids = ProducerIds(tmp_path / "ids", Manifest(tmp_path))
         started.append(TransactionCoordinator(journal, ids, markers, lambda: 10_000, clock=clock))  # type: ignore[arg-type]
         started[-1].start()
         assert started[-1].loaded.wait(30)

@@ -62,7 +62,7 @@ class Topics:
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}  # kept as by another broker
         # Guards the two tables and the store; the log manager's lock is taken under it.
         self._lock = threading.Lock()
-        self._store = TopicStore(logs.directory / "topics.json")
+        self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
         own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
         logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))
