@@ -39,17 +39,20 @@ from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.manifest import Manifest, SegmentEntry
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
-from hmb.storage.recovery import NO_STOP
+from hmb.storage.read_checks import RepeatedReads, check_begin
+from hmb.storage.recovery import NO_STOP, DamagedSegment
+from hmb.storage.repair import repaired_copy
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
-from hmb.storage.virtual_files import Parts
+from hmb.storage.virtual_files import Parts, SyncFailed
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
 NO_PRODUCER = -1
 SYNC_AHEAD = 16 << 20  # bytes
+REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction
 
 
 class AppendResult(NamedTuple):
@@ -104,6 +107,7 @@ class Log:
         # Held while segments are deleted or replaced; taken before _lock.
         self.cleanup_lock = threading.Lock()
         self.watchers = Watchers()  # of appends
+        self._repeated_reads = RepeatedReads()
         self._refusal: KafkaError | None = None  # why nothing more is taken
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._commit = GroupCommit(directory, synced, clock(), self._segments.record)
@@ -254,6 +258,8 @@ class Log:
         except OSError as error:
             if self._reserve is not None:
                 self._reserve.use(error)
+            if isinstance(error, FileNotFoundError):  # another process has removed the segment
+                self._commit.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
         self.watchers.wake_all()
@@ -277,6 +283,11 @@ class Log:
         The first append creates its file; `make` creates it now, on disk. Raises OSError, and then the log has not
         rolled.
         """
+        try:
+            self._segments.active.check_file()
+        except SyncFailed as error:
+            self._commit.fail(error)
+            raise
         self._segments.active.close()  # it is complete and on disk: no descriptor is needed until a client reads it
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._write_snapshot()
@@ -297,6 +308,13 @@ class Log:
         `at_least_one`: a larger batch all the same; `committed`: only up to the last stable offset.  Raises
         OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
         """
+        try:
+            return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
+        except DamagedSegment as damage:
+            self.repair(damage)
+        return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
+
+    def _read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool) -> LogSlice:
         with self._lock:
             segments = self._segments.from_offset(offset)
             active_size = segments[-1].size
@@ -306,7 +324,28 @@ class Log:
             why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
         found = log_reading.read(segments, active_size, offset, max_bytes, nothing, committed=committed)
+        if found.segment is not None and found.records is not None and self._repeated_reads.is_due(offset):
+            check_begin(found.segment, found.records)
         return found if at_least_one or found.size <= max_bytes else nothing
+
+    def repair(self, damage: DamagedSegment) -> None:
+        """Repair the segment in which a read met damage. Raises KAFKA_STORAGE_ERROR if that fails or has to wait."""
+        LOGGER.error("%s: the segment is checked and repaired", damage.message)
+        if not self.cleanup_lock.acquire(timeout=REPAIR_PATIENCE):
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory}: a compaction is in progress")
+        try:
+            if damage.segment is self._segments.active and damage.segment.size:
+                self._roll_for_deletion()
+            if damage.segment in self.segments[:-1]:
+                next_offset = self._segments.next_offset(damage.segment, self._end_offset)
+                new = repaired_copy(damage.segment, next_offset, self.segments)
+                if new is not None:
+                    self.replace([damage.segment], new)
+        except OSError as error:
+            why = f"{damage.segment.path} cannot be repaired: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+        finally:
+            self.cleanup_lock.release()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record that is not older than `timestamp` (ms)."""
@@ -417,6 +456,7 @@ class Log:
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
         with self._lock:
+            self._segments.active.check_file()
             segments = self._segments.from_offset(recovery_point)
             return Unsynced(self._end_offset, segments, self.directory, self._names_made)
 
@@ -448,12 +488,14 @@ class Log:
     def close(self) -> None:
         """Take nothing more, sync all, leave a snapshot of the producers, let go of the files.
 
-        What is at work on the segments comes to its end first: after this nothing in the directory changes.
+        What is at work on the segments comes to its end first: after this nothing in the directory changes. Raises
+        KAFKA_STORAGE_ERROR, OSError, and then the next start has to check the log.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self.cleanup_lock:
             self.flush()
             with self._lock:
+                self._segments.active.check_file()
                 self._write_snapshot()
                 for segment in self._segments:
                     segment.close()

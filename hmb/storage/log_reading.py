@@ -31,6 +31,7 @@ class LogSlice(NamedTuple):
     last_stable_offset: int
     records: FileRegion | None = None
     aborted: Sequence[AbortedTransaction] = ()  # for readers of committed records
+    segment: Segment | None = None  # which has the records
 
     @property
     def size(self) -> int:
@@ -55,10 +56,10 @@ def read(
         next_offset = nothing.high_watermark if is_active else segments[number + 1].base_offset
         if end_offset < next_offset:
             size, next_offset = segment.position_of(end_offset, size), end_offset
-        region = segment.read(offset, max_bytes, size)
+        region = segment.read(offset, max_bytes, size, next_offset)
         if region is not None:
             aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
-            return LogSlice(*nothing[:3], region, aborted)
+            return LogSlice(*nothing[:3], region, aborted, segment)
     return nothing
 
 
@@ -66,7 +67,9 @@ def _aborted_in(
     region: FileRegion, segments: Sequence[Segment], offset: int, next_offset: int
 ) -> Sequence[AbortedTransaction]:
     """The transactions in a region of the first of the segments, which ends at `next_offset` at most."""
-    end = segments[0].offset_index.offset_at_or_behind(region.position + region.size)
+    if not any(segment.transaction_index.entries for segment in segments):
+        return ()
+    end = segments[0].offset_at_or_behind(region.position + region.size)
     end_offset = next_offset if end is None else min(end, next_offset)
     return list(aborted_transactions(segments, offset, end_offset))
 

@@ -23,6 +23,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
@@ -31,6 +32,9 @@ from hmb.records.crc import crc32, crc32c
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.producer_state import BATCHES_KEPT
 from hmb.storage.windows import WINDOW, Windows
+
+if TYPE_CHECKING:
+    from hmb.storage.segment import Segment
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
@@ -55,6 +59,14 @@ class Damage(KafkaError):
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
         self.position = position
+
+
+class DamagedSegment(KafkaError):
+    """A read met damage in `segment`, which has to be repaired before anybody gets past it."""
+
+    def __init__(self, segment: Segment, why: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
+        self.segment = segment
 
 
 def checked_batches(

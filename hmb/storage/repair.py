@@ -115,6 +115,23 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
     return Repaired(new, search.end_offset)
 
 
+def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
+    """Return a copy of a closed segment without its damage, not yet in its place (swap.py); None if it is intact.
+
+    The next segment begins at `next_offset`. Readers may use the segment all the time. Raises OSError.
+    """
+    search = Search(segment, Bounds(next_offset, may_go_on=False), segments)
+    holes = search.holes(0, segment.base_offset)
+    end = segment.windows().end
+    if end < segment.size and search.end_offset < next_offset:
+        holes.append(search.lost_end(end, search.end_offset, next_offset))
+    if not holes and segment.path.exists():
+        return None
+    for hole in holes:
+        report(segment, hole)
+    return written_again(segment, holes, next_offset)
+
+
 def append_replacement(segment: Segment, replacement: bytes) -> None:
     """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
     for batch in iter_batches(replacement):
@@ -167,6 +184,11 @@ class Search:
                 holes.append(self._hole(position, next_offset, following, why))
                 position = holes[-1].end
             next_offset = following[1][0] if following else holes[-1].next_offset
+
+    def lost_end(self, position: int, first_offset: int, next_offset: int) -> Hole:
+        """Return the hole at the end of a file that was cut between two batches."""
+        replacement = self._lost_markers(first_offset, next_offset)
+        return Hole(position, position, first_offset, next_offset, "the file ends too early", replacement)
 
     def _note_epoch(self, position: int | None) -> None:
         if position is not None:

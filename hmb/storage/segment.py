@@ -16,7 +16,9 @@ Source: thesis ch. 9.5.2 and 9.5.3; Kafka's `LogSegment`.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,13 +37,14 @@ from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
     NO_STOP,
     Damage,
+    DamagedSegment,
     ProducerBatches,
     Stopped,
     checked_batches,
 )
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
-from hmb.storage.virtual_files import Parts, VirtualFile
+from hmb.storage.virtual_files import NAMES, Parts, SyncFailed, VirtualFile
 from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
@@ -57,6 +60,15 @@ class Recovered(NamedTuple):
     end_offset: int  # after the last batch of the undamaged beginning
     is_damaged: bool  # bytes follow the undamaged beginning
     has_transactions: bool
+
+
+class Seen(NamedTuple):
+    """What `check_file` saw: the segment's size, the time of the file's last write (ns), and the last batch."""
+
+    size: int
+    modified: int
+    position: int
+    excerpts: bytes
 
 
 class Segment:
@@ -81,6 +93,9 @@ class Segment:
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
+        self.is_changed = False  # by another process, while the broker had it open
+        self._last_position = 0  # of the batch that was appended last
+        self._seen: Seen | None = None
 
     @property
     def path(self) -> Path:
@@ -128,6 +143,7 @@ class Segment:
             self.file.truncate(self.size)
             raise
         self._note(first_batch_end, self.size, size, *newest)
+        self._last_position = self.size
         self.size += size
 
     def _note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
@@ -145,17 +161,20 @@ class Segment:
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 
-    def read(self, offset: int, max_bytes: int, end: int) -> FileRegion | None:
-        """The bytes from the batch that holds `offset`, or the next one after a gap; None where there is none before
-        `end`.
+    def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
+        """Return the bytes from the batch that holds `offset`, or from the next one; None if none is before `end`.
 
-        At most `max_bytes`, which may cut the last batch, but always the first batch whole: a reader whose limit is
-        smaller than one batch would never get on.
+        `next_offset` is the offset after the batch that ends at `end`. The result has at most `max_bytes`, which may
+        cut the last batch. It always has the first batch as a whole, or a reader with a small limit would not get past
+        it. Raises DamagedSegment, OSError.
         """
         found = self._find(offset, end)
         if found is None:
             return None
         position, batch = found
+        if batch.last_offset >= next_offset:
+            why = f"position {position}: a batch up to offset {batch.last_offset} where all are below {next_offset}"
+            raise DamagedSegment(self, why)
         return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
 
     def position_of(self, offset: int, end: int) -> int:
@@ -164,9 +183,17 @@ class Segment:
         return end if found is None else found[0]
 
     def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
-        for found in self.batches_from(offset, end):
-            if found[1].last_offset >= offset:
-                return found
+        """Return the batch that holds `offset` with its position, or the next one. Raises DamagedSegment, OSError."""
+        last_offset = -1
+        try:
+            for position, batch in self.batches_from(offset, end):
+                if batch.last_offset <= last_offset:
+                    raise DamagedSegment(self, f"position {position}: offsets go back")
+                last_offset = batch.last_offset
+                if last_offset >= offset:
+                    return position, batch
+        except (KafkaError, FileNotFoundError) as error:
+            raise error if isinstance(error, DamagedSegment) else DamagedSegment(self, str(error)) from error
         return None
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
@@ -194,14 +221,18 @@ class Segment:
             yield from batches
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Each whole batch from `position` up to `end`, headers only, with its position."""
+        """Return each batch from `position` up to `end`, its header only, with its position.
+
+        Raises CORRUPT_MESSAGE if the bytes are not whole batches, OSError.
+        """
         window, window_start = b"", position
         while position < end:
             if position + HEADER_PEEK > window_start + len(window):
                 window, window_start = self.file.read(min(SCAN_WINDOW, end - position), position), position
             batch = parse_batch(window, position - window_start)
             if position + batch.size > end:
-                return
+                why = f"position {position}: a batch of {batch.size} bytes, but only {end - position} are left"
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
             yield position, batch
             position += batch.size
 
@@ -216,12 +247,37 @@ class Segment:
 
     def first_at_or_after(self, timestamp: int, first_offset: int, end: int) -> TimestampOffset | None:
         """The first record from an offset on that is not older than `timestamp` (ms), with its own timestamp."""
-        for position, batch in self.batches_from(self.time_index.lookup(timestamp), end):
+        for position, batch in self.batches_from(self._begin_of_search(timestamp), end):
             if batch.max_timestamp >= timestamp:
                 for record in self.whole(position, batch).records(self.config.max_decompressed):
                     if record.timestamp >= timestamp and record.offset >= first_offset:
                         return TimestampOffset(record.timestamp, record.offset)
         return None
+
+    def _begin_of_search(self, timestamp: int) -> int:
+        """Return an offset at or below the first record with a timestamp of at least `timestamp`.
+
+        An entry of the time index has the timestamp of the batch with its offset. An entry that has not is damaged, and
+        the search might begin too late: then the index is emptied, and the next start makes it again.
+        """
+        entry = self.time_index.lookup(timestamp)
+        if entry.timestamp == NO_TIMESTAMP:
+            return self.base_offset
+        found = self._find(entry.offset, self.size)
+        if found is not None and found[1].max_timestamp == entry.timestamp:
+            return entry.offset
+        LOGGER.error("%s is damaged: its timestamp %d for offset %d is not the log's; searches by time read all of the "
+                     "segment until the next start makes it again", self.time_index.path, *entry)  # fmt: skip
+        self.time_index.clear()
+        return self.base_offset
+
+    def offset_at_or_behind(self, position: int) -> int | None:
+        """Return the last offset of a batch at or after a position of the log; None if the index does not have one."""
+        entry = self.offset_index.at_or_behind(position)
+        if entry is None:
+            return None
+        header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
+        return header.last_offset if header.last_offset == entry.offset else None  # else the entry is damaged
 
     def end_offset(self) -> int:
         """The offset after the last whole batch, found from the last index entry on.
@@ -292,13 +348,18 @@ class Segment:
         self.lacks_transactions = False
 
     def windows(self) -> Windows:
-        """Return the whole file, not only its first `size` bytes. Raises OSError."""
-        return Windows(self.file, self.path.stat().st_size if self.path.exists() else 0)
+        """Return the whole file, not only its first `size` bytes; nothing if the file is lost. Raises OSError."""
+        try:
+            end = os.fstat(self.file.open().fileno()).st_size if self.file.exists else 0
+        except FileNotFoundError:
+            end = 0
+        return Windows(self.file, end)
 
     def entry(self, next_offset: int) -> SegmentEntry:
         """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
         found = self.path.stat() if self.path.exists() else None
         size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
+        modified = 0 if self.is_changed else modified  # so that the next start finds another time
         index = self.transaction_index
         return SegmentEntry(self.base_offset, next_offset, size, modified, index.size, index.checksum)
 
@@ -324,6 +385,38 @@ class Segment:
         self.file.truncate(self.size)
         self.file.sync()
 
+    def check_file(self) -> None:
+        """Notice that another process has changed the file; nothing is appended meanwhile.
+
+        Raises SyncFailed if the file was removed or cut: what was appended is not there any more.
+        """
+        if not self.file.exists:
+            return
+        try:
+            file = self.file.open()
+            with NAMES:  # the path is that of a directory that may be renamed
+                found, named = os.fstat(file.fileno()), self.path.stat()
+        except FileNotFoundError as error:
+            raise SyncFailed(errno.ENOENT, "another process has removed the file", str(self.path)) from error
+        if found.st_ino != named.st_ino:
+            raise SyncFailed(errno.ENOENT, "another process has replaced the file", str(self.path))
+        seen = self._seen
+        now = self._excerpts(seen.position, seen.size) if seen else b""
+        if found.st_size < self.size or (seen and seen.excerpts.startswith(now.rstrip(b"\0")) and now != seen.excerpts):
+            raise SyncFailed(errno.EIO, "another process has cut the file", str(self.path))
+        has_changed = seen and (now != seen.excerpts or (seen.size == self.size and seen.modified != found.st_mtime_ns))
+        if has_changed and not self.is_changed:
+            self.is_changed = True
+            LOGGER.error("%s was changed by another process; the next start checks it", self.path)
+        position = self._last_position
+        self._seen = Seen(self.size, found.st_mtime_ns, position, self._excerpts(position, self.size))
+
+    def _excerpts(self, position: int, end: int) -> bytes:
+        """Return the begin and the end of the batch from `position` to `end`. If the file is cut, and the next append
+        extends it again, the bytes from the cut on are zeros.
+        """
+        return self.file.read(HEADER_PEEK, position) + self.file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))
+
     def flush(self) -> None:
         """Sync the log file and the transaction index.
 
@@ -345,7 +438,7 @@ class Segment:
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Rename the files, the log last; a reader that still holds the segment reads on.  Raises OSError."""
         for file in self._files:
-            if file is self.file or file.path.exists():  # an index may be missing, the log may not
+            if file.path.exists():  # an index may be missing; of a segment that is repaired, the log, too
                 file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
     def moved(self, directory: Path) -> None:

@@ -125,10 +125,10 @@ def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int
         assert offsets.lookup(offset) == ((keys[number - 1], 100 * number) if number else (5, 0))
     for timestamp in range(0, 10 * entries + 20, 7):
         number = bisect_left(range(10, 10 * entries + 1, 10), timestamp)
-        assert times.lookup(timestamp) == 5 + 3 * number
+        assert times.lookup(timestamp).offset == 5 + 3 * number
     for position in range(0, 100 * entries + 300, 50):
         number = bisect_left(range(100, 100 * entries + 1, 100), position)
-        assert offsets.offset_at_or_behind(position) == (keys[number] if number < entries else None)
+        assert offsets.at_or_behind(position) == ((keys[number], 100 * number + 100) if number < entries else None)
 
 
 def test_a_segment_that_is_cut_while_it_is_checked_is_damage(log: Log) -> None:
