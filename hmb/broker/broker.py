@@ -221,7 +221,7 @@ def _transactions(
         return configs.current.flush_acks_all
 
     journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync)
-    markers = MarkerWriter(topics.log_of, groups, sync)
+    markers = MarkerWriter(topics.log_of, topics.logs, groups, sync)
     return TransactionCoordinator(journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout)
 
 

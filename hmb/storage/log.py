@@ -328,6 +328,10 @@ class Log:
             check_begin(found.segment, found.records)
         return found if at_least_one or found.size <= max_bytes else nothing
 
+    def check(self, offset: int, why: str) -> None:
+        """Check the segment that holds `offset`, and repair it, for a reader that opens batches. Raises as `repair`."""
+        self.repair(DamagedSegment(self._segments.from_offset(offset)[0], why))
+
     def repair(self, damage: DamagedSegment) -> None:
         """Repair the segment in which a read met damage. Raises KAFKA_STORAGE_ERROR if that fails or has to wait."""
         LOGGER.error("%s: the segment is checked and repaired", damage.message)

@@ -89,7 +89,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
     transactions = TransactionCoordinator(
         Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: sync),
         producer_ids,
-        MarkerWriter(topics.log_of, groups, lambda: sync),
+        MarkerWriter(topics.log_of, topics.logs, groups, lambda: sync),
         lambda: configs.current.transaction_max_timeout,
     )
     context = BrokerContext(

@@ -65,7 +65,7 @@ class Session:
     def _start(self) -> None:
         journals = [Journal(self.topics[name], sync=lambda: False) for name in list(self.topics)[:2]]
         self.groups = GroupCoordinator(journals[0], GroupSettings(), Topics())
-        markers = MarkerWriter(self._log, self.groups, lambda: False)
+        markers = MarkerWriter(self._log, lambda: (), self.groups, lambda: False)
         ids = ProducerIds(self.directory / "ids", Manifest(self.directory))
         self.transactions = TransactionCoordinator(journals[1], ids, markers, lambda: 10**6, clock=lambda: self.now)
         self.groups.start()

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -154,6 +154,12 @@ class Topics:
     def log(self, name: str | None, id: uuid.UUID, partition: int) -> Log:
         """A partition's log.  Raises as `find` does."""
         return self.find(name, id).log(partition)
+
+    def logs(self) -> Iterator[tuple[TopicPartition, Log]]:
+        """Return all partitions with their logs."""
+        for topic in self.all():
+            for number, log in topic.partitions.items():
+                yield TopicPartition(topic.name, number), log
 
     def log_of(self, partition: TopicPartition) -> Log:
         """The same by name.  Raises UNKNOWN_TOPIC_OR_PARTITION."""

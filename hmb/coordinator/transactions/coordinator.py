@@ -29,6 +29,7 @@ from typing import Any
 from hmb.coordinator.group_records import Key
 from hmb.coordinator.journal import TRANSACTIONS_TOPIC, Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.transactions.hanging import hanging
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
@@ -97,6 +98,7 @@ class TransactionCoordinator:
         self._journal.load(self._replay, self._stopping, KEYS)
         if not self._stopping.is_set():
             self.complete_decided()
+            self._end_hanging()
             self.loaded.set()
 
     def _replay(self, key: Key, value: Any, producer_id: int | None) -> None:
@@ -272,6 +274,17 @@ class TransactionCoordinator:
                 LOGGER.error("%r: its markers are not written: %s", entry.transaction.transactional_id, error.message)
             except Exception:  # a fault of ours is not the others'
                 LOGGER.exception("%r: its markers are not written", entry.transaction.transactional_id)
+
+    def _end_hanging(self) -> None:
+        """End the transactions that are open in a log and over for this coordinator (hanging.py)."""
+        if not self._journal.is_complete:
+            return  # the partition that could not be read may know them
+        known = [entry.transaction for entry in self._all()]
+        for found, marker in list(hanging(self._markers.open_transactions(), known)):
+            try:
+                self._markers.write_one(marker, found.producer, found.partition, version=0)
+            except KafkaError as error:  # the next start tries again
+                LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 
     def abort_late(self) -> None:
         """Abort the transactions whose time is up, and shut their producers out."""
