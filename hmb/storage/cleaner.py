@@ -92,7 +92,9 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    count = min(len(segments) - 1, sum(segment.base_offset < stable for segment in segments))
+    # The last batch of a log stays. A reader would wait for it, because the log ends after it.
+    last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
+    count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
         young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
         count = min(count, next(young, count))
@@ -275,8 +277,8 @@ class Cleaner:
         try:
             self._logs.manifest.check(self._checkpoint)
             return checkpoints.read_offsets(self._checkpoint)
-        except DamagedStateFile as error:
-            LOGGER.warning("%s; all logs are compacted again from their start", error)
+        except (DamagedStateFile, OSError) as error:
+            LOGGER.error("%s; all logs are compacted again from their start", error)
             return {}
 
     def run(self) -> None:

@@ -96,6 +96,11 @@ class GroupCommit:
             LOGGER.error("%s; the log takes nothing more until the next start", failure)
             self._failure = failure
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the log takes nothing more until the next start."""
+        return self._failure is not None
+
     def raise_if_failed(self) -> None:
         """Raise KAFKA_STORAGE_ERROR if a sync has failed since the start."""
         if self._failure is not None:

@@ -44,7 +44,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.manifest import BEING_REPLACED, SegmentEntry
 from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, NO_STOP, Stopped
-from hmb.storage.repair import Bounds, append_replacement, lost_offsets, repair
+from hmb.storage.repair import Bounds, append_replacement, repair, replacement_of
 from hmb.storage.segment import MAX_OFFSET, Segment
 from hmb.storage.swap import finish_swaps
 from hmb.storage.transaction_index import AbortedTransaction
@@ -163,11 +163,11 @@ class _Loading:
         bounds = self._bounds(segment, following)
         found = segment.recover(bounds.synced_to, self._stop)
         end_offset = found.end_offset
-        if found.is_damaged:
+        if found.is_damaged or end_offset < bounds.reached:
             segment, end_offset = repair(segment, end_offset, bounds, self.segments)
             self.segments[number] = segment
         segment.lacks_transactions = True
-        if not found.has_transactions and not found.is_damaged:
+        if not found.has_transactions and end_offset == found.end_offset:
             segment.replace_transactions([])
         return end_offset
 
@@ -181,20 +181,28 @@ class _Loading:
         if not known.is_closed(base_offset):
             return False
         entry, found = known.segments[base_offset], segment.entry(0)
-        if found[4:] != entry[4:]:
+        if found.aborted != entry.aborted:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing, or not what the broker wrote: it is made again from the log", path)
             segment.lacks_transactions = True
-        if found[2:4] != entry[2:4]:
-            LOGGER.warning("%s was changed since the broker wrote it: all of it is checked", segment.path)
-            return False
-        return True
+        # A power cut, too, may take back the time of a file's last write, and an index that was not synced.
+        level = logging.WARNING if known.is_clean else logging.INFO
+        if found.log != entry.log:
+            LOGGER.log(level, "%s was changed since the broker wrote it: all of it is checked", segment.path)
+        elif found.indexes != entry.indexes:
+            paths = f"{segment.offset_index.path} or {segment.time_index.path}"
+            LOGGER.log(level, "%s was cut or extended since the broker wrote it: both are made again", paths)
+        return found.log == entry.log and found.indexes == entry.indexes
 
     def _bounds(self, segment: Segment, following: int | None) -> Bounds:
         synced_to = self._synced_to(segment) if following is None else following
         if synced_to is not None:
             synced_to = min(synced_to, segment.base_offset + MAX_RELATIVE_OFFSET)
-        return Bounds(synced_to, may_go_on=following is None)
+        if following is None:
+            return Bounds(synced_to, True, synced_to or 0)
+        entry = (self._known.segments or {}).get(segment.base_offset)
+        is_short = entry is not None and segment.size < entry.size  # before it was checked
+        return Bounds(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
         """Return the offset up to which the last segment has been on disk; None if that is unknown."""
@@ -218,15 +226,31 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Put an empty batch in the place of lost offsets after a segment, so that readers get past them."""
+        """Put an empty batch in the place of lost segments after a segment, so that readers get past them."""
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d are lost, which were on disk; the log goes on after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip
+        lost = self._lost_segments(first_offset, next_offset)
+        aborted = [each for lost_segment in lost for each in lost_segment.aborted_transactions()]
         leader_epoch = newest_leader_epoch(self.segments[: number + 1])
+        replacement = replacement_of(first_offset, next_offset, aborted, self.segments, leader_epoch)
         if next_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET:
-            segment, first_offset = Segment(self._directory, next_offset - 1, self._config), next_offset - 1
+            segment = Segment(self._directory, next_offset - 1, self._config)
+            replacement = replacement_of(next_offset - 1, next_offset, (), self.segments, leader_epoch)
             self.segments.insert(number + 1, segment)
-        append_replacement(segment, lost_offsets(first_offset, next_offset, leader_epoch))
+        append_replacement(segment, replacement)
+        segment.lacks_transactions = True
+        for lost_segment in lost:
+            lost_segment.delete()
+
+    def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
+        """Return the segments that began in a range of offsets; their transaction indexes may still be there."""
+        lost = []
+        for base_offset, entry in sorted((self._known.segments or {}).items()):
+            if first_offset <= base_offset < next_offset:
+                lost.append(segment := Segment(self._directory, base_offset, self._config))
+                segment.lacks_transactions = segment.entry(0).aborted != entry.aborted
+        return lost
 
 
 def newest_leader_epoch(segments: Sequence[Segment]) -> int:

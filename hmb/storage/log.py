@@ -339,8 +339,10 @@ class Log:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory}: a compaction is in progress")
         try:
             if damage.segment is self._segments.active and damage.segment.size:
-                self._roll_for_deletion()
-            if damage.segment in self.segments[:-1]:
+                with contextlib.suppress(KafkaError):  # then the log takes nothing more, and stays as long as it is
+                    self._roll_for_deletion()
+            is_complete = damage.segment is not self._segments.active or self._commit.has_failed
+            if damage.segment in self.segments and is_complete:
                 next_offset = self._segments.next_offset(damage.segment, self._end_offset)
                 new = repaired_copy(damage.segment, next_offset, self.segments)
                 if new is not None:
@@ -438,8 +440,10 @@ class Log:
             raise swap.UnfinishedSwap(str(error)) from error
         self._segments.end_replacement(new, next_offset)
 
-    def manifest_entries(self) -> list[SegmentEntry]:
-        """Return the segments' entries for the manifest, when nothing is appended. Raises OSError."""
+    def manifest_entries(self, *, only_new: bool = False) -> list[SegmentEntry]:
+        """Return the segments' entries for the manifest, while nothing is appended. Raises OSError."""
+        if only_new:
+            return self._segments.new_entries(self.segments, self._end_offset)
         return self._segments.entries(self._end_offset)
 
     def last_batches_of_producers(self) -> dict[int, LastBatch]:

@@ -366,7 +366,7 @@ class LogManager:
         for name, log in self._logs.items():
             try:
                 log.close()
-                entries[str(name)] = log.manifest_entries()
+                entries[str(name)] = log.manifest_entries(only_new=True)
             except (KafkaError, OSError) as error:
                 failed = True
                 LOGGER.error("closing %s: %s", name, error)
@@ -409,6 +409,8 @@ def _locked(directory: Path) -> DirectoryLock:
         reason = f"{error.strerror}; choose another or change its permissions"
         if isinstance(error, FileExistsError):
             reason = "it is a file; choose another"
+        elif isinstance(error, IsADirectoryError):
+            reason = f"{error.filename} is a directory; remove it"
         raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
 
 

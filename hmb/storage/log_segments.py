@@ -18,12 +18,13 @@ from hmb.storage.manifest import BEING_REPLACED, Manifest, SegmentEntry
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
+NO_ENTRY = SegmentEntry(-1, -1, -1, 0, 0, 0, 0, 0)
 
 
 class LogSegments:
     """A log's segments, at least one. Not thread-safe: the log's lock guards the list, its `cleanup_lock` the rest."""
 
-    def __init__(self, segments: Sequence[Segment], manifest: Manifest | None = None, partition: str = "") -> None:
+    def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
         self._removed: deque[tuple[int, Segment]] = deque()  # with the time (ms) at which the files are deleted
         self._manifest = manifest
@@ -80,12 +81,26 @@ class LogSegments:
         next_offsets = [*(segment.base_offset for segment in self._segments[1:]), end_offset]
         return [segment.entry(after) for segment, after in zip(self._segments, next_offsets, strict=True)]
 
+    def new_entries(self, segments: Sequence[Segment], end_offset: int) -> list[SegmentEntry]:
+        """Return the entries of these segments, the last of the log, that differ from the manifest. Raises OSError.
+
+        A segment that was complete when it was noted has not changed since. If its file has, another process did it,
+        and the entry stays as it is, so that the next start notices.
+        """
+        known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
+        next_offsets = [*(segment.base_offset for segment in segments[1:]), end_offset]
+        return [
+            segment.entry(after)
+            for segment, after in zip(segments, next_offsets, strict=True)
+            if segment is self.active or known.get(segment.base_offset, NO_ENTRY).next_offset != after
+        ]
+
     def record(self, segments: Sequence[Segment], end_offset: int) -> None:
         """Note in the manifest that the files of these segments, the last of the log, are on disk."""
         if self._manifest is None:
             return
         try:
-            self._manifest.record({self._partition: LogSegments(segments).entries(end_offset)})
+            self._manifest.record({self._partition: self.new_entries(segments, end_offset)})
         except OSError as error:  # a full disk; the manifest writes it together with the next entries
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
@@ -100,7 +115,7 @@ class LogSegments:
     def begin_replacement(self, old: Sequence[Segment], next_offset: int) -> None:
         """Note in the manifest that one segment is going to take the place of neighbors. Raises OSError."""
         if self._manifest is not None:
-            entry = SegmentEntry(old[0].base_offset, next_offset, BEING_REPLACED, 0, 0, 0)
+            entry = SegmentEntry(old[0].base_offset, next_offset, BEING_REPLACED, 0, 0, 0, 0, 0)
             self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
 
     def end_replacement(self, new: Segment, next_offset: int) -> None:

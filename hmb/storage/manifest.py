@@ -6,15 +6,16 @@ records, and a segment that was deleted looks like one that retention deleted. S
 
     5a0be0c2 file topics.json 142 90c1f2aa - -
     07d3c14e topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
-    e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 68 1f0a33d2
+    e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     3c9c27d0 forget events-0 0
 
 - `file`: the size and CRC-32C of a state file's content, and those that it had before (`-`: no file). The broker writes
-  and syncs the entry before it replaces the file. So after a crash the file has one of these two contents.
+  and syncs the entry before it replaces the file. So after a crash the file has one of these two contents. When the
+  file is replaced, another entry has the new content twice.
 - `topic`: the topic id of a partition.
 - `segment`: base offset; next offset, where the next segment begins; size of the log file; time of its last write (ns);
-  size and CRC-32C of its transaction index. Size -1: compaction is replacing the segments from the base offset to the
-  next offset.
+  sizes of the offset index and the time index; size and CRC-32C of the transaction index. Size -1: compaction is
+  replacing the segments from the base offset to the next offset.
 - `forget`: a segment that the broker is going to delete; without a base offset, all entries of the partition.
 - `opened`, `closed`: a start, and a proper stop.
 
@@ -74,8 +75,22 @@ class SegmentEntry(NamedTuple):
     next_offset: int
     size: int
     modified: int
+    index_size: int
+    time_index_size: int
     aborted_size: int
     aborted_checksum: int
+
+    @property
+    def log(self) -> tuple[int, int]:
+        return self.size, self.modified
+
+    @property
+    def indexes(self) -> tuple[int, int]:
+        return self.index_size, self.time_index_size
+
+    @property
+    def aborted(self) -> tuple[int, int]:
+        return self.aborted_size, self.aborted_checksum
 
 
 class Partition:
@@ -115,13 +130,17 @@ class Manifest:
             if (self._directory / TOPICS).exists():
                 LOGGER.warning("%s is missing: the start accepts all files as they are", self.path)
             return False
-        if lines.pop():
-            lines.append(b"")  # the last line is not whole
-        for number, line in enumerate(lines, 1):
-            checksum, _, entry = line.partition(b" ")
-            if checksum != b"%08x" % crc32c(entry) or not self._take(entry.decode().split(" ")):
-                LOGGER.error("%s, line %d: damaged, or torn by a power cut; the start goes on without the manifest, so "
-                             "it accepts all state files as they are", self.path, number)  # fmt: skip
+        rest = lines.pop()  # empty, unless the last line is not whole
+        intact = [line for line in lines if _is_intact(line)]
+        torn = len(lines) - len(intact)
+        if torn and any(map(_is_intact, lines[-torn:])):
+            LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
+            return False
+        if torn or rest:  # a power cut: what these lines were about was not done yet
+            LOGGER.warning("%s: its end is torn, and is cut off", self.path)
+        for line in intact:
+            if not self._take(line.decode().split(" ")[1:]):
+                LOGGER.error("%s was written by a newer HMB: %s", self.path, line)
                 return False
         return True
 
@@ -134,7 +153,7 @@ class Manifest:
                 self._files[name] = (_file_entry(*contents[:2]), _file_entry(*contents[2:]))
             case ["topic", name, topic_id]:
                 self._partitions.setdefault(name, Partition()).topic_id = topic_id
-            case ["segment", name, *numbers] if len(numbers) == 6:
+            case ["segment", name, *numbers] if len(numbers) == 8:
                 found = SegmentEntry(*map(int, numbers))
                 self._partitions.setdefault(name, Partition()).segments[found.base_offset] = found
             case ["forget", name]:
@@ -192,8 +211,12 @@ class Manifest:
             self._reserve.write(partial(replace_files, contents, sync=sync))
         except BaseException:
             for name, entry in new.items():
-                self._files[name] = (old[name], entry)  # the old one is still there, or both names are possible
+                self._files[name] = (old[name], entry)  # the old content is still there, or either may be
             raise
+        try:  # now only the new content is right; a power cut may take these lines back, and then both are
+            self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
+        except OSError as error:
+            LOGGER.warning("%s: %s", self.path, error)
 
 
     def _name(self, path: Path) -> str:
@@ -218,7 +241,7 @@ class Manifest:
         """
         lines = []
         for name in names:
-            empty = SegmentEntry(0, 0, 0, 0, 0, 0)
+            empty = SegmentEntry(0, 0, 0, 0, 0, 0, 0, 0)
             lines += [f"forget {name}", f"topic {name} {topic_id}", _segment_line(name, empty)]
         self.replace_files(contents, sync=False, also=lines)
 
@@ -262,12 +285,12 @@ class Manifest:
         """Note a proper stop. Raises OSError."""
         self._append(["closed"])
 
-    def _append(self, lines: list[str]) -> None:
+    def _append(self, lines: list[str], *, sync: bool = True) -> None:
         """Append entries, and return when they are on disk. Raises OSError, and then they are not in the file."""
         if lines:
-            self._reserve.write(partial(self._append_once, lines))
+            self._reserve.write(partial(self._append_once, lines, sync))
 
-    def _append_once(self, lines: list[str]) -> None:
+    def _append_once(self, lines: list[str], sync: bool) -> None:
         with self._lock:
             for line in lines:
                 self._take(line.split(" "))
@@ -280,7 +303,8 @@ class Manifest:
             with self.path.open("ab") as file:
                 file.write(data)
                 file.flush()
-                os.fdatasync(file.fileno())
+                if sync:
+                    os.fdatasync(file.fileno())
             self._size = size + len(data)
 
     def _write_anew(self) -> None:
@@ -293,6 +317,11 @@ class Manifest:
         data = "".join(map(_line, lines))
         replace_file(self.path, data)
         self._size = self._size_at_start = len(data)
+
+
+def _is_intact(line: bytes) -> bool:
+    checksum, _, entry = line.partition(b" ")
+    return checksum == b"%08x" % crc32c(entry)
 
 
 def _line(entry: str) -> str:

@@ -81,6 +81,8 @@ class IndexFile:
             size = os.fstat(descriptor).st_size
             entries = size // self.ENTRY.size
             last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else b""
+        except OSError as error:  # a directory, say: the error does not have the path
+            raise OSError(error.errno, error.strerror, str(path)) from error
         finally:
             os.close(descriptor)
         return FoundIndex(size, self.ENTRY.unpack(last) if len(last) == self.ENTRY.size else None)

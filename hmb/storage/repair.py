@@ -53,6 +53,7 @@ from hmb.storage.recovery import (
 )
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
+from hmb.storage.transaction_index import AbortedTransaction
 
 LOGGER = logging.getLogger(__name__)
 OFFSET_AND_LENGTH = struct.Struct(">qi")
@@ -74,14 +75,16 @@ class Hole:
 
 
 class Bounds(NamedTuple):
-    """Up to which offset a segment has been on disk as a whole.
+    """Which offsets a segment has had on disk.
 
     Damage from `synced_to` on is what a power cut left: the log ends there. None: the whole segment has been on disk,
     and nobody knows its last offset. Only the last segment of a log `may_go_on`: it has batches from `synced_to` on.
+    If the segment ends before `reached`, its end is lost.
     """
 
     synced_to: int | None
     may_go_on: bool
+    reached: int = 0
 
 
 class Repaired(NamedTuple):
@@ -98,6 +101,8 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
     """
     search = Search(segment, bounds, segments)
     holes = search.holes(segment.size, end_offset)
+    if search.end_offset < bounds.reached:
+        holes.append(search.lost_end())
     for hole in holes:
         report(segment, hole)
     if not holes:  # a gap that nothing confirmed, in a segment whose end is unknown
@@ -120,11 +125,11 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
 
     The next segment begins at `next_offset`. Readers may use the segment all the time. Raises OSError.
     """
-    search = Search(segment, Bounds(next_offset, may_go_on=False), segments)
+    is_short = segment.windows().end < segment.size
+    search = Search(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
     holes = search.holes(0, segment.base_offset)
-    end = segment.windows().end
-    if end < segment.size and search.end_offset < next_offset:
-        holes.append(search.lost_end(end, search.end_offset, next_offset))
+    if search.end_offset < search.bounds.reached:
+        holes.append(search.lost_end())
     if not holes and segment.path.exists():
         return None
     for hole in holes:
@@ -140,10 +145,32 @@ def append_replacement(segment: Segment, replacement: bytes) -> None:
     segment.flush()
 
 
-def lost_offsets(first_offset: int, next_offset: int, leader_epoch: int) -> bytes:
-    """Return an empty batch for these offsets, for the last 2^31 of them if there are more."""
+def replacement_of(
+    first_offset: int,
+    next_offset: int,
+    aborted: Sequence[AbortedTransaction],
+    segments: Sequence[Segment],
+    leader_epoch: int,
+) -> bytes:
+    """Return empty batches for lost offsets, and among them the markers of these aborted transactions.
+
+    A batch has at most 2^31 offsets. If more are lost, the replacement has the last ones.
+    """
+    parts = []
+    for each in aborted:
+        begin = _batch_with(each.first_offset, segments)
+        if begin is not None and begin.producer_id == each.producer_id:
+            parts += _empty(first_offset, each.last_offset, leader_epoch)
+            marker, producer = EndTransactionMarker(ControlType.ABORT, 0), (begin.producer_id, begin.producer_epoch)
+            places = {"base_offset": each.last_offset, "leader_epoch": leader_epoch}
+            parts.append(encode_marker(marker, begin.max_timestamp, *producer, **places))
+            first_offset = each.last_offset + 1
+    return b"".join([*parts, *_empty(first_offset, next_offset, leader_epoch)])
+
+
+def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes]:
     first_offset = max(first_offset, next_offset - 1 - MAX_RELATIVE_OFFSET)
-    return encode_empty_batch(first_offset, next_offset - 1, leader_epoch)
+    return [encode_empty_batch(first_offset, next_offset - 1, leader_epoch)] if first_offset < next_offset else []
 
 
 class Search:
@@ -152,7 +179,7 @@ class Search:
     def __init__(self, segment: Segment, bounds: Bounds, segments: Sequence[Segment]) -> None:
         self._segment = segment
         self._windows = segment.windows()
-        self._bounds = bounds
+        self.bounds = bounds
         self._segments = segments
         self._leader_epoch = 0  # of the last intact batch, or of the first one
         self.end_offset = segment.base_offset  # of the repaired segment
@@ -160,7 +187,7 @@ class Search:
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes from a position on, where the batch with `next_offset` should begin. Raises OSError."""
         holes: list[Hole] = []
-        windows, limit = self._windows, self._bounds.synced_to
+        windows, limit = self._windows, self.bounds.synced_to
         before = list(self._segment.batches_from(next_offset - 1, position)) if position else []
         self._note_epoch(before[-1][0] if before else None)
         while True:
@@ -185,10 +212,12 @@ class Search:
                 position = holes[-1].end
             next_offset = following[1][0] if following else holes[-1].next_offset
 
-    def lost_end(self, position: int, first_offset: int, next_offset: int) -> Hole:
+    def lost_end(self) -> Hole:
         """Return the hole at the end of a file that was cut between two batches."""
-        replacement = self._lost_markers(first_offset, next_offset)
-        return Hole(position, position, first_offset, next_offset, "the file ends too early", replacement)
+        first_offset, self.end_offset, end = self.end_offset, self.bounds.reached, self._windows.end
+        aborted = self._segment.aborted_transactions(first_offset, self.end_offset)
+        replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
+        return Hole(end, end, first_offset, self.end_offset, "the file ends too early", replacement)
 
     def _note_epoch(self, position: int | None) -> None:
         if position is not None:
@@ -200,19 +229,19 @@ class Search:
 
         No CRC covers the offset. It is too high if the intact batch after it has a lower one.
         """
-        limit = self._bounds.synced_to
+        limit = self.bounds.synced_to
         found = next_whole_batch(self._windows, position, next_offset)
         while found is not None:
             position, (first, size, last, *_) = found
             after = next_whole_batch(self._windows, position + size, next_offset)
-            is_inside = limit is None or last < limit or (self._bounds.may_go_on and first == limit)
+            is_inside = limit is None or last < limit or (self.bounds.may_go_on and first == limit)
             if is_inside and (after is None or after[1][0] > last):
                 return found
             found = after
         return None
 
     def _hole(self, position: int, first_offset: int, following: tuple[int, CheckedBatch] | None, why: str) -> Hole:
-        end, next_offset = self._windows.end, max(first_offset, self._bounds.synced_to or 0)
+        end, next_offset = self._windows.end, max(first_offset, self.bounds.synced_to or 0)
         if following is not None:
             end, next_offset = following[0], following[1][0]
         if end - position <= LARGEST_RESTORED:
@@ -221,35 +250,18 @@ class Search:
             intact = _restored(data, *offsets) or _with_one_bit_flipped(data, *offsets)
             if intact is not None:
                 return Hole(position, end, *offsets, why, intact, is_restored=True)
-        replacement = self._lost_markers(first_offset, next_offset)
+        aborted = self._segment.aborted_transactions(first_offset, next_offset)
+        replacement = replacement_of(first_offset, next_offset, aborted, self._segments, self._leader_epoch)
         return Hole(position, end, first_offset, next_offset, why, replacement)
 
-    def _lost_markers(self, first_offset: int, next_offset: int) -> bytes:
-        """Return empty batches for the lost offsets, with the markers of aborted transactions among them."""
-        parts = []
-        for aborted in self._segment.aborted_transactions(first_offset, next_offset):
-            begin = self._batch_with(aborted.first_offset)
-            if begin is not None and begin.producer_id == aborted.producer_id:
-                parts += self._empty(first_offset, aborted.last_offset)
-                marker = EndTransactionMarker(ControlType.ABORT, 0)
-                producer = begin.producer_id, begin.producer_epoch
-                places = {"base_offset": aborted.last_offset, "leader_epoch": self._leader_epoch}
-                parts.append(encode_marker(marker, begin.max_timestamp, *producer, **places))
-                first_offset = aborted.last_offset + 1
-        return b"".join([*parts, *self._empty(first_offset, next_offset)])
 
-    def _empty(self, first_offset: int, next_offset: int) -> list[bytes]:
-        return [lost_offsets(first_offset, next_offset, self._leader_epoch)] if first_offset < next_offset else []
-
-    def _batch_with(self, offset: int) -> Batch | None:
-        """Return the header of the batch that holds an offset of the log; None if it is lost."""
-        for segment in reversed(self._segments):
-            if segment.base_offset <= offset:
-                try:
-                    batches = segment.batches_from(offset, segment.size)
-                    return next((batch for _, batch in batches if batch.last_offset >= offset), None)
-                except KafkaError:
-                    return None
+def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
+    """Return the header of the batch that holds an offset of the log; None if it is lost."""
+    segment = next((each for each in reversed(segments) if each.base_offset <= offset), None)
+    try:
+        batches = segment.batches_from(offset, segment.size) if segment else iter(())
+        return next((batch for _, batch in batches if batch.last_offset >= offset), None)
+    except KafkaError:
         return None
 
 

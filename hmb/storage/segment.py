@@ -32,7 +32,7 @@ from hmb.storage import tails
 from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
 from hmb.storage.manifest import SegmentEntry
-from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.offset_index import IndexFile, OffsetIndex
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
     NO_STOP,
@@ -49,7 +49,7 @@ from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
-DELETED = ".deleted"
+DELETED, REBUILT = ".deleted", ".rebuilt"
 MAX_OFFSET = 2**63 - 1
 MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
 
@@ -93,6 +93,7 @@ class Segment:
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
+        self._rebuilding = threading.Lock()  # held while the indexes are built again; no other lock is taken under it
         self.is_changed = False  # by another process, while the broker had it open
         self._last_position = 0  # of the batch that was appended last
         self._seen: Seen | None = None
@@ -213,7 +214,7 @@ class Segment:
         except KafkaError as error:
             if not entry.position:
                 raise
-            LOGGER.warning("%s: position %d: %s; reading on without it", self.offset_index.path, *entry[1:], error)
+            self._rebuild_indexes(self.offset_index, f"position {entry.position}: {error.message}")
             yield from self.batches(0, end)
             return
         if first is not None:
@@ -257,19 +258,18 @@ class Segment:
     def _begin_of_search(self, timestamp: int) -> int:
         """Return an offset at or below the first record with a timestamp of at least `timestamp`.
 
-        An entry of the time index has the timestamp of the batch with its offset. An entry that has not is damaged, and
-        the search might begin too late: then the index is emptied, and the next start makes it again.
+        With a damaged entry of the time index the search might begin too late.
         """
         entry = self.time_index.lookup(timestamp)
-        if entry.timestamp == NO_TIMESTAMP:
-            return self.base_offset
-        found = self._find(entry.offset, self.size)
-        if found is not None and found[1].max_timestamp == entry.timestamp:
+        if entry.timestamp == NO_TIMESTAMP or self._has(entry):
             return entry.offset
-        LOGGER.error("%s is damaged: its timestamp %d for offset %d is not the log's; searches by time read all of the "
-                     "segment until the next start makes it again", self.time_index.path, *entry)  # fmt: skip
-        self.time_index.clear()
+        self._rebuild_indexes(self.time_index, f"timestamp {entry.timestamp} is not that of offset {entry.offset}")
         return self.base_offset
+
+    def _has(self, entry: TimestampOffset) -> bool:
+        """Return whether the batch with an entry's offset has the entry's timestamp."""
+        found = self._find(entry.offset, self.size)
+        return found is not None and found[1].max_timestamp == entry.timestamp
 
     def offset_at_or_behind(self, position: int) -> int | None:
         """Return the last offset of a batch at or after a position of the log; None if the index does not have one."""
@@ -289,6 +289,7 @@ class Segment:
             if not index.is_sane():
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
         entry, newest = self.offset_index.last, self.max_timestamp
+        last, has_last = self.time_index.last, False
         end_offset, size = self.base_offset, entry.position
         for position, batch in self.batches(entry.position, self.size):
             if position == entry.position and position and batch.last_offset > entry.offset:
@@ -297,11 +298,12 @@ class Segment:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
             if batch.last_offset < end_offset:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
+            has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
             end_offset, size = batch.last_offset + 1, position + batch.size
             newest = max(newest, batch.max_timestamp)
         if size != self.size or (entry.position and end_offset <= entry.offset):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {self.size}: not a whole batch")
-        if newest != self.max_timestamp or self.offset_of_max_timestamp > end_offset:
+        if newest != self.max_timestamp or not (has_last or last.timestamp == NO_TIMESTAMP or self._has(last)):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.time_index.path.name} is not this log's, or ends early")
         self.first_timestamp = next((first.max_timestamp for _, first in self.batches(0, self.size)), None)
         return end_offset
@@ -360,14 +362,30 @@ class Segment:
         found = self.path.stat() if self.path.exists() else None
         size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
         modified = 0 if self.is_changed else modified  # so that the next start finds another time
-        index = self.transaction_index
-        return SegmentEntry(self.base_offset, next_offset, size, modified, index.size, index.checksum)
+        sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
+        return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
 
-    def rebuild_indexes(self) -> None:
-        """Make the indexes anew from the batches' headers."""
-        with self._indexes_made_anew():
-            for position, batch in self.batches(0, self.size):
-                self._note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+    def _rebuild_indexes(self, index: IndexFile, why: str) -> None:
+        """Build the indexes again from the batches' headers, and put them in the place of a damaged one.
+
+        Other threads may read and append meanwhile: an index may lack entries. Raises KafkaError if the log is damaged.
+        """
+        if not self._rebuilding.acquire(blocking=False):
+            return  # another thread has met the same damage
+        try:
+            LOGGER.error("%s is damaged: %s; it is made again from the log", index.path, why)
+            fresh = Segment(self.path.parent, self.base_offset, self.config, suffix=REBUILT)
+            with fresh._indexes_made_anew():
+                for position, batch in self.batches(0, self.size):
+                    fresh._note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+            fresh.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
+            fresh.offset_index.file.rename(self.offset_index.path)
+            fresh.time_index.file.rename(self.time_index.path)
+            self.offset_index, self.time_index = fresh.offset_index, fresh.time_index
+        except OSError as error:
+            LOGGER.error("%s: %s; look-ups read the log until the next start", index.path, error)
+        finally:
+            self._rebuilding.release()
 
     @contextmanager
     def _indexes_made_anew(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from hmb.storage.config import LogConfig
 from hmb.storage.files import sync_directory
-from hmb.storage.segment import DELETED, Segment
+from hmb.storage.segment import DELETED, REBUILT, Segment
 
 LOGGER = logging.getLogger(__name__)
 CLEANED, SWAP = ".cleaned", ".swap"
@@ -72,7 +72,7 @@ def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, 
                 Segment(directory, int(old.stem), config).mark_deleted()
         put_in_place(swap)
         finished.add(swap.base_offset)
-    for suffix in (CLEANED, SWAP, DELETED):
+    for suffix in (CLEANED, SWAP, DELETED, REBUILT):
         for leftover in directory.glob(f"*{suffix}"):
             leftover.unlink()
     return finished
