@@ -118,10 +118,11 @@ class Broker:
         directory = self._data_dir or self._temporary
         assert directory is not None
         self._logs = LogManager(directory, node_id=self._config.broker_id, stop=self._stop.requested)
-        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory))
+        manifest = self._logs.manifest
+        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
-        producer_ids = ProducerIds(directory / "producer-ids", self._logs.highest_producer_id())
+        producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
         groups = self._groups = _groups(topics, configs)
         transactions = self._transactions = _transactions(topics, configs, producer_ids, groups)
         context = BrokerContext(
@@ -221,7 +222,7 @@ def _transactions(
         return configs.current.flush_acks_all
 
     journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync)
-    markers = MarkerWriter(topics.log_of, groups, sync)
+    markers = MarkerWriter(topics.log_of, topics.logs, groups, sync)
     return TransactionCoordinator(journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout)
 
 

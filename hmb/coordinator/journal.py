@@ -283,6 +283,12 @@ class Journal:
 
     # -- load
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the topic exists and all its partitions have been read."""
+        partitions = self._partitions.values()
+        return len(partitions) == self._count > 0 and all(each.state is State.ACTIVE for each in partitions)
+
     def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
         """Read what the topic held at the start, partition by partition; to be run in a thread of its own.
 

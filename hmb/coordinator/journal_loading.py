@@ -77,11 +77,17 @@ class NewestRecords:
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
     """What a partition holds: read to its end, decoded as it is used.  Raises KafkaError, ProtocolError, OSError."""
     newest = NewestRecords()
-    offset = log.log_start_offset
+    offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:
-        for batch in iter_batches(region.read()):
-            newest.add(batch)
-            offset = batch.last_offset + 1
+        try:
+            for batch in iter_batches(region.read()):
+                newest.add(batch)
+                offset = batch.last_offset + 1
+        except KafkaError as error:
+            if offset == repaired_at:
+                raise
+            log.check(offset, error.message)
+            repaired_at = offset
     yield from newest.decoded(keys)
 
 

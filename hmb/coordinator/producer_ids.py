@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.files import replace_file
+from hmb.storage.manifest import DamagedStateFile, Manifest
 
 LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000
@@ -32,9 +32,10 @@ class ProducerIdAndEpoch(NamedTuple):
 class ProducerIds:
     """Gives out producer ids; the file holds the first id that is not reserved, as decimal text."""
 
-    def __init__(self, path: Path, highest_in_use: int = -1) -> None:
+    def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
         """`highest_in_use`: ids up to it stand in logs, even where the file is lost or another broker gave them out."""
         self._path = path
+        self._manifest = manifest
         self._highest_in_use = highest_in_use
         self._lock = threading.Lock()  # guards the two numbers
         self._next = self._reserved = 0
@@ -56,9 +57,8 @@ class ProducerIds:
 
     def _reserve(self) -> None:
         try:
-            start = self._read() if self._path.exists() else 0
-            start = max(start, self._highest_in_use + 1)
-            replace_file(self._path, str(start + BLOCK_SIZE))
+            start = max(self._read(), self._highest_in_use + 1)
+            self._manifest.replace_file(self._path, str(start + BLOCK_SIZE))
         except OSError as error:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot reserve producer ids in {self._path}: {error}"
@@ -66,13 +66,17 @@ class ProducerIds:
         self._next, self._reserved = start, start + BLOCK_SIZE
 
     def _read(self) -> int:
-        """The first id that is not reserved; where the file is damaged, one that counting cannot have come to."""
+        """Return the first id that is not reserved. If the file is damaged, return one that nobody can have reached."""
+        why = "is not a number from 0 to 2^62"
         try:
-            start = int(self._path.read_text(encoding="utf-8"))
+            self._manifest.check(self._path)
+            start = int(self._path.read_text(encoding="utf-8")) if self._path.exists() else 0
             if 0 <= start < 2**62:
                 return start
         except ValueError:
             pass
+        except DamagedStateFile as error:
+            why = f"cannot be used: {error}"
         start = time.time_ns() // 1_000_000
-        LOGGER.warning("%s holds no number; producer ids go on at the present time in ms, %d", self._path, start)
+        LOGGER.error("%s %s; producer ids go on at the present time in ms, %d", self._path, why, start)
         return start

@@ -235,6 +235,13 @@ def encode_batch(
     return _assemble(base_offset, leader_epoch, after_crc, content)
 
 
+def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:
+    """Return a batch without records that has these offsets, at most 2^31 of them."""
+    times = producer = (-1, -1)
+    after_crc = _AFTER_CRC.pack(0, last_offset - first_offset, *times, *producer, -1, 0)
+    return _assemble(first_offset, leader_epoch, after_crc, b"")
+
+
 def wrap_records(
     content: bytes | bytearray,
     count: int,

@@ -6,7 +6,8 @@ offset`.
 - `<partition>/partition.metadata`: the topic's id, so that a topic made again under an old name is told apart.
 - `<partition>/leader-epoch-checkpoint`: as the first, with `epoch start-offset` lines.
 
-All are replaced in one step (files.replace_file).
+The functions `read_...` read a file, the functions `..._content` return what it should contain. The broker replaces
+each of these files in one step, and keeps its CRC in the manifest (manifest.py).
 """
 
 from __future__ import annotations
@@ -16,16 +17,13 @@ import uuid
 from pathlib import Path
 
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.files import replace_file
 from hmb.storage.leader_epochs import LeaderEpochs
+from hmb.storage.manifest import DamagedStateFile
 from hmb.storage.properties import PropertiesError, read_properties
 
 VERSION_LINE = "0"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
-
-
-class DamagedStateFile(Exception):
-    """A state file that does not read as what it should be; says which line of which file."""
+TOPIC_ID = "partition.metadata"
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
@@ -40,8 +38,9 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
     return offsets
 
 
-def write_offsets(path: Path, offsets: dict[TopicPartition, int]) -> None:
-    _write_checkpoint(path, [f"{name.topic} {name.partition} {offset}" for name, offset in sorted(offsets.items())])
+def offsets_content(offsets: dict[TopicPartition, int]) -> str:
+    """Return the content of a checkpoint with these offsets."""
+    return _checkpoint([f"{name.topic} {name.partition} {offset}" for name, offset in sorted(offsets.items())])
 
 
 def read_leader_epochs(directory: Path) -> LeaderEpochs:
@@ -55,8 +54,9 @@ def read_leader_epochs(directory: Path) -> LeaderEpochs:
         raise DamagedStateFile(f"{path}: its lines are not 'epoch offset', both growing: {error}") from None
 
 
-def write_leader_epochs(directory: Path, epochs: LeaderEpochs, *, sync: bool = True) -> None:
-    _write_checkpoint(directory / LEADER_EPOCHS, [f"{epoch} {start}" for epoch, start in epochs.starts], sync=sync)
+def leader_epochs_content(epochs: LeaderEpochs) -> str:
+    """Return the content of a `leader-epoch-checkpoint`."""
+    return _checkpoint([f"{epoch} {start}" for epoch, start in epochs.starts])
 
 
 def read_cluster_id(path: Path) -> str:
@@ -72,7 +72,8 @@ def read_cluster_id(path: Path) -> str:
 
 
 def read_topic_id(directory: Path) -> uuid.UUID | None:
-    path = directory / "partition.metadata"
+    """Return the id in a partition's directory; None if the file is missing. Raises DamagedStateFile, OSError."""
+    path = directory / TOPIC_ID
     if not path.exists():
         return None
     for line in _read_lines(path):
@@ -85,8 +86,9 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
     raise DamagedStateFile(f"{path}: no line 'topic_id: ...'")
 
 
-def write_topic_id(directory: Path, topic_id: uuid.UUID, *, sync: bool = True) -> None:
-    replace_file(directory / "partition.metadata", f"version: 0\ntopic_id: {encode_uuid(topic_id)}", sync=sync)
+def topic_id_content(topic_id: uuid.UUID) -> str:
+    """Return the content of a `partition.metadata`."""
+    return f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
 
 
 def encode_uuid(value: uuid.UUID) -> str:
@@ -125,5 +127,5 @@ def _read_lines(path: Path) -> list[str]:
         raise DamagedStateFile(f"{path}: not text") from None
 
 
-def _write_checkpoint(path: Path, lines: list[str], *, sync: bool = True) -> None:
-    replace_file(path, "\n".join([VERSION_LINE, str(len(lines)), *lines]) + "\n", sync=sync)
+def _checkpoint(lines: list[str]) -> str:
+    return "\n".join([VERSION_LINE, str(len(lines)), *lines]) + "\n"

@@ -41,6 +41,7 @@ from hmb.storage.compaction import Compaction, OffsetMap, Transactions
 from hmb.storage.isolation import isolated
 from hmb.storage.log import Log, now_ms
 from hmb.storage.log_manager import LogManager
+from hmb.storage.manifest import DamagedStateFile
 from hmb.storage.opening import checked, report_damage
 from hmb.storage.recovery import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
@@ -102,7 +103,9 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    count = min(len(segments) - 1, sum(segment.base_offset < stable for segment in segments))
+    # The last batch of a log stays. A reader would wait for it, because the log ends after it.
+    last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
+    count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
         young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
         count = min(count, next(young, count))
@@ -236,15 +239,12 @@ class _Rewriting:
             if len(group) == 1 and cleaned.size == before:
                 cleaned.delete()  # nothing was dropped, so there is nothing to swap
                 return
-            swap.make_ready(cleaned)
+            log.replace(group, cleaned)
+        except swap.UnfinishedSwap:
+            raise
         except BaseException:
             cleaned.delete()
             raise
-        try:
-            log.replace(group, cleaned)
-            swap.put_in_place(cleaned)
-        except OSError as error:
-            raise swap.UnfinishedSwap(str(error)) from error
         LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
 
     def _write(self, cleaned: Segment, segment: Segment) -> None:
@@ -300,9 +300,10 @@ class Cleaner:
         if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
             return {}  # as Kafka has it before its first compaction
         try:
+            self._logs.manifest.check(self._checkpoint)
             return checkpoints.read_offsets(self._checkpoint)
-        except checkpoints.DamagedStateFile as error:
-            LOGGER.warning("%s; all logs are compacted again from their start", error)
+        except (DamagedStateFile, OSError) as error:
+            LOGGER.error("%s; all logs are compacted again from their start", error)
             return {}
 
     def run(self) -> None:

@@ -9,7 +9,7 @@ directory before any batch in the segment is acknowledged.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,21 +51,32 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def replace_file(path: Path, content: str | bytes, *, sync: bool = True) -> None:
-    """Write a small state file whole or not at all; without `sync` a power cut may remove it again. Raises OSError."""
-    temporary = path.with_name(path.name + ".tmp")
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a small state file whole or not at all. Raises OSError."""
+    replace_files({path: content})
+
+
+def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) -> None:
+    """Write each of these small state files whole or not at all. Raises OSError.
+
+    Without `sync` a power cut may remove the files again.
+    """
+    temporaries = {path.with_name(path.name + ".tmp"): content for path, content in contents.items()}
     try:
-        with temporary.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        temporary.rename(path)
+        for temporary, content in temporaries.items():
+            with temporary.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+        for temporary, path in zip(temporaries, contents, strict=True):
+            temporary.rename(path)
     except OSError:
-        temporary.unlink(missing_ok=True)  # on a full disk its blocks are needed
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)  # on a full disk its blocks are needed
         raise
-    if sync:
-        sync_directory(path.parent)
+    for directory in {path.parent for path in contents} if sync else ():
+        sync_directory(directory)
 
 
 def sync_all(directories: Sequence[Path]) -> None:

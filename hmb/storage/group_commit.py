@@ -19,6 +19,7 @@ Source: DeWitt et al., Implementation Techniques for Main Memory Database System
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.files import sync_directory
 from hmb.storage.segment import Segment
 from hmb.storage.virtual_files import SyncFailed
+
+LOGGER = logging.getLogger(__name__)
 
 
 class Unsynced(NamedTuple):
@@ -42,10 +45,14 @@ class Unsynced(NamedTuple):
 class GroupCommit:
     """The syncs of one log."""
 
-    def __init__(self, directory: Path, recovery_point: int, now: int) -> None:
+    def __init__(
+        self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Sequence[Segment], int], None]
+    ) -> None:
+        """`on_names_synced` gets the last segments of the log, and its end, after new files were synced."""
         self.recovery_point = recovery_point
         self.synced_at = now  # ms
         self._directory = directory
+        self._on_names_synced = on_names_synced
         self._names_synced = 0
         self._failure: OSError | None = None
         self._lock = threading.Lock()  # held during a sync; the log's lock is taken under it
@@ -59,15 +66,17 @@ class GroupCommit:
             self.raise_if_failed()
             if self.recovery_point >= end_offset:
                 return  # the sync of another thread has covered these records
-            unsynced = begin(self.recovery_point)
             try:
+                unsynced = begin(self.recovery_point)
                 self._sync(unsynced)
             except SyncFailed as error:
-                self._failure = error
+                self.fail(error)
                 self.raise_if_failed()
             except OSError as error:  # a file could not be opened, so no sync has failed: the next one may succeed
-                why = f"cannot sync {unsynced.directory}: {error}"
+                why = f"cannot sync {self._directory}: {error}"
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+            if unsynced.names_made > self._names_synced:
+                self._on_names_synced(unsynced.segments, unsynced.end_offset)
             self._names_synced = unsynced.names_made
             self.recovery_point, self.synced_at = unsynced.end_offset, clock()
 
@@ -80,6 +89,17 @@ class GroupCommit:
                 sync_directory(path)
         for segment in unsynced.segments[:-1]:
             segment.release()  # it is complete and on disk: it needs no descriptor until a client reads from it
+
+    def fail(self, failure: OSError) -> None:
+        """Take nothing more: what the log's files contain is unknown until the next start."""
+        if self._failure is None:
+            LOGGER.error("%s; the log takes nothing more until the next start", failure)
+            self._failure = failure
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the log takes nothing more until the next start."""
+        return self._failure is not None
 
     def raise_if_failed(self) -> None:
         """Raise KAFKA_STORAGE_ERROR if a sync has failed since the start."""

@@ -30,25 +30,29 @@ from typing import NamedTuple
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage import log_reading, preparation
+from hmb.storage import log_reading, preparation, swap
 from hmb.storage.config import LogConfig
 from hmb.storage.disk_reserve import DiskReserve
 from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.leader_epochs import LeaderEpochs
-from hmb.storage.loader import LoadedLog, load
+from hmb.storage.loader import Known, LoadedLog, load
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
+from hmb.storage.manifest import Manifest, SegmentEntry
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
-from hmb.storage.recovery import NO_STOP
+from hmb.storage.read_checks import RepeatedReads, check_begin
+from hmb.storage.recovery import NO_STOP, DamagedSegment
+from hmb.storage.repair import repaired_copy
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
-from hmb.storage.virtual_files import Parts
+from hmb.storage.virtual_files import Parts, SyncFailed
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)
 SYNC_AHEAD = 16 << 20  # bytes
+REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction
 
 
 class AppendResult(NamedTuple):
@@ -78,12 +82,13 @@ class Log:
         clock: Callable[[], int] = now_ms,
         stop: threading.Event = NO_STOP,
         reserve: DiskReserve | None = None,
+        manifest: Manifest | None = None,
     ) -> None:
         """Open the log, or make it.
 
         `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all). Records before
         `start_offset` were deleted, even if their segment is still there. Producers have to wait while the disk is full
-        (`reserve`). Raises Stopped if `stop` is set.
+        (`reserve`). Without a manifest every file is accepted. Raises OSError, and Stopped if `stop` is set.
         """
         self.directory = directory
         self.config = config
@@ -93,17 +98,19 @@ class Log:
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after cleanup_lock and the group commit's lock.
         self._lock = threading.Lock()
-        loaded: LoadedLog = load(directory, config, recovery_point=recovery_point, clean=clean, now=clock(), stop=stop)
-        self._segments = LogSegments(loaded.segments)
+        known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
+        loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
+        self._segments = LogSegments(loaded.segments, manifest, directory.name)
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
         self._start_offset = min(max(start_offset, self._segments.first.base_offset), self._end_offset)
         # Held while segments are deleted or replaced; taken before _lock.
         self.cleanup_lock = threading.Lock()
         self.watchers = Watchers()  # of appends
+        self._repeated_reads = RepeatedReads()
         self._refusal: KafkaError | None = None  # why nothing more is taken
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self._commit = GroupCommit(directory, synced, clock())
+        self._commit = GroupCommit(directory, synced, clock(), self._segments.record)
         self._sync_begun_at = self._segments.active.size  # size (bytes) of the active segment at the last `_sync_ahead`
         self._names_made = 1  # in the directory; a sync is for those, too, that were made since the last one
 
@@ -251,6 +258,8 @@ class Log:
         except OSError as error:
             if self._reserve is not None:
                 self._reserve.use(error)
+            if isinstance(error, FileNotFoundError):  # another process has removed the segment
+                self._commit.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
         self.watchers.wake_all()
@@ -274,6 +283,11 @@ class Log:
         The file is created here, because its name is the next offset: compaction leaves a gap before it, and the next
         start believes a batch after a gap only if something follows. Raises OSError, and then the log has not rolled.
         """
+        try:
+            self._segments.active.check_file()
+        except SyncFailed as error:
+            self._commit.fail(error)
+            raise
         self._segments.active.close()  # it is complete and on disk: no descriptor is needed until a client reads it
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._write_snapshot()
@@ -293,6 +307,13 @@ class Log:
         `at_least_one`: a larger batch all the same; `committed`: only up to the last stable offset.  Raises
         OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
         """
+        try:
+            return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
+        except DamagedSegment as damage:
+            self.repair(damage)
+        return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
+
+    def _read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool) -> LogSlice:
         with self._lock:
             segments = self._segments.from_offset(offset)
             active_size = segments[-1].size
@@ -302,7 +323,34 @@ class Log:
             why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
         found = log_reading.read(segments, active_size, offset, max_bytes, nothing, committed=committed)
+        if found.segment is not None and found.records is not None and self._repeated_reads.is_due(offset):
+            check_begin(found.segment, found.records)
         return found if at_least_one or found.size <= max_bytes else nothing
+
+    def check(self, offset: int, why: str) -> None:
+        """Check the segment that holds `offset`, and repair it, for a reader that opens batches. Raises as `repair`."""
+        self.repair(DamagedSegment(self._segments.from_offset(offset)[0], why))
+
+    def repair(self, damage: DamagedSegment) -> None:
+        """Repair the segment in which a read met damage. Raises KAFKA_STORAGE_ERROR if that fails or has to wait."""
+        LOGGER.error("%s: the segment is checked and repaired", damage.message)
+        if not self.cleanup_lock.acquire(timeout=REPAIR_PATIENCE):
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory}: a compaction is in progress")
+        try:
+            if damage.segment is self._segments.active and damage.segment.size:
+                with contextlib.suppress(KafkaError):  # then the log takes nothing more, and stays as long as it is
+                    self._roll_for_deletion()
+            is_complete = damage.segment is not self._segments.active or self._commit.has_failed
+            if damage.segment in self.segments and is_complete:
+                next_offset = self._segments.next_offset(damage.segment, self._end_offset)
+                new = repaired_copy(damage.segment, next_offset, self.segments)
+                if new is not None:
+                    self.replace([damage.segment], new)
+        except OSError as error:
+            why = f"{damage.segment.path} cannot be repaired: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+        finally:
+            self.cleanup_lock.release()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record that is not older than `timestamp` (ms)."""
@@ -357,9 +405,10 @@ class Log:
         with self._lock:
             expired = self._segments.take_first(min(count, len(self._segments) - 1))
             self._start_offset = max(self._start_offset, self._segments.first.base_offset)
+        self._segments.forget(expired)
         for segment in expired:
             LOGGER.info("%s: deleting segment %d", self.directory.name, segment.base_offset)
-            self._segments.remove_files(segment, now + self.config.file_delete_delay_ms)
+        self._segments.remove_files(expired, now + self.config.file_delete_delay_ms)
         self._segments.delete_removed(None if at_once else now)
         return len(expired)
 
@@ -374,11 +423,27 @@ class Log:
                     LOGGER.warning("%s keeps its last segment until a new one can be made: %s", self.directory, error)
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put a compacted segment in the place of neighbors; with `cleanup_lock` held.  Raises OSError."""
-        with self._lock:
-            self._segments.replace(old, new)
-        for segment in old:
-            self._segments.remove_files(segment, self._clock() + self.config.file_delete_delay_ms)
+        """Put a segment, written with the suffix `.cleaned`, in the place of neighbors. `cleanup_lock` is held.
+
+        Raises OSError if nothing was replaced, and UnfinishedSwap.
+        """
+        next_offset = self._segments.next_offset(old[-1], self._end_offset)
+        self._segments.begin_replacement(old, next_offset)
+        swap.make_ready(new)
+        try:
+            with self._lock:
+                self._segments.replace(old, new)
+            self._segments.remove_files(old, self._clock() + self.config.file_delete_delay_ms)
+            swap.put_in_place(new)
+        except OSError as error:
+            raise swap.UnfinishedSwap(str(error)) from error
+        self._segments.end_replacement(new, next_offset)
+
+    def manifest_entries(self, *, only_new: bool = False) -> list[SegmentEntry]:
+        """Return the segments' entries for the manifest, while nothing is appended. Raises OSError."""
+        if only_new:
+            return self._segments.new_entries(self.segments, self._end_offset)
+        return self._segments.entries(self._end_offset)
 
     def last_batches_of_producers(self) -> dict[int, LastBatch]:
         """By producer id."""
@@ -398,6 +463,7 @@ class Log:
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
         with self._lock:
+            self._segments.active.check_file()
             segments = self._segments.from_offset(recovery_point)
             return Unsynced(self._end_offset, segments, self.directory, self._names_made)
 
@@ -429,12 +495,14 @@ class Log:
     def close(self) -> None:
         """Take nothing more, sync all, leave a snapshot of the producers, let go of the files.
 
-        What is at work on the segments comes to its end first: after this nothing in the directory changes.
+        What is at work on the segments comes to its end first: after this nothing in the directory changes. Raises
+        KAFKA_STORAGE_ERROR, OSError, and then the next start has to check the log.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self.cleanup_lock:
             self.flush()
             with self._lock:
+                self._segments.active.check_file()
                 self._write_snapshot()
                 for segment in self._segments:
                     segment.close()

@@ -39,16 +39,16 @@ from hmb.storage.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files import replace_file, sync_all, sync_directory
 from hmb.storage.isolation import isolated
 from hmb.storage.leader_epochs import LeaderEpochs
+from hmb.storage.loader import newest_leader_epoch
 from hmb.storage.log import Log
+from hmb.storage.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedStateFile, Manifest, SegmentEntry
 from hmb.storage.recovery import NO_STOP
-from hmb.storage.segment import Segment
 from hmb.storage.trash import DeletedLog
 from hmb.storage.virtual_files import NAMES
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
 
@@ -68,19 +68,22 @@ class LogManager:
         self._lock = threading.Lock()
         self._checkpoint_lock = threading.Lock()  # one at a time writes the checkpoints; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}
+        self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
         self._is_closed = False  # written under both locks: then the directory may be another broker's
         self._directory_lock = _locked(directory)
         self.reserve = DiskReserve(directory)
         try:
+            self.manifest = Manifest(directory, self.reserve)
             self.cluster_id = self._identity(node_id)
         except OSError as error:
             self._directory_lock.release()
-            raise DataDirectoryError(f"cannot write into the data directory {directory}: {error.strerror}") from error
-        except checkpoints.DamagedStateFile as error:
+            raise DataDirectoryError(f"cannot read or write in the data directory {directory}: {error}") from error
+        except DamagedStateFile as error:
             self._directory_lock.release()
             raise DataDirectoryError(
-                f"{error}; put the file back from a copy, or remove it to give the directory a new identity"
+                f"{error}; put the file back from a copy; or remove it and {self.manifest.path} to give the directory "
+                "a new identity"
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
@@ -95,6 +98,9 @@ class LogManager:
                     config = configs.get(name.topic, default)
                     points = recovery_points.get(name), start_offsets.get(name, 0)
                     self._logs[name] = self._open(path, config, *points, clean=clean)
+            self._topic_ids = self._read_topic_ids()
+            ids = {str(name): checkpoints.encode_uuid(self._topic_ids[name.topic]) for name in self._logs}
+            self.manifest.open(ids, {str(name): log.manifest_entries() for name, log in self._logs.items()})
             if clean:
                 marker.unlink()
                 sync_directory(self.directory)  # or it might be there again after a power cut
@@ -111,9 +117,10 @@ class LogManager:
 
     def _read_checkpoint(self, name: str, consequence: str) -> dict[TopicPartition, int]:
         try:
+            self.manifest.check(self.directory / name)
             return checkpoints.read_offsets(self.directory / name)
-        except checkpoints.DamagedStateFile as error:
-            LOGGER.warning("%s; going on without it: %s", error, consequence)
+        except DamagedStateFile as error:
+            LOGGER.error("%s; the start goes on without it: %s", error, consequence)
             return {}
         except OSError as error:
             raise DataDirectoryError(f"cannot read {self.directory / name}: {error.strerror}") from error
@@ -128,13 +135,16 @@ class LogManager:
             clean=clean,
             stop=self._stop,
             reserve=self.reserve,
+            manifest=self.manifest,
         )
         try:
+            self.manifest.check(path / checkpoints.LEADER_EPOCHS)
             log.epochs = checkpoints.read_leader_epochs(path)
-        except checkpoints.DamagedStateFile as error:
+        except DamagedStateFile as error:
             log.epochs = LeaderEpochs([(newest_leader_epoch(log.segments), log.log_start_offset)])
-            LOGGER.warning("%s; the log's batches say %d, which is written down again", error, log.leader_epoch)
-            checkpoints.write_leader_epochs(path, log.epochs)
+            LOGGER.error("%s; the log's batches have epoch %d, which is written again", error, log.leader_epoch)
+            content = checkpoints.leader_epochs_content(log.epochs)
+            self.manifest.replace_file(path / checkpoints.LEADER_EPOCHS, content)
         return log
 
     def items(self) -> list[tuple[TopicPartition, Log]]:
@@ -144,32 +154,36 @@ class LogManager:
         """Of the idempotent producers that the logs remember; -1 where there are none."""
         return max((log.highest_producer_id for _, log in self.items()), default=-1)
 
-    def topic_ids(self) -> dict[str, uuid.UUID]:
-        """The id of each topic; a new one, written down, for logs that come from a broker without topic ids.
+    def topic_ids(self) -> Mapping[str, uuid.UUID]:
+        """Return the id of each topic."""
+        return {name.topic: self._topic_ids[name.topic] for name, _ in self.items()}
 
-        Raises DataDirectoryError.
-        """
+    def _read_topic_ids(self) -> dict[str, uuid.UUID]:
+        """Read the id of each topic; give new ones to topics of a broker without topic ids. Raises OSError."""
+        found = {name: self._read_topic_id(name) for name in sorted(self._logs)}
         ids: dict[str, uuid.UUID] = {}
-        without = []
-        try:
-            for name, _ in self.items():
-                found = self._read_topic_id(name)
-                if found is None:
-                    without.append(name)
-                elif ids.setdefault(name.topic, found) != found:
-                    LOGGER.warning("%s has another topic id than other partitions: ignored", self._path(name))
-            for name in without:
-                checkpoints.write_topic_id(self._path(name), ids.setdefault(name.topic, uuid.uuid4()))
-        except OSError as error:
-            raise DataDirectoryError(f"cannot read or write topic ids in {self.directory}: {error}") from error
+        for name, topic_id in found.items():
+            if topic_id is not None and ids.setdefault(name.topic, topic_id) != topic_id:
+                LOGGER.error("%s has another topic id than other partitions: replaced", self._path(name))
+        for name, topic_id in found.items():
+            if ids.setdefault(name.topic, topic_id or uuid.uuid4()) != topic_id:
+                content = checkpoints.topic_id_content(ids[name.topic])
+                self.manifest.replace_file(self._path(name) / checkpoints.TOPIC_ID, content)
         return ids
 
     def _read_topic_id(self, name: TopicPartition) -> uuid.UUID | None:
+        """Return the topic id of a partition, None if its directory has none that can be read. Raises OSError."""
+        path, known = self._path(name) / checkpoints.TOPIC_ID, self.manifest.topic_id(str(name))
         try:
-            return checkpoints.read_topic_id(self._path(name))
-        except checkpoints.DamagedStateFile as error:
-            LOGGER.warning("%s; it gets the topic's id from another partition, or a new one", error)
-            return None
+            found = checkpoints.read_topic_id(self._path(name))
+        except DamagedStateFile as error:
+            LOGGER.error("%s; the partition gets the id of the manifest or of another partition, or a new one", error)
+            found = None
+        if known is None or found == checkpoints.decode_uuid(known):
+            return found
+        LOGGER.error("%s is missing, or not what the broker wrote: the topic id is written again", path)
+        self.manifest.replace_file(path, checkpoints.topic_id_content(checkpoints.decode_uuid(known)))
+        return checkpoints.decode_uuid(known)
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
         """Make an empty log.  Raises OSError."""
@@ -181,15 +195,18 @@ class LogManager:
             self._raise_if_closed()
             # What the checkpoints say of an older topic with that name must not hold for this one.
             self.write_checkpoints({**self._logs, **dict.fromkeys(names)})
-            for name in names:
-                path = self._path(name)
+            paths = [self._path(name) for name in names]
+            for path in paths:
                 path.mkdir(mode=0o700)
-                checkpoints.write_topic_id(path, topic_id, sync=False)
-                checkpoints.write_leader_epochs(path, LeaderEpochs(), sync=False)
-            sync_all([self._path(name) for name in names])
+            contents = {path / checkpoints.TOPIC_ID: checkpoints.topic_id_content(topic_id) for path in paths}
+            epochs = checkpoints.leader_epochs_content(LeaderEpochs())
+            contents |= {path / checkpoints.LEADER_EPOCHS: epochs for path in paths}
+            self.manifest.add_partitions(map(str, names), checkpoints.encode_uuid(topic_id), contents)
+            sync_all(paths)
             sync_directory(self.directory)
-            made = {name: Log(self._path(name), config, clean=True, reserve=self.reserve) for name in names}
+            made = {name: self._open(self._path(name), config, 0, 0, clean=True) for name in names}
             self._logs.update(made)
+            self._topic_ids |= {name.topic: topic_id for name in names}
             return list(made.values())
 
     def deleted_logs(self) -> list[DeletedLog]:
@@ -204,6 +221,10 @@ class LogManager:
         """
         with self._lock:
             self._raise_if_closed()
+            try:
+                self.manifest.forget_partitions(map(str, names))
+            except OSError as error:  # the disk is full, and deleting frees space
+                LOGGER.warning("%s: %s", self.manifest.path, error)
             left: list[Path] = []
             for name, topic_id in names.items():
                 try:
@@ -260,8 +281,9 @@ class LogManager:
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
         starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
-        for file, offsets in ((RECOVERY_POINTS, points), (START_OFFSETS, starts)):
-            self.reserve.write(partial(checkpoints.write_offsets, self.directory / file, offsets))
+        offsets = {RECOVERY_POINTS: points, START_OFFSETS: starts}
+        contents = {self.directory / name: checkpoints.offsets_content(each) for name, each in offsets.items()}
+        self.manifest.replace_files(contents)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
         """Let logs start at these offsets; when this returns, that is on disk. Raises OSError, KafkaError.
@@ -304,7 +326,7 @@ class LogManager:
         with self._checkpoint_lock:
             if not self._is_closed:
                 self._check_directory()
-                self.reserve.write(partial(checkpoints.write_offsets, path, offsets))
+                self.manifest.replace_file(path, checkpoints.offsets_content(offsets))
 
     def close(self) -> None:
         """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.
@@ -339,15 +361,17 @@ class LogManager:
         except OSError as error:
             LOGGER.error("%s; nothing is written there", error)
             return
-        closed = 0
+        entries: dict[str, list[SegmentEntry]] = {}
         for name, log in self._logs.items():
             with isolated(LOGGER, name, "not closed; the next start checks it"):
                 log.close()
-                closed += 1
+                entries[str(name)] = log.manifest_entries(only_new=True)
         try:
             self.write_checkpoints()
-            if closed == len(self._logs):
-                replace_file(self.directory / CLEAN_SHUTDOWN, '{"version":0,"brokerEpoch":-1}')
+            if len(entries) == len(self._logs):
+                self.manifest.record(entries)
+                self.manifest.close()
+                replace_file(self.directory / CLEAN_SHUTDOWN, CLEAN_CONTENT)
         except OSError as error:
             LOGGER.error(
                 "cannot write the checkpoints in %s: %s; the next start will check the logs", self.directory, error
@@ -359,10 +383,12 @@ class LogManager:
     def _identity(self, node_id: int) -> str:
         """The cluster id of meta.properties; a new file where there is none."""
         path = self.directory / "meta.properties"
+        self.manifest.check(path)
         if path.exists():
             return checkpoints.read_cluster_id(path)
         cluster_id, directory_id = (checkpoints.encode_uuid(uuid.uuid4()) for _ in range(2))
-        replace_file(path, f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n")
+        content = f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n"
+        self.manifest.replace_file(path, content)
         return cluster_id
 
 
@@ -379,6 +405,8 @@ def _locked(directory: Path) -> DirectoryLock:
         reason = f"{error.strerror}; choose another or change its permissions"
         if isinstance(error, FileExistsError):
             reason = "it is a file; choose another"
+        elif isinstance(error, IsADirectoryError):
+            reason = f"{error.filename} is a directory; remove it"
         raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
 
 
@@ -388,15 +416,6 @@ def _make_directory(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in missing:
         sync_directory(each.parent)
-
-
-def newest_leader_epoch(segments: Sequence[Segment]) -> int:
-    """The greatest leader epoch that the end of a log shows."""
-    for segment in reversed(segments):
-        if segment.size:
-            last = segment.offset_index.last.position
-            return max(0, *(batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size)), 0)
-    return 0
 
 
 def _topic_partition(path: Path) -> TopicPartition | None:

@@ -63,7 +63,7 @@ def read(
         next_offset = nothing.high_watermark if is_active else segments[number + 1].base_offset
         if end_offset < next_offset:
             size, next_offset = segment.position_of(end_offset, size), end_offset
-        region = segment.read(offset, max_bytes, size)
+        region = segment.read(offset, max_bytes, size, next_offset)
         if region is not None:
             aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
             return LogSlice(*nothing[:3], region, aborted, segment)
@@ -74,7 +74,9 @@ def _aborted_in(
     region: FileRegion, segments: Sequence[Segment], offset: int, next_offset: int
 ) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions in a region of the first segment, which ends at `next_offset` at most."""
-    end = segments[0].offset_index.offset_at_or_behind(region.position + region.size)
+    if not any(segment.transaction_index.entries for segment in segments):
+        return ()
+    end = segments[0].offset_at_or_behind(region.position + region.size)
     end_offset = next_offset if end is None else min(end, next_offset)
     return list(aborted_transactions(segments, offset, end_offset))
 
@@ -106,10 +108,7 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
 
 
 def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
-    size, near = segment.size, segment.time_index.lookup(timestamp)
-    end = segment.offset_index.lookup(near).position
-    for position, header in segment.batches_from(near, size):
-        end = position + header.size
+    for position, header in segment.batches_from(segment.begin_of_search(timestamp), segment.size):
         try:
             batch = segment.whole(position, header)
             if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
@@ -120,8 +119,6 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
             if error.code is ErrorCode.MESSAGE_TOO_LARGE:
                 raise
             report_damage(segment, position, header, error)
-    if end < size:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: no whole batch at position {end}")
     return None
 
 

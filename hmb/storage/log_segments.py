@@ -8,20 +8,27 @@ Source: Kafka's `LogSegments`.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hmb.storage.manifest import BEING_REPLACED, Manifest, SegmentEntry
 from hmb.storage.segment import Segment
+
+LOGGER = logging.getLogger(__name__)
+NO_ENTRY = SegmentEntry(-1, -1, -1, 0, 0, 0, 0, 0)
 
 
 class LogSegments:
     """A log's segments, at least one. Not thread-safe: the log's lock guards the list, its `cleanup_lock` the rest."""
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
         self._removed: deque[tuple[int, Segment]] = deque()  # with the time (ms) at which the files are deleted
+        self._manifest = manifest
+        self._partition = partition  # its name in the manifest
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
@@ -56,10 +63,68 @@ class LogSegments:
         number = self._segments.index(old[0])
         self._segments[number : number + len(old)] = [new]
 
-    def remove_files(self, segment: Segment, at: int) -> None:
-        """Rename the files of a segment that is no longer in the list; delete them at a time (ms). Raises OSError."""
-        segment.mark_deleted()
-        self._removed.append((at, segment))
+    def next_offset(self, segment: Segment, end_offset: int) -> int:
+        """Return where the segment after this one begins; `end_offset` after the active segment."""
+        number = self._segments.index(segment) + 1
+        return self._segments[number].base_offset if number < len(self._segments) else end_offset
+
+    def remove_files(self, segments: Sequence[Segment], at: int) -> None:
+        """Rename the files of segments that are no longer in the list; delete them at a time (ms). Raises OSError."""
+        for segment in segments:
+            segment.mark_deleted()
+            self._removed.append((at, segment))
+
+    # -- the manifest
+
+    def entries(self, end_offset: int) -> list[SegmentEntry]:
+        """Return the entries of all segments of a log that ends at `end_offset`. Raises OSError."""
+        next_offsets = [*(segment.base_offset for segment in self._segments[1:]), end_offset]
+        return [segment.entry(after) for segment, after in zip(self._segments, next_offsets, strict=True)]
+
+    def new_entries(self, segments: Sequence[Segment], end_offset: int) -> list[SegmentEntry]:
+        """Return the entries of these segments, the last of the log, that differ from the manifest. Raises OSError.
+
+        A segment that was complete when it was noted has not changed since. If its file has, another process did it,
+        and the entry stays as it is, so that the next start notices.
+        """
+        known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
+        next_offsets = [*(segment.base_offset for segment in segments[1:]), end_offset]
+        return [
+            segment.entry(after)
+            for segment, after in zip(segments, next_offsets, strict=True)
+            if segment is self.active or known.get(segment.base_offset, NO_ENTRY).next_offset != after
+        ]
+
+    def record(self, segments: Sequence[Segment], end_offset: int) -> None:
+        """Note in the manifest that the files of these segments, the last of the log, are on disk."""
+        if self._manifest is None:
+            return
+        try:
+            self._manifest.record({self._partition: self.new_entries(segments, end_offset)})
+        except OSError as error:  # a full disk; the manifest writes it together with the next entries
+            LOGGER.warning("%s: %s", self._manifest.path, error)
+
+    def forget(self, segments: Sequence[Segment]) -> None:
+        """Take segments out of the manifest before their files are deleted."""
+        if self._manifest is not None and segments:
+            try:
+                self._manifest.forget_segments(self._partition, [segment.base_offset for segment in segments])
+            except OSError as error:  # a full disk, and deleting frees space: a later start may report them as missing
+                LOGGER.warning("%s: %s", self._manifest.path, error)
+
+    def begin_replacement(self, old: Sequence[Segment], next_offset: int) -> None:
+        """Note in the manifest that one segment is going to take the place of neighbors. Raises OSError."""
+        if self._manifest is not None:
+            entry = SegmentEntry(old[0].base_offset, next_offset, BEING_REPLACED, 0, 0, 0, 0, 0)
+            self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
+
+    def end_replacement(self, new: Segment, next_offset: int) -> None:
+        """Note in the manifest that the new segment is in its place."""
+        if self._manifest is not None:
+            try:
+                self._manifest.record({self._partition: [new.entry(next_offset)]})
+            except OSError as error:  # as in `record`
+                LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def delete_removed(self, now: int | None = None) -> None:
         """Delete the files whose time (ms) has come; None: all. Raises OSError."""
@@ -67,6 +132,7 @@ class LogSegments:
             self._removed.popleft()[1].delete()
 
     def moved(self, directory: Path) -> None:
-        """Note that the directory was renamed. The caller holds NAMES."""
+        """Note that the directory was renamed, because the log is deleted. The caller holds NAMES."""
+        self._manifest = None  # which may have the next log of this name
         for segment in self._segments:
             segment.moved(directory)

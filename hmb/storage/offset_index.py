@@ -85,6 +85,8 @@ class IndexFile:
             size = os.fstat(descriptor).st_size
             entries = size // self.ENTRY.size
             last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else b""
+        except OSError as error:  # a directory, say: the error does not have the path
+            raise OSError(error.errno, error.strerror, str(path)) from error
         finally:
             os.close(descriptor)
         return FoundIndex(size, self.ENTRY.unpack(last) if len(last) == self.ENTRY.size else None)
@@ -149,7 +151,7 @@ class IndexFile:
         size = count * self.ENTRY.size
         try:
             data = self.file.read(size, first * self.ENTRY.size)
-        except FileNotFoundError:
+        except OSError:  # it was removed, say, or a directory is there in its place
             data = b""
         if len(data) < size:
             self._on_cut()
@@ -233,14 +235,14 @@ class OffsetIndex(IndexFile):
             return last
         return self._entry(self._search(bisect_right, offset - self.base_offset)[1])
 
-    def offset_at_or_behind(self, position: int) -> int | None:
-        """Return the offset of the first entry at or after a position of the log; None if no such entry exists."""
+    def at_or_behind(self, position: int) -> OffsetPosition | None:
+        """Return the first entry at or after a position of the log; None if no such entry exists."""
         if position > self._last.position:
             return None
         entries = range(self.entries)
         number = bisect_left(entries, position, key=self._position)
         found = self._fields(number) if number < len(entries) else None
-        return None if found is None else self._entry(found).offset
+        return None if found is None else self._entry(found)
 
     def _position(self, number: int) -> int:
         """Return an entry's position; one that the file has lost is greater than all others."""

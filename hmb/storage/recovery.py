@@ -23,6 +23,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
@@ -31,6 +32,9 @@ from hmb.records.crc import crc32, crc32c
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.producer_state import BATCHES_KEPT
 from hmb.storage.windows import WINDOW, Windows
+
+if TYPE_CHECKING:
+    from hmb.storage.segment import Segment
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
@@ -57,17 +61,28 @@ class Damage(KafkaError):
         self.position = position
 
 
-def checked_batches(windows: Windows, base_offset: int, following: int | None) -> Iterator[tuple[int, CheckedBatch]]:
+class DamagedSegment(KafkaError):
+    """A read met damage in `segment`, which has to be repaired before anybody gets past it."""
+
+    def __init__(self, segment: Segment, why: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
+        self.segment = segment
+
+
+def checked_batches(
+    windows: Windows, base_offset: int, following: int | None, start: tuple[int, int] | None = None
+) -> Iterator[tuple[int, CheckedBatch]]:
     """Return each whole batch of a segment's file with its position. Raises Damage where the bytes are no batch.
 
-    `following` is the base offset of the next segment, None for the last one. Raises OSError.
+    `following` is the base offset of the next segment, None if that is unknown. `start` is the position of the first
+    batch to check and its offset, None for the file's first one. Raises OSError.
     """
-    position, next_offset, end = 0, base_offset, windows.end
-    max_offset = base_offset + MAX_RELATIVE_OFFSET
+    position, next_offset = start or (0, base_offset)
+    max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
     unconfirmed: tuple[int, CheckedBatch] | None = None
     while position < end:
         try:
-            checked = _checked(windows, position)
+            checked = checked_batch(windows, position)
             first, size, last, _, _, _ = checked
             if first < next_offset or last > max_offset or position > MAX_POSITION:
                 raise _corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
@@ -89,7 +104,7 @@ def checked_batches(windows: Windows, base_offset: int, following: int | None) -
         yield unconfirmed
 
 
-def _checked(windows: Windows, position: int) -> CheckedBatch:
+def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """Return the batch at a position. Raises KafkaError if there is none, OSError.
 
     A gigabyte of small batches holds a million of them. So an intact batch v2 is checked without an object for it.
@@ -97,7 +112,7 @@ def _checked(windows: Windows, position: int) -> CheckedBatch:
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
-    if left < HEADER_SIZE:  # checked here, because a call of `at` for each batch would take a tenth of the time
+    if left < HEADER_SIZE or index < 0:  # checked here: a call of `at` for each batch would take a tenth of the time
         view, index = windows.at(position, HEADER_SIZE)
         left = len(view) - index
     if left >= HEADER_SIZE:
@@ -184,10 +199,23 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 
     Batches count if they have offsets from `next_offset` on. Raises OSError.
     """
+    end: int | None = None
+    while found := next_whole_batch(windows, position, next_offset):
+        position, (_, size, last, *_) = found
+        position, next_offset = position + size, last + 1
+        end = next_offset
+    return end
+
+
+def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
+    """Search for the first undamaged batch at `position` or after it that has an offset of `lowest` or more.
+
+    No byte says where a batch begins, so the search looks for headers and trusts the CRC. Return its position and the
+    batch; None if there is none. Raises OSError.
+    """
     end = _end_of_data(windows, position)
-    # Offset (of which the first bytes are known), size (not 0), leader epoch or CRC, magic.
-    header = re.compile(re.escape(next_offset.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
-    found: int | None = None
+    # Offset (its first bytes are known), size (not 0), leader epoch or CRC, magic.
+    header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)
         if len(view) - index < MIN_HEADER:  # another process has cut the file
@@ -197,13 +225,15 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
             position += len(view) - index - MIN_HEADER + 1
             continue
         position += match.start() - index
-        batch = _whole_batch(windows, position)
-        if batch is None or batch.last_offset < next_offset:
+        try:
+            checked = checked_batch(windows, position)
+        except KafkaError:
             position += 1
             continue
-        position, next_offset = position + batch.size, batch.last_offset + 1
-        found = next_offset
-    return found
+        if checked[2] >= lowest:  # the last offset
+            return position, checked
+        position += checked[1]
+    return None
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
@@ -215,16 +245,6 @@ def _end_of_data(windows: Windows, position: int) -> int:
             break
         end -= len(ZEROS)
     return end
-
-
-def _whole_batch(windows: Windows, position: int) -> Batch | None:
-    try:
-        view, index = windows.at(position, HEADER_PEEK)
-        batch = parse_batch(*_view_of(windows, position, parse_batch(view, index).size))
-        batch.check()
-    except KafkaError:
-        return None
-    return batch
 
 
 def _corrupt(why: str) -> KafkaError:

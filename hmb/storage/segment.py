@@ -16,7 +16,9 @@ Source: thesis ch. 9.5.2 and 9.5.3; Kafka's `LogSegment`.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,33 +31,45 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage import tails
 from hmb.storage.config import LogConfig
 from hmb.storage.files import FileRegion, sync_directory
-from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.manifest import SegmentEntry
+from hmb.storage.offset_index import IndexFile, OffsetIndex
 from hmb.storage.opening import checked
 from hmb.storage.recovery import (
     MAX_RELATIVE_OFFSET,
     NO_STOP,
     Damage,
+    DamagedSegment,
     ProducerBatches,
     Stopped,
     checked_batches,
-    end_of_whole_batches,
 )
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
-from hmb.storage.virtual_files import DurableFile, Parts, VirtualFile
+from hmb.storage.virtual_files import NAMES, DurableFile, Parts, SyncFailed, VirtualFile
 from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
-DELETED = ".deleted"
+DELETED, REBUILT = ".deleted", ".rebuilt"
+MAX_OFFSET = 2**63 - 1
 MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
 
 
 class Recovered(NamedTuple):
-    """What `Segment.recover` found: the offset after the last whole batch, and what is wrong behind it."""
+    """The result of `Segment.recover`."""
 
-    end_offset: int
-    damage: str | None
+    end_offset: int  # after the last batch of the undamaged beginning
+    is_damaged: bool  # bytes follow the undamaged beginning
+    has_transactions: bool
+
+
+class Seen(NamedTuple):
+    """What `check_file` saw: the segment's size, the time of the file's last write (ns), and the last batch."""
+
+    size: int
+    modified: int
+    position: int
+    excerpts: bytes
 
 
 class Segment:
@@ -81,6 +95,10 @@ class Segment:
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
+        self._rebuilding = threading.Lock()  # held while the indexes are built again; no other lock is taken under it
+        self.is_changed = False  # by another process, while the broker had it open
+        self._last_position = 0  # of the batch that was appended last
+        self._seen: Seen | None = None
 
     @property
     def path(self) -> Path:
@@ -130,6 +148,7 @@ class Segment:
             self.file.truncate(self.size)
             raise
         self._note(first_batch_end, self.size, size, *newest)
+        self._last_position = self.size
         self.size += size
 
     def _note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
@@ -147,17 +166,20 @@ class Segment:
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 
-    def read(self, offset: int, max_bytes: int, end: int) -> FileRegion | None:
-        """The bytes from the batch that holds `offset`, or the next one after a gap; None where there is none before
-        `end`.
+    def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
+        """Return the bytes from the batch that holds `offset`, or from the next one; None if none is before `end`.
 
-        At most `max_bytes`, which may cut the last batch, but always the first batch whole: a reader whose limit is
-        smaller than one batch would never get on.
+        `next_offset` is the offset after the batch that ends at `end`. The result has at most `max_bytes`, which may
+        cut the last batch. It always has the first batch as a whole, or a reader with a small limit would not get past
+        it. Raises DamagedSegment, OSError.
         """
         found = self._find(offset, end)
         if found is None:
             return None
         position, batch = found
+        if batch.last_offset >= next_offset:
+            why = f"position {position}: a batch up to offset {batch.last_offset} where all are below {next_offset}"
+            raise DamagedSegment(self, why)
         return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
 
     def position_of(self, offset: int, end: int) -> int:
@@ -166,9 +188,17 @@ class Segment:
         return end if found is None else found[0]
 
     def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
-        for found in self.batches_from(offset, end):
-            if found[1].last_offset >= offset:
-                return found
+        """Return the batch that holds `offset` with its position, or the next one. Raises DamagedSegment, OSError."""
+        last_offset = -1
+        try:
+            for position, batch in self.batches_from(offset, end):
+                if batch.last_offset <= last_offset:
+                    raise DamagedSegment(self, f"position {position}: offsets go back")
+                last_offset = batch.last_offset
+                if last_offset >= offset:
+                    return position, batch
+        except (KafkaError, FileNotFoundError) as error:
+            raise error if isinstance(error, DamagedSegment) else DamagedSegment(self, str(error)) from error
         return None
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
@@ -188,7 +218,7 @@ class Segment:
         except KafkaError as error:
             if not entry.position:
                 raise
-            LOGGER.warning("%s: position %d: %s; reading on without it", self.offset_index.path, *entry[1:], error)
+            self._rebuild_indexes(self.offset_index, f"position {entry.position}: {error.message}")
             yield from self.batches(0, end)
             return
         if first is not None:
@@ -196,14 +226,18 @@ class Segment:
             yield from batches
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Each whole batch from `position` up to `end`, headers only, with its position."""
+        """Return each batch from `position` up to `end`, its header only, with its position.
+
+        Raises CORRUPT_MESSAGE if the bytes are not whole batches, OSError.
+        """
         window, window_start = b"", position
         while position < end:
             if position + HEADER_PEEK > window_start + len(window):
                 window, window_start = self.file.read(min(SCAN_WINDOW, end - position), position), position
             batch = parse_batch(window, position - window_start)
             if position + batch.size > end:
-                return
+                why = f"position {position}: a batch of {batch.size} bytes, but only {end - position} are left"
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
             yield position, batch
             position += batch.size
 
@@ -219,6 +253,30 @@ class Segment:
         """
         return checked(self, position, parse_batch(FileRegion(self.file, position, header.size).read()))
 
+    def begin_of_search(self, timestamp: int) -> int:
+        """Return an offset at or below the first record with a timestamp of at least `timestamp`.
+
+        With a damaged entry of the time index the search might begin too late.
+        """
+        entry = self.time_index.lookup(timestamp)
+        if entry.timestamp == NO_TIMESTAMP or self._has(entry):
+            return entry.offset
+        self._rebuild_indexes(self.time_index, f"timestamp {entry.timestamp} is not that of offset {entry.offset}")
+        return self.base_offset
+
+    def _has(self, entry: TimestampOffset) -> bool:
+        """Return whether the batch with an entry's offset has the entry's timestamp."""
+        found = self._find(entry.offset, self.size)
+        return found is not None and found[1].max_timestamp == entry.timestamp
+
+    def offset_at_or_behind(self, position: int) -> int | None:
+        """Return the last offset of a batch at or after a position of the log; None if the index does not have one."""
+        entry = self.offset_index.at_or_behind(position)
+        if entry is None:
+            return None
+        header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
+        return header.last_offset if header.last_offset == entry.offset else None  # else the entry is damaged
+
     def end_offset(self) -> int:
         """The offset after the last whole batch, found from the last index entry on.
 
@@ -229,32 +287,36 @@ class Segment:
             if not index.is_sane():
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
         entry, newest = self.offset_index.last, self.max_timestamp
+        last, has_last = self.time_index.last, False
         end_offset, size = self.base_offset, entry.position
         for position, batch in self.batches(entry.position, self.size):
             if position == entry.position and position and batch.last_offset > entry.offset:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} is not this log's")
             if position - entry.position > self.config.index_interval_bytes + MAX_UNINDEXED:
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
+            if batch.last_offset < end_offset:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
+            has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
             end_offset, size = batch.last_offset + 1, position + batch.size
             newest = max(newest, batch.max_timestamp)
         if size != self.size or (entry.position and end_offset <= entry.offset):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {self.size}: not a whole batch")
-        if newest != self.max_timestamp or self.offset_of_max_timestamp > end_offset:
+        if newest != self.max_timestamp or not (has_last or last.timestamp == NO_TIMESTAMP or self._has(last)):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.time_index.path.name} is not this log's, or ends early")
         self.first_timestamp = next((first.max_timestamp for _, first in self.batches(0, self.size)), None)
         return end_offset
 
     def recover(self, following: int | None = None, stop: threading.Event = NO_STOP) -> Recovered:
-        """Check every batch and make the indexes anew.  `following` is the base offset of the next segment.
+        """Check every batch and make the offset index and the time index anew.
 
-        `size` is then the length of the undamaged beginning; the file keeps all its bytes (`truncate` cuts it), but for
-        the zeros of a preallocated one.  Raises Stopped.
+        `following` is the base offset of the next segment. `size` is then the length of the undamaged beginning. The
+        file keeps all its bytes (`truncate` cuts it), but for the zeros of a preallocated one. Raises Stopped, OSError.
         """
         with self._indexes_made_anew():
             producers = ProducerBatches()
-            self.size, end_offset, damaged = 0, self.base_offset, None
+            self.size, end_offset, is_damaged = 0, self.base_offset, False
             try:
-                batches = checked_batches(self._windows(), self.base_offset, following)
+                batches = checked_batches(self.windows(), self.base_offset, following)
                 for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
                     self._note(last_offset, position, size, timestamp, last_offset)
                     end_offset, self.size = last_offset + 1, position + size
@@ -262,34 +324,66 @@ class Segment:
                         producers.note(position, producer_id, attributes)
                     if stop.is_set():
                         raise Stopped
-            except Damage as damage:
+            except Damage:
                 if self.config.preallocate and tails.is_all_zeros(self.file.open(), self.size):
                     self.truncate()
                 else:
-                    damaged = f"{self.path}, position {damage.position}: {damage.message}"
-            self.producer_batches, self.lacks_transactions = producers.positions(), True
-            if not producers.has_transactions:
-                self.replace_transactions([])
-            return Recovered(end_offset, damaged)
+                    is_damaged = True
+            self.producer_batches = producers.positions()
+            return Recovered(end_offset, is_damaged, producers.has_transactions)
+
+    def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
+        """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
+
+        None if the transaction index has to be made again. Raises OSError.
+        """
+        if self.lacks_transactions:
+            return []
+        found = self.transaction_index.from_offset(first_offset)
+        return [aborted for aborted in found if aborted.last_offset < next_offset]
 
     def replace_transactions(self, aborted: Sequence[AbortedTransaction]) -> None:
-        """Put right what the transaction index knows.  Raises OSError."""
+        """Replace the content of the transaction index. Raises OSError."""
         self.transaction_index.replace(aborted)
         self.lacks_transactions = False
 
-    def end_of_whole_batches(self, next_offset: int) -> int | None:
-        """The offset after the last undamaged batch behind the damage that `recover` has found; None: there is none."""
-        return end_of_whole_batches(self._windows(), self.size, next_offset)
+    def windows(self) -> Windows:
+        """Return the whole file, not only its first `size` bytes; nothing if the file is lost. Raises OSError."""
+        try:
+            end = os.fstat(self.file.open().fileno()).st_size if self.file.exists else 0
+        except FileNotFoundError:
+            end = 0
+        return Windows(self.file, end)
 
-    def _windows(self) -> Windows:
-        """Return the whole file, not only its first `size` bytes."""
-        return Windows(self.file, self.path.stat().st_size if self.file.exists else 0)
+    def entry(self, next_offset: int) -> SegmentEntry:
+        """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
+        found = self.path.stat() if self.path.exists() else None
+        size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
+        modified = 0 if self.is_changed else modified  # so that the next start finds another time
+        sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
+        return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
 
-    def rebuild_indexes(self) -> None:
-        """Make the indexes anew from the batches' headers."""
-        with self._indexes_made_anew():
-            for position, batch in self.batches(0, self.size):
-                self._note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+    def _rebuild_indexes(self, index: IndexFile, why: str) -> None:
+        """Build the indexes again from the batches' headers, and put them in the place of a damaged one.
+
+        Other threads may read and append meanwhile: an index may lack entries. Raises KafkaError if the log is damaged.
+        """
+        if not self._rebuilding.acquire(blocking=False):
+            return  # another thread has met the same damage
+        try:
+            LOGGER.error("%s is damaged: %s; it is made again from the log", index.path, why)
+            fresh = Segment(self.path.parent, self.base_offset, self.config, suffix=REBUILT)
+            with fresh._indexes_made_anew():
+                for position, batch in self.batches(0, self.size):
+                    fresh._note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+            fresh.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
+            fresh.offset_index.file.rename(self.offset_index.path)
+            fresh.time_index.file.rename(self.time_index.path)
+            self.offset_index, self.time_index = fresh.offset_index, fresh.time_index
+        except OSError as error:
+            LOGGER.error("%s: %s; look-ups read the log until the next start", index.path, error)
+        finally:
+            self._rebuilding.release()
 
     @contextmanager
     def _indexes_made_anew(self) -> Iterator[None]:
@@ -307,9 +401,37 @@ class Segment:
         self.file.truncate(self.size)
         self.file.sync()
 
-    def keep_rest(self) -> Path:
-        """Copy all from `size` on to a file of its own (tails.py)."""
-        return tails.keep(self.path, self.size)
+    def check_file(self) -> None:
+        """Notice that another process has changed the file; nothing is appended meanwhile.
+
+        Raises SyncFailed if the file was removed or cut: what was appended is not there any more.
+        """
+        if not self.file.exists:
+            return
+        try:
+            file = self.file.open()
+            with NAMES:  # the path is that of a directory that may be renamed
+                found, named = os.fstat(file.fileno()), self.path.stat()
+        except FileNotFoundError as error:
+            raise SyncFailed(errno.ENOENT, "another process has removed the file", str(self.path)) from error
+        if found.st_ino != named.st_ino:
+            raise SyncFailed(errno.ENOENT, "another process has replaced the file", str(self.path))
+        seen = self._seen
+        now = self._excerpts(seen.position, seen.size) if seen else b""
+        if found.st_size < self.size or (seen and seen.excerpts.startswith(now.rstrip(b"\0")) and now != seen.excerpts):
+            raise SyncFailed(errno.EIO, "another process has cut the file", str(self.path))
+        has_changed = seen and (now != seen.excerpts or (seen.size == self.size and seen.modified != found.st_mtime_ns))
+        if has_changed and not self.is_changed:
+            self.is_changed = True
+            LOGGER.error("%s was changed by another process; the next start checks it", self.path)
+        position = self._last_position
+        self._seen = Seen(self.size, found.st_mtime_ns, position, self._excerpts(position, self.size))
+
+    def _excerpts(self, position: int, end: int) -> bytes:
+        """Return the begin and the end of the batch from `position` to `end`. If the file is cut, and the next append
+        extends it again, the bytes from the cut on are zeros.
+        """
+        return self.file.read(HEADER_PEEK, position) + self.file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))
 
     def flush(self) -> None:
         """Sync the log file and the transaction index.
@@ -332,7 +454,7 @@ class Segment:
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Rename the files, the log last; a reader that still holds the segment reads on.  Raises OSError."""
         for file in self._files:
-            if file is self.file or file.path.exists():  # an index may be missing, the log may not
+            if file.path.exists():  # an index may be missing; of a segment that is repaired, the log, too
                 file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
     def moved(self, directory: Path) -> None:
@@ -348,12 +470,6 @@ class Segment:
         """Remove the files of a segment that was marked."""
         for file in self._files:
             file.path.unlink(missing_ok=True)
-        self.damage_mark.unlink(missing_ok=True)
-
-    @property
-    def damage_mark(self) -> Path:
-        """The file that tells of damage in the log (loader.py)."""
-        return self.path.with_name(f"{self.base_offset:020d}.log.damaged")
 
     @property
     def _files(self) -> Sequence[VirtualFile]:

@@ -6,8 +6,8 @@
 4. The new ones get their names, the log last.
 
 A start after a crash finds: `.cleaned` (and indexes in `.swap` without their log): step 2 was not reached, they go; a
-`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done.  The old segments that it
-covers are those that begin at or after its base offset and before its end.
+`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done.  These begin at or after its
+base offset, and before the next offset that the manifest has for it. If the manifest has none, its own end counts.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """
@@ -15,11 +15,12 @@ Source: Kafka's `LogSegments`, `LogLoader`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from hmb.storage.config import LogConfig
 from hmb.storage.files import sync_directory
-from hmb.storage.segment import DELETED, Segment
+from hmb.storage.segment import DELETED, REBUILT, Segment
 
 LOGGER = logging.getLogger(__name__)
 CLEANED, SWAP = ".cleaned", ".swap"
@@ -53,23 +54,25 @@ def put_in_place(segment: Segment) -> None:
     sync_directory(segment.path.parent)
 
 
-def finish_swaps(directory: Path, config: LogConfig) -> set[int]:
-    """What a start has to do about a compaction that a crash has interrupted.  Raises OSError, KafkaError.
+def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
+    """Finish the swap that a crash has interrupted. Raises OSError.
 
-    Returns the base offsets of the segments that were put in place; their transaction indexes may be others'.
+    `next_offsets` has the offset at which the new segment's successor begins, by the new one's base offset, as far as
+    the manifest has it. Returns the base offsets of the segments that were put in their places. They have to be
+    checked, and their transaction indexes have to be made again.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):
         swap = Segment(directory, int(path.name.split(".")[0]), config, suffix=SWAP)
-        swap.rebuild_indexes()
-        end_offset = swap.end_offset()
+        end_offset = swap.recover().end_offset
+        next_offset = next_offsets.get(swap.base_offset, max(end_offset, swap.base_offset + 1))
         for old in directory.glob("*.log"):
-            if swap.base_offset <= int(old.stem) < max(end_offset, swap.base_offset + 1):
+            if swap.base_offset <= int(old.stem) < next_offset:
                 LOGGER.info("%s: replaced by its compacted form", old)
                 Segment(directory, int(old.stem), config).mark_deleted()
         put_in_place(swap)
         finished.add(swap.base_offset)
-    for suffix in (CLEANED, SWAP, DELETED):
+    for suffix in (CLEANED, SWAP, DELETED, REBUILT):
         for leftover in directory.glob(f"*{suffix}"):
             leftover.unlink()
     return finished

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from io import FileIO
 from pathlib import Path
 
@@ -36,13 +37,18 @@ def is_all_zeros(file: FileIO, position: int) -> bool:
         position += len(data)
 
 
-def keep(path: Path, position: int) -> Path:
-    """Copy all from `position` on to `<name of the file>.<position>.cut`, which no start looks at; zeros as holes."""
+def keep(path: Path, position: int, end: int | None = None) -> Path:
+    """Copy the bytes from `position` to `end` (None: the file's end) to `<name of the file>.<position>.cut`.
+
+    No start looks at such a file. Zeros become holes. Returns the copy's path. Raises OSError.
+    """
     kept = path.with_name(f"{path.name}.{position}{CUT}")
     temporary = kept.with_name(kept.name + ".tmp")
+    left = sys.maxsize if end is None else end - position
     with path.open("rb") as source, temporary.open("wb") as target:
         source.seek(position)
-        while data := source.read(CHUNK):
+        while data := source.read(min(CHUNK, left)):
+            left -= len(data)
             if data.count(0) < len(data):
                 target.write(data)
             else:

@@ -56,9 +56,12 @@ class TimeIndex(IndexFile):
             self._append(timestamp, offset - self.base_offset)
             self._last = TimestampOffset(timestamp, offset)
 
-    def lookup(self, timestamp: int) -> int:
-        """Return an offset at or below the first record with a timestamp of at least `timestamp`. O(log entries)."""
-        return self._entry(self._search(bisect_left, timestamp)[1]).offset
+    def lookup(self, timestamp: int) -> TimestampOffset:
+        """Return the greatest entry below `timestamp`: no record at or below its offset is that young. O(log entries).
+
+        If no such entry exists, return (-1, base offset).
+        """
+        return self._entry(self._search(bisect_left, timestamp)[1])
 
     def clear(self) -> None:
         super().clear()

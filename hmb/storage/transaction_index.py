@@ -18,21 +18,20 @@ continues in later segments, until the last stable offset of an entry shows that
 Most logs have no aborted transactions, and then the file does not exist. A missing file means that no transaction was
 aborted. So unlike the other indexes this one is synced together with its log. Each start checks its length and the
 order of its numbers. An index that fails the check, or that belongs to a recovered segment, is made again from the log
-(loader.py). If another process cuts off an entry while the broker runs, reading fails, because readers would get
-aborted records.
+(loader.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
 
 from __future__ import annotations
 
-import errno
 import struct
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hmb.records.crc import crc32c
 from hmb.storage.files import replace_file, sync_directory
 from hmb.storage.offset_index import NO_KEYS, IndexFile
 from hmb.storage.virtual_files import DurableFile
@@ -50,33 +49,48 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(IndexFile):
-    """`.txnindex`: entries of 34 bytes (see above); last offsets grow."""
+    """`.txnindex`: entries of 34 bytes (see above); last offsets grow.
+
+    All entries are in memory, too. So a reader gets the right ones even if another process changes the file.
+    """
 
     ENTRY = struct.Struct(">hqqqq")
     KEY = struct.Struct(">18xq")  # the last offset
 
     file: DurableFile
 
+    def __init__(self, path: Path, base_offset: int) -> None:
+        super().__init__(path, base_offset)
+        self._content = bytearray(path.read_bytes() if self.entries else b"")
+
     def _file_at(self, path: Path, *, exists: bool) -> DurableFile:
         return DurableFile(path, exists=exists)
 
+    @property
+    def checksum(self) -> int:
+        """The CRC-32C of all entries, for the manifest."""
+        return crc32c(self._content)
+
     def append(self, transaction: AbortedTransaction) -> None:
         """Add an entry. Raises OSError, and then nothing was added."""
-        self._append(VERSION, *transaction)
+        self._content += self.ENTRY.pack(VERSION, *transaction)  # before `entries` grows: searches take no lock
+        try:
+            self._append(VERSION, *transaction)
+        except OSError:
+            del self._content[-self.ENTRY.size :]
+            raise
 
     def from_offset(self, offset: int) -> Iterator[AbortedTransaction]:
-        """Return the transactions whose markers are at `offset` or after it. Raises OSError if entries are lost."""
+        """Return the transactions whose markers are at `offset` or after it."""
         entries = self.entries
         number = self._search(bisect_left, offset)[0] if entries else 0
-        return (self._transaction(each) for each in range(number, entries))
+        return (AbortedTransaction._make(self._unpacked(each)[1:]) for each in range(number, entries))
 
-    def _transaction(self, number: int) -> AbortedTransaction:
-        fields = self._fields(number)
-        assert fields is not None  # or _on_cut has raised
-        return AbortedTransaction._make(fields[1:])
+    def _read(self, first: int, count: int) -> bytes:
+        return bytes(self._content[first * self.ENTRY.size : (first + count) * self.ENTRY.size])
 
-    def _on_cut(self) -> None:
-        raise OSError(errno.EIO, "the file was cut or removed by another process; restart the broker", str(self.path))
+    def _unpacked(self, number: int) -> tuple[int, ...]:
+        return self.ENTRY.unpack_from(self._content, number * self.ENTRY.size)
 
     def is_sane(self) -> bool:
         """Return whether each entry is possible; a missing file counts as an empty one."""
@@ -85,7 +99,8 @@ class TransactionIndex(IndexFile):
         if self._found.size % self.ENTRY.size:
             return False
         next_offset = self.base_offset
-        for fields in self.ENTRY.iter_unpack(self._read(0, self.entries)) if self.entries else ():
+        for number in range(self.entries):
+            fields = self._unpacked(number)
             if not is_possible(fields, next_offset):
                 return False
             next_offset = fields[3] + 1
@@ -94,13 +109,14 @@ class TransactionIndex(IndexFile):
     def replace(self, transactions: Sequence[AbortedTransaction]) -> None:
         """Replace all entries, on disk too. Raises OSError, and then the index has its old entries."""
         path = self.path
+        content = b"".join(self.ENTRY.pack(VERSION, *each) for each in transactions)
         if transactions:
-            replace_file(path, b"".join(self.ENTRY.pack(VERSION, *each) for each in transactions))
+            replace_file(path, content)
         elif path.exists():
             path.unlink()
             sync_directory(path.parent)
         self.file = self._file_at(path, exists=bool(transactions))
-        self.entries, self._block_keys = len(transactions), NO_KEYS
+        self._content, self._block_keys, self.entries = bytearray(content), NO_KEYS, len(transactions)
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:

@@ -79,11 +79,11 @@ def as_bytes(part: object) -> bytes:
 def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = False) -> Asker:
     """A broker's parts without a network; `sync`: the coordinators answer after a sync."""
     logs = LogManager(directory)
-    configs = DynamicConfig(properties, ConfigStore(logs.directory))
+    configs = DynamicConfig(properties, ConfigStore(logs.directory, logs.manifest))
     config = configs.current
     topics = Topics(logs, config)
     configs.listen(lambda config: topics.set_default(config.log))
-    producer_ids = ProducerIds(directory / "ids", logs.highest_producer_id())
+    producer_ids = ProducerIds(directory / "ids", logs.manifest, logs.highest_producer_id())
     groups = GroupCoordinator(
         Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: sync),
         GroupSettings(initial_delay=0),
@@ -93,7 +93,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
     transactions = TransactionCoordinator(
         Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: sync),
         producer_ids,
-        MarkerWriter(topics.log_of, groups, lambda: sync),
+        MarkerWriter(topics.log_of, topics.logs, groups, lambda: sync),
         lambda: configs.current.transaction_max_timeout,
     )
     context = BrokerContext(

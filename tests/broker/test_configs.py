@@ -235,13 +235,12 @@ def test_changes_at_the_same_time_are_all_made(asked: Asker) -> None:
 def test_what_cannot_be_kept_is_not_in_force(
     asked: Asker, monkeypatch: pytest.MonkeyPatch, type: int, name: str, config: str
 ) -> None:
-    def full_disk(*_: object) -> None:
+    def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     before = one(asked, type, name, config)
     with monkeypatch.context() as patch:
-        patch.setattr("hmb.broker.topics.store.replace_file", full_disk)
-        patch.setattr("hmb.broker.config.store.replace_file", full_disk)
+        patch.setattr("hmb.storage.manifest.replace_files", full_disk)
         assert change(asked, type, name, (config, SET, "5")) == ErrorCode.KAFKA_STORAGE_ERROR
     assert one(asked, type, name, config) == before
     assert change(asked, type, name, (config, SET, "5")) == 0

@@ -13,6 +13,7 @@ from hmb.broker.config.store import ConfigStore
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.manifest import Manifest
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch
 
@@ -28,7 +29,11 @@ OWN, ALL, STATIC, DEFAULT = (
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """The settings of a broker that starts with these properties, in the same directory each time."""
-    return lambda **given: DynamicConfig({n.replace("_", "."): v for n, v in given.items()}, ConfigStore(tmp_path))
+    def make(**given: str) -> DynamicConfig:
+        properties = {name.replace("_", "."): value for name, value in given.items()}
+        return DynamicConfig(properties, ConfigStore(tmp_path, Manifest(tmp_path)))
+
+    return make
 
 
 def places(config: DynamicConfig, name: str) -> list[tuple[str, str | None, ConfigSource]]:

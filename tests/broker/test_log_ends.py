@@ -90,10 +90,10 @@ def test_deleted_records_stay_deleted_after_a_kill(ask: Asker, make_asker: MakeA
 def test_a_start_that_cannot_be_written_is_not_answered_as_done(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(ask)
 
-    def full_disk(*_: object) -> None:
+    def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hmb.storage.checkpoints.write_offsets", full_disk)
+    monkeypatch.setattr("hmb.storage.manifest.replace_files", full_disk)
     assert delete(ask, {0: 4}) == {0: (-1, ErrorCode.KAFKA_STORAGE_ERROR)}
 
 

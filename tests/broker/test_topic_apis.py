@@ -117,11 +117,11 @@ def test_partitions_that_cannot_be_made_leave_nothing_behind(
     ask = make_asker()
     ask.broker.topics.create("t", 2)
 
-    def full_disk(*_: object, sync: bool) -> None:
+    def full_disk(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hmb.storage.checkpoints.write_topic_id", full_disk)
+        patch.setattr("hmb.storage.log_manager.sync_all", full_disk)
         assert enlarge(ask, 5) == ErrorCode.KAFKA_STORAGE_ERROR
     assert partitions_in_metadata(ask) == [0, 1]
     ask.close()

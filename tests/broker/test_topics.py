@@ -141,7 +141,7 @@ def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monk
     ask = make_asker()
 
     with monkeypatch.context() as patch, pytest.raises(KafkaError) as error:
-        patch.setattr("hmb.storage.checkpoints.write_leader_epochs", full_disk)
+        patch.setattr("hmb.storage.log_manager.sync_all", full_disk)
         ask.broker.topics.create("t", 3)
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert topics_of(ask) == {}

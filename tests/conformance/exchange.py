@@ -29,7 +29,8 @@ from confluent_kafka.admin import (
 from hmb.bench import peers
 from hmb.protocol.topics import TopicPartition
 from hmb.storage import checkpoints
-from hmb.storage.log_manager import CLEAN_SHUTDOWN, RECOVERY_POINTS, START_OFFSETS
+from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS
+from hmb.storage.manifest import CLEAN_SHUTDOWN
 from tests.conformance.clients import ALL_CODECS, ERRORS_ONLY
 from tests.conformance.shell_tools import ShellTools
 from tests.conformance.whole_log import LogRecord, read_log
@@ -227,6 +228,7 @@ def move(source: Path, target: Path, topics: Iterable[str], *, clean: bool) -> N
         (target / str(name) / "partition.metadata").write_bytes(metadata)
     for checkpoint in (RECOVERY_POINTS, START_OFFSETS):
         theirs, ours = (checkpoints.read_offsets(each / checkpoint) for each in (target, source))
-        checkpoints.write_offsets(target / checkpoint, theirs | {name: ours[name] for name in names if name in ours})
+        merged = theirs | {name: ours[name] for name in names if name in ours}
+        (target / checkpoint).write_text(checkpoints.offsets_content(merged))
     if not clean:
         (target / CLEAN_SHUTDOWN).unlink()

@@ -273,6 +273,26 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
     journal.check_coordinates("h")
 
 
+def test_one_damaged_batch_kept_all_groups_of_its_partition_from_being_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = Topic(tmp_path, 1)
+    topic.make()
+    log = topic.opened[0]
+    for offset in (5, 6, 7):
+        append(log, offset_record(offset))
+    path = log.segments[0].path
+    data = bytearray(path.read_bytes())
+    data[2 * len(data) // 3 - 1] ^= 1
+    path.write_bytes(data)
+    journal, found = Journal(topic, sync=lambda: False), list[int]()
+    journal.load(lambda key, value, producer_id: found.append(value.offset), threading.Event())
+    assert found == [7]
+    journal.check_coordinates("g")
+    assert f"{path}, position {len(data) // 3}: " in caplog.text
+    assert "offsets 1 to 1 are lost" in caplog.text
+
+
 def test_a_fault_of_ours_in_one_partition_is_not_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()

@@ -35,6 +35,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
 from hmb.storage.log import Log, now_ms
+from hmb.storage.manifest import Manifest
 from tests.coordinator.conftest import Topic
 from tests.coordinator.test_groups import Topics
 from tests.scripts import goldenscript
@@ -64,8 +65,8 @@ class Session:
     def _start(self) -> None:
         journals = [Journal(self.topics[name], sync=lambda: False) for name in list(self.topics)[:2]]
         self.groups = GroupCoordinator(journals[0], GroupSettings(), Topics())
-        markers = MarkerWriter(self._log, self.groups, lambda: False)
-        ids = ProducerIds(self.directory / "ids")
+        markers = MarkerWriter(self._log, lambda: (), self.groups, lambda: False)
+        ids = ProducerIds(self.directory / "ids", Manifest(self.directory))
         self.transactions = TransactionCoordinator(journals[1], ids, markers, lambda: 10**6, clock=lambda: self.now)
         self.groups.start()
         self.transactions.start()

@@ -11,14 +11,17 @@ import pytest
 from hmb.coordinator.journal import Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.coordinator.transactions.hanging import OpenTransaction
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
-from hmb.records import ControlType, EndTransactionMarker
+from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch
 from hmb.storage.log import Log
+from hmb.storage.manifest import Manifest
+from hmb.storage.producer_state import ActiveProducer, Producer
 from tests.coordinator.conftest import Topic
 
-T0 = TopicPartition("t", 0)
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 FULL = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
 
 
@@ -37,6 +40,15 @@ class Markers:
         self.groups = Groups()
         self.written: list[tuple[ControlType, ProducerIdAndEpoch, frozenset[TopicPartition]]] = []
         self.before: Callable[[], None] = lambda: None
+        self.open: list[OpenTransaction] = []  # in the logs
+
+    def open_transactions(self) -> list[OpenTransaction]:
+        return self.open
+
+    def write_one(
+        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
+    ) -> None:
+        self.write(marker, producer, [partition])
 
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
@@ -80,7 +92,7 @@ def start(state_topic: Topic, markers: Markers, clock: Clock, tmp_path: Path) ->
 
     def start() -> TransactionCoordinator:
         journal = Journal(state_topic, sync=lambda: True, clock=clock)
-        ids = ProducerIds(tmp_path / "ids")
+        ids = ProducerIds(tmp_path / "ids", Manifest(tmp_path))
         started.append(TransactionCoordinator(journal, ids, markers, lambda: 10_000, clock=clock))  # type: ignore[arg-type]
         started[-1].start()
         assert started[-1].loaded.wait(30)
@@ -282,3 +294,43 @@ def test_an_id_that_does_not_expire_does_not_keep_the_others(
         transactions.expire(0)
         assert len(transactions.list()) == left
     assert caplog.text.count(": it does not expire") == 2
+
+
+# -- markers that are lost
+
+
+def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTransaction:
+    return OpenTransaction(partition, ActiveProducer(producer.producer_id, Producer(producer.epoch), 3))
+
+
+def test_readers_waited_for_ever_for_a_marker_that_was_lost(start: Start, markers: Markers) -> None:
+    """The coordinator knew that the transaction was over, so it wrote no marker again."""
+    first = start()
+    ended = {}
+    for name, committed in (("committed", True), ("aborted", False)):
+        ended[name] = begun(first, name)
+        first.end(name, ended[name], 0, committed=committed)
+    ongoing = begun(first, "ongoing")
+    first.stop(0)
+    unknown = ProducerIdAndEpoch(9_000, 3)
+    markers.open = [open_in(T0, producer) for producer in (*ended.values(), ongoing, unknown)]
+    markers.open.append(open_in(T1, ongoing))
+    markers.written.clear()
+    start()
+    assert markers.written == [
+        (ControlType.COMMIT, ended["committed"], frozenset({T0})),
+        (ControlType.ABORT, ended["aborted"], frozenset({T0})),
+        (ControlType.ABORT, unknown, frozenset({T0})),
+        (ControlType.ABORT, ongoing, frozenset({T1})),
+    ]
+
+
+def test_an_open_transaction_is_left_alone_while_a_part_of_the_journal_cannot_be_read(
+    start: Start, markers: Markers, state_topic: Topic
+) -> None:
+    start().stop(0)
+    log = state_topic.logs()[1]
+    log.append(memoryview(encode_batch([Record(0, 0, None, b"no key")])), own=True)
+    markers.open = [open_in(T0, ProducerIdAndEpoch(9_000, 3))]
+    start()
+    assert markers.written == []

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
+from hmb.protocol.topics import TopicPartition
 from hmb.records import Codec, Record, TimestampType, encode_batch, encode_message_set, iter_batches, read_records
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager

@@ -16,7 +16,7 @@ import pytest
 from hmb.protocol.topics import TopicPartition
 from hmb.storage import cleaner as cleaner_module
 from hmb.storage import swap
-from hmb.storage.checkpoints import write_offsets
+from hmb.storage.checkpoints import offsets_content
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
@@ -114,7 +114,7 @@ def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: P
     logs, _ = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
     fill_over_an_early_key(log)
-    write_offsets(tmp_path / "cleaner-offset-checkpoint", {NAME: log.log_end_offset + 20})
+    (tmp_path / "cleaner-offset-checkpoint").write_text(offsets_content({NAME: log.log_end_offset + 20}))
     logs.close()
     logs, cleaner = opened(tmp_path)
     ((_, log),) = logs.items()

@@ -14,9 +14,10 @@ from uuid import uuid4
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.checkpoints import TopicPartition
+from hmb.protocol.topics import TopicPartition
 from hmb.storage.config import LogConfig
-from hmb.storage.log_manager import CLEAN_SHUTDOWN, DataDirectoryError, LogManager
+from hmb.storage.log_manager import DataDirectoryError, LogManager
+from hmb.storage.manifest import CLEAN_SHUTDOWN
 from tests.storage.conftest import batch, delete, read_all
 
 NAME = TopicPartition("events", 0)

@@ -13,8 +13,8 @@ from uuid import uuid4
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.checkpoints import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.disk_reserve import LARGEST, DiskReserve
 from hmb.storage.log import Log
@@ -206,11 +206,11 @@ def test_start_offsets_that_cannot_be_written_do_not_move(
     log = logs.create(NAME, LogConfig(retention_ms=-1), uuid4())
     log.append(batch(5))
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(code, os.strerror(code))
 
     with monkeypatch.context() as patch:
-        patch.setattr("hmb.storage.checkpoints.write_offsets", fail)
+        patch.setattr("hmb.storage.manifest.replace_files", fail)
         with pytest.raises(OSError, match=os.strerror(code)):
             logs.delete_records({NAME: 3})
     assert log.log_start_offset == 0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.checkpoints import write_leader_epochs, write_offsets, write_topic_id
+from hmb.storage.checkpoints import TOPIC_ID, leader_epochs_content, offsets_content, topic_id_content
 from hmb.storage.dump.entries import DumpOptions, View
 from hmb.storage.dump.log_files import as_json_fields, dump
 from hmb.storage.dump.state_files import STATE_FILES
@@ -32,9 +32,10 @@ def damages(directory: Path, name: str, content: bytes) -> list[tuple[object, ob
 
 
 def test_what_the_log_writes(tmp_path: Path) -> None:
-    write_offsets(tmp_path / OFFSETS, {TopicPartition("events", 1): 977, TopicPartition("events", 0): 1234})
-    write_leader_epochs(tmp_path, LeaderEpochs([(3, 40)]))
-    write_topic_id(tmp_path, uuid.UUID(int=1))
+    offsets = {TopicPartition("events", 1): 977, TopicPartition("events", 0): 1234}
+    (tmp_path / OFFSETS).write_text(offsets_content(offsets))
+    (tmp_path / EPOCHS).write_text(leader_epochs_content(LeaderEpochs([(3, 40)])))
+    (tmp_path / TOPIC_ID).write_text(topic_id_content(uuid.UUID(int=1)))
     assert lines(tmp_path / OFFSETS) == [
         "version: 0",
         "entries: 2",

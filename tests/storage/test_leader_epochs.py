@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hmb.storage import checkpoints
 from hmb.storage.leader_epochs import LeaderEpochs
+from hmb.storage.manifest import DamagedStateFile
 
 EPOCHS = LeaderEpochs([(0, 0), (2, 100), (5, 250)])
 
@@ -52,7 +53,7 @@ def test_what_each_offset_says(steps: list[int], epoch: int, deleted: int) -> No
 
 
 def test_the_checkpoint_keeps_them_in_kafkas_format(tmp_path: Path) -> None:
-    checkpoints.write_leader_epochs(tmp_path, EPOCHS)
+    (tmp_path / checkpoints.LEADER_EPOCHS).write_text(checkpoints.leader_epochs_content(EPOCHS))
     assert (tmp_path / checkpoints.LEADER_EPOCHS).read_text() == "0\n3\n0 0\n2 100\n5 250\n"
     assert checkpoints.read_leader_epochs(tmp_path).starts == EPOCHS.starts
 
@@ -61,5 +62,5 @@ def test_the_checkpoint_keeps_them_in_kafkas_format(tmp_path: Path) -> None:
 def test_a_damaged_checkpoint_is_told(tmp_path: Path, lines: str) -> None:
     path = tmp_path / checkpoints.LEADER_EPOCHS
     path.write_text(f"0\n{lines.count(chr(10))}\n{lines}")
-    with pytest.raises(checkpoints.DamagedStateFile, match="leader-epoch-checkpoint"):
+    with pytest.raises(DamagedStateFile, match="leader-epoch-checkpoint"):
         checkpoints.read_leader_epochs(tmp_path)

@@ -13,7 +13,8 @@ from hmb.records import Record, encode_batch
 from hmb.storage.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import CLEAN_SHUTDOWN, LogManager
+from hmb.storage.log_manager import LogManager
+from hmb.storage.manifest import CLEAN_SHUTDOWN
 from hmb.storage.recovery import Stopped
 from hmb.storage.segment import Segment
 from tests.storage.conftest import batch, delete, read_all

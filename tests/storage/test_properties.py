@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.storage import checkpoints
+from hmb.storage.manifest import DamagedStateFile
 from hmb.storage.properties import PropertiesError, read_properties
 
 
@@ -64,5 +65,5 @@ def test_the_identity_is_read_by_the_same_rules(path: Path) -> None:
     path.write_text("version: 1\ncluster.id = a\\=b\n")
     assert checkpoints.read_cluster_id(path) == "a=b"
     path.write_bytes(b"version=1\ncluster.id=\xff\n")
-    with pytest.raises(checkpoints.DamagedStateFile, match="not text"):
+    with pytest.raises(DamagedStateFile, match="not text"):
         checkpoints.read_cluster_id(path)

@@ -79,60 +79,60 @@ def test_a_second_damage_at_the_same_place_keeps_both(open_log: LogMaker) -> Non
     assert [side.read_bytes() for side in damage.side_files(path.parent)] == [second, first]
 
 
-def test_damage_behind_the_recovery_point_takes_off_the_later_segments_too(open_log: LogMaker) -> None:
-    """They may have reached the disk before what is lost; a log has no later record without the earlier ones."""
-    log = filled(open_log, 6, segment_bytes=2 * SIZE)
-    paths = [segment.path for segment in log.segments]
-    later = paths[2].read_bytes()
-    damaged = flip(paths[1], 70)
-    recovered = open_log(clean=False, recovery_point=2, segment_bytes=2 * SIZE)
-    assert offsets(recovered) == [0, 1, 2, 3]
-    sides = damage.side_files(log.directory)
-    assert [side.name for side in sides] == [f"{paths[1].name}.0.cut", f"{paths[2].name}.0.cut"]
-    assert [side.read_bytes() for side in sides] == [damaged, later]
-    assert not paths[2].exists()
-    assert recovered.append(batch(1)).base_offset == 4
-
-
-def test_damage_before_the_recovery_point_never_gives_an_offset_twice(
+def test_damage_in_a_closed_segment_is_no_power_cut_and_all_intact_batches_are_served(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It was on disk and may have been read, so the log goes on behind it; the file is kept."""
+    """A segment is on disk before the next one exists, whatever the recovery point is."""
+    log = filled(open_log, 6, segment_bytes=2 * SIZE)
+    path = log.segments[1].path
+    damaged = flip(path, 70)
+    for recovery_point in (2, 4, 12, None):
+        recovered = open_log(clean=False, recovery_point=recovery_point, segment_bytes=2 * SIZE)
+        assert offsets(recovered) == [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]
+    assert caplog.text.count(f"{path}, position 0") == 1
+    assert "offsets 4 to 5 are lost" in caplog.text
+    (side,) = damage.side_files(log.directory)
+    assert (side.name, side.read_bytes()) == (f"{path.name}.0.cut", damaged[:SIZE])
+    assert recovered.append(batch(1)).base_offset == 12
+
+
+def test_damage_before_the_recovery_point_hid_the_intact_batches_after_it(
+    open_log: LogMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The damage was on disk and may have been read, and so were the batches after it."""
     path = filled(open_log, 4).segments[0].path
     damaged = flip(path, SIZE + 70)
     for _ in range(2):
         log = open_log(clean=False, recovery_point=8)
-        assert f"{path}, position {SIZE}" in caplog.text
-        assert (log.log_end_offset, offsets(log)) == (8, [0, 1])
-        assert path.read_bytes() == damaged
+        assert (log.log_end_offset, offsets(log)) == (8, [0, 1, 4, 5, 6, 7])
+    assert caplog.text.count(f"{path}, position {SIZE}") == 1
+    (side,) = damage.side_files(log.directory)
+    assert side.read_bytes() == damaged[SIZE : 2 * SIZE]
     assert log.append(batch(1)).base_offset == 8
-    assert [record.offset for record in read_all(log)] == [0, 1, 8]
+    assert [record.offset for record in read_all(log)] == [0, 1, 4, 5, 6, 7, 8]
 
 
-def test_a_segment_that_was_kept_with_damage_is_not_taken_for_whole_at_the_next_start(
-    open_log: LogMaker, caplog: pytest.LogCaptureFixture
-) -> None:
-    """All timestamps are the same and the batches' lengths are right, so nothing at its end shows the damage."""
-    log = filled(open_log, 6, segment_bytes=2 * SIZE)
-    log.close()
-    path = log.segments[1].path
-    good = path.read_bytes()
+def test_a_hole_before_the_recovery_point_and_a_torn_end_after_it(open_log: LogMaker) -> None:
+    path = filled(open_log, 6).segments[0].path
     flip(path, SIZE + 70)
-    for clean, recovery_point in ((False, None), (True, 12), (False, 12), (True, 12)):
-        caplog.clear()
-        log = open_log(clean=clean, recovery_point=recovery_point, segment_bytes=2 * SIZE)
-        assert offsets(log) == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
-        assert f"{path}, position {SIZE}" in caplog.text
-        if clean:
-            log.close()
-    path.write_bytes(good)
+    flip(path, 4 * SIZE + 70)
     for _ in range(2):
-        caplog.clear()
-        log = open_log(clean=True, recovery_point=12, segment_bytes=2 * SIZE)
-        assert offsets(log) == list(range(12))
-        assert not caplog.text
-        log.close()
-    assert not list(path.parent.glob("*.damaged"))
+        log = open_log(clean=False, recovery_point=6)
+        assert (log.log_end_offset, offsets(log)) == (8, [0, 1, 4, 5, 6, 7])
+    assert {side.name for side in damage.side_files(log.directory)} == {
+        f"{path.name}.{SIZE}.cut", f"{path.name}.{4 * SIZE}.cut"
+    }  # fmt: skip
+
+
+def test_a_hole_over_the_recovery_point_ends_the_log_there(open_log: LogMaker) -> None:
+    """Of what was not on disk, nobody knows whether the power cut has taken more than the damage."""
+    path = filled(open_log, 6).segments[0].path
+    data = path.read_bytes()
+    path.write_bytes(data[:SIZE] + bytes(2 * SIZE) + data[3 * SIZE :])
+    for _ in range(2):
+        log = open_log(clean=False, recovery_point=4)
+        assert (log.log_end_offset, offsets(log)) == (4, [0, 1])
+    assert damage.side_files(log.directory)
 
 
 @pytest.mark.parametrize("left", [0, 2 * SIZE, 2 * SIZE + 5])

@@ -18,7 +18,7 @@ from hmb.records import (
     iter_batches,
 )
 from hmb.storage.config import LogConfig
-from hmb.storage.loader import load
+from hmb.storage.loader import Known, load
 from hmb.storage.producer_state import ProducerState, snapshot_path
 
 KINDS = ("idempotent", "transactional", "commit", "abort")
@@ -75,5 +75,5 @@ def test_a_recovered_log_knows_its_producers_as_if_it_had_replayed_all(
             else:
                 state.load_snapshot(path)
         expected = replay(state, data, slice(begin, None))
-        found = load(directory, LogConfig(), recovery_point=0, clean=False, now=0).producers
+        found = load(directory, LogConfig(), Known(recovery_point=0, is_clean=False), now=0).producers
         assert vars(found) == vars(expected)

@@ -14,8 +14,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from hmb.storage.files import replace_file
 from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.manifest import DamagedStateFile, Manifest
 
 Configs = dict[str, dict[str, str]]  # what they are for -> name -> value
 
@@ -23,23 +23,28 @@ Configs = dict[str, dict[str, str]]  # what they are for -> name -> value
 class ConfigStore:
     """The file, and what it holds.  Not thread-safe: `DynamicConfig` calls it under its lock."""
 
-    def __init__(self, directory: Path) -> None:
-        """Raises DataDirectoryError."""
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        """Read the file. Raises DataDirectoryError."""
         self.path = directory / "configs.json"
-        held = self._read() if self.path.exists() else {}
+        self._manifest = manifest
+        held = self._read()
         self.brokers: Mapping[str, Mapping[str, str]] = held.get("brokers", {})
         self.groups: Mapping[str, Mapping[str, str]] = held.get("groups", {})
 
     def _read(self) -> dict[str, Configs]:
         try:
+            self._manifest.check(self.path)
+            if not self.path.exists():
+                return {}
             kinds = json.loads(self.path.read_text(encoding="utf-8"))
             return {
                 kind: {for_: {str(n): str(v) for n, v in configs.items()} for for_, configs in entries.items()}
                 for kind, entries in kinds.items()
             }
-        except (OSError, ValueError, AttributeError) as error:
+        except (DamagedStateFile, OSError, ValueError, AttributeError) as error:
             raise DataDirectoryError(
-                f"cannot read the altered settings {self.path}: {error}; mend it, or move it away to go on without them"
+                f"cannot use the altered settings {self.path}: {error}; put the file back from a copy; or move it and "
+                f"{self._manifest.path} away to go on without these settings"
             ) from error
 
     def write(
@@ -52,7 +57,7 @@ class ConfigStore:
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)
         text = json.dumps({"brokers": brokers, "groups": groups}, indent=2, sort_keys=True)
-        replace_file(self.path, text + "\n")
+        self._manifest.replace_file(self.path, text + "\n")
         self.brokers, self.groups = brokers, groups
 
 

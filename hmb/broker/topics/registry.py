@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ class Topics:
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}  # kept as by another broker
         # Guards the two tables and the store; the log manager's lock is taken under it.
         self._lock = threading.Lock()
-        self._store = TopicStore(logs.directory / "topics.json")
+        self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
         own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
         logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))
@@ -153,6 +153,12 @@ class Topics:
     def log(self, name: str | None, id: uuid.UUID, partition: int) -> Log:
         """A partition's log.  Raises as `find` does."""
         return self.find(name, id).log(partition)
+
+    def logs(self) -> Iterator[tuple[TopicPartition, Log]]:
+        """Return all partitions with their logs."""
+        for topic in self.all():
+            for number, log in topic.partitions.items():
+                yield TopicPartition(topic.name, number), log
 
     def log_of(self, partition: TopicPartition) -> Log:
         """The same by name.  Raises UNKNOWN_TOPIC_OR_PARTITION."""

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hmb.storage.files import replace_file
 from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.manifest import DamagedStateFile, Manifest
 
 ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -35,26 +35,29 @@ class StoredTopic:
 class TopicStore:
     """The file, and what it held last.  Not thread-safe: `Topics` calls it under its lock."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
+        self._manifest = manifest
 
     def read(self) -> dict[str, StoredTopic]:
-        """Raises DataDirectoryError."""
-        if not self.path.exists():
-            return {}
+        """Return the topics by name. Raises DataDirectoryError."""
         try:
+            self._manifest.check(self.path)
+            if not self.path.exists():
+                return {}
             entries = json.loads(self.path.read_text(encoding="utf-8"))
             return {name: _stored(entry) for name, entry in entries.items()}
-        except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+        except (DamagedStateFile, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise DataDirectoryError(
-                f"cannot read the list of topics {self.path}: {error}; repair it, or move it away: then the broker "
-                "takes its own settings for all topics and deletes none of their records"
+                f"cannot use the list of topics {self.path}: {error}; restore it from a copy, or move it and "
+                f"{self._manifest.path} away: then the broker takes its own settings for all topics and deletes none "
+                "of their records"
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:
-        """Raises OSError."""
+        """Replace the file. Raises OSError."""
         entries = {name: asdict(topic) for name, topic in topics.items()}
-        replace_file(self.path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
+        self._manifest.replace_file(self.path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
 
 
 def _stored(entry: dict[str, object]) -> StoredTopic:

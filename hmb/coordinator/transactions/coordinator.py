@@ -29,6 +29,7 @@ from typing import Any
 from hmb.coordinator.group_records import Key
 from hmb.coordinator.journal import Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.transactions.hanging import hanging
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
@@ -98,6 +99,7 @@ class TransactionCoordinator:
         self._journal.load(self._replay, self._stopping, KEYS)
         if not self._stopping.is_set():
             self.complete_decided()
+            self._end_hanging()
             self.loaded.set()
 
     def _replay(self, key: Key, value: Any, producer_id: int | None) -> None:
@@ -269,6 +271,17 @@ class TransactionCoordinator:
                 entry.is_moving = True
             with isolated(LOGGER, repr(entry.transaction.transactional_id), "its markers are not written"):
                 self._complete(entry)
+
+    def _end_hanging(self) -> None:
+        """End the transactions that are open in a log and over for this coordinator (hanging.py)."""
+        if not self._journal.is_complete:
+            return  # the partition that could not be read may know them
+        known = [entry.transaction for entry in self._all()]
+        for found, marker in list(hanging(self._markers.open_transactions(), known)):
+            try:
+                self._markers.write_one(marker, found.producer, found.partition, version=0)
+            except KafkaError as error:  # the next start tries again
+                LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 
     def abort_late(self) -> None:
         """Abort the transactions that have exceeded their timeout, and fence their producers."""

@@ -12,10 +12,11 @@ Source: KIP-98; Kafka's `TransactionMarkerChannelManager`, `KafkaApis.handleWrit
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.transactions.hanging import OpenTransaction
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
@@ -24,14 +25,18 @@ from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
 FindLog = Callable[[TopicPartition], Log]  # raises UNKNOWN_TOPIC_OR_PARTITION
+AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
 
 class MarkerWriter:
     """Of one broker.  Thread-safe."""
 
-    def __init__(self, find_log: FindLog, groups: GroupCoordinator, sync: Callable[[], bool]) -> None:
+    def __init__(
+        self, find_log: FindLog, all_logs: AllLogs, groups: GroupCoordinator, sync: Callable[[], bool]
+    ) -> None:
         self.groups = groups
         self._find_log = find_log
+        self._all_logs = all_logs
         self._sync = sync
 
     def write(
@@ -56,6 +61,13 @@ class MarkerWriter:
             if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # deleted meanwhile
                 return None
             raise
+
+    def open_transactions(self) -> Iterator[OpenTransaction]:
+        """Return the transactions that are open in any log."""
+        for partition, log in self._all_logs():
+            for active in log.active_producers():
+                if active.first_offset >= 0:
+                    yield OpenTransaction(partition, active)
 
     def write_one(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int

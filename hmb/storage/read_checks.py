@@ -1,0 +1,55 @@
+"""Damage that a running broker meets: how it notices that a reader cannot get past a batch.
+
+A fetch does not look at the records: the kernel sends them from the file to the client, and the client checks the CRC.
+So the broker does not know whether a batch is still intact. But a client that finds a wrong CRC does not get past the
+batch, and asks for the same offset again. A client that does get past it never does. So when a read begins at the same
+offset as an earlier one, the broker checks the first batch before it sends it, and that the file has all bytes of the
+region. If one of them is wrong, the log repairs the segment (repair.py), and the client gets what is intact.
+
+Several consumers may read the same offsets, and then each of them but the first repeats a read. So the broker checks
+the second, the fourth, the eighth read of an offset, and so on. A reader that is stuck comes to one of these.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import parse_batch
+from hmb.records.reading import HEADER_PEEK
+from hmb.storage.files import FileRegion
+from hmb.storage.recovery import DamagedSegment
+from hmb.storage.segment import Segment
+
+OFFSETS_KEPT = 64  # a log that many consumers read at as many offsets may forget an offset before it is repeated
+
+
+class RepeatedReads:
+    """Counts how often the reads of a log began at the same offset. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards the counts; held for a moment, no other lock is taken under it
+        self._counts: dict[int, int] = {}  # by offset; the one that was added first is the first one
+
+    def is_due(self, offset: int) -> bool:
+        """Count a read that found records from `offset` on; return whether its first batch should be checked."""
+        with self._lock:
+            count = self._counts.get(offset, 0) + 1
+            self._counts[offset] = count
+            if len(self._counts) > OFFSETS_KEPT:
+                del self._counts[next(iter(self._counts))]
+        return count > 1 and count & (count - 1) == 0
+
+
+def check_begin(segment: Segment, region: FileRegion) -> None:
+    """Check the first batch of a region of a segment, and the length of the file. Raises DamagedSegment, OSError."""
+    end = region.position + region.size
+    length = os.fstat(region.file.open().fileno()).st_size
+    if length < end:
+        raise DamagedSegment(segment, f"the file has {length} bytes and should have {end}")
+    try:
+        header = parse_batch(region.file.read(HEADER_PEEK, region.position))
+        parse_batch(region.file.read(header.size, region.position)).check()
+    except KafkaError as error:
+        raise DamagedSegment(segment, f"position {region.position}: {error.message}") from error
