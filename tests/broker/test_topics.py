@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.storage.log_manager import DELETED, DataDirectoryError
@@ -199,3 +200,32 @@ def test_producer_ids_that_stand_in_logs_are_not_given_out_again(make_asker: Mak
     )
     ask.close()
     assert make_asker()(InitProducerIdRequest(transactional_id=None), 4).producer_id > 4_321
+
+
+@pytest.mark.parametrize("highest", [2**63 - 1, 2**62])
+def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_ids(
+    make_asker: MakeAsker, tmp_path: Path, highest: int
+) -> None:
+    """InitProducerId failed for every client, across restarts, because the counter started above the id in the log."""
+    ask = make_asker()
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    log.append(batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0))
+    log.append(batch(1, producer_id=highest, producer_epoch=0, base_sequence=0))
+    ids = []
+    for _ in range(3):
+        answers = [ask(InitProducerIdRequest(transactional_id=None), 4) for _ in range(2)]
+        assert [answer.error_code for answer in answers] == [0, 0]
+        ids += [answer.producer_id for answer in answers]
+        ask.close()
+        ask = make_asker()
+    assert len(set(ids)) == len(ids)
+    assert ids[2] > 4_321
+
+
+def test_the_last_producer_ids_are_assigned_once(tmp_path: Path) -> None:
+    (tmp_path / "ids").write_text(str(2**63 - 1001))
+    ids = ProducerIds(tmp_path / "ids")
+    assert [ids.allocate() for _ in range(1000)][-1] == 2**63 - 2
+    for each in (ids, ProducerIds(tmp_path / "ids")):
+        with pytest.raises(KafkaError, match="all producer ids have been assigned"):
+            each.allocate()
