@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from uuid import UUID
 
 from hmb.coordinator.group import KeyAndValue
@@ -29,6 +29,7 @@ from hmb.coordinator.group_records import (
     encode_value,
 )
 from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.known_names import cached_by_name
 from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
@@ -37,7 +38,6 @@ from hmb.records import ControlType, EndTransactionMarker
 
 LOGGER = logging.getLogger(__name__)
 FIRST_VERSION_OF_EXPIRY = 1  # and the only one
-KNOWN_KEYS = 10_000  # who commits, commits again
 
 
 class OffsetManager:
@@ -167,7 +167,7 @@ class OffsetManager:
             self._offsets = GroupOffsets()
 
 
-@lru_cache(KNOWN_KEYS)
+@cached_by_name(10_000)
 def _key(group_id: str, partition: TopicPartition) -> bytes:
     return encode_key(OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition))
 

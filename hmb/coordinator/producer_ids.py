@@ -84,5 +84,5 @@ class ProducerIds:
         except ValueError:
             pass
         start = time.time_ns() // 1_000_000
-        LOGGER.warning("%s does not contain a number; producer ids continue at the present time in ms, %d", self._path, start)
+        LOGGER.warning("%s does not contain a number; producer ids continue at %d (the time in ms)", self._path, start)
         return start

@@ -19,6 +19,8 @@ negative numbers stay short.
 
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
 - A length is compared with what is left in the buffer before anything is allocated: four bytes cannot claim 2 GB.
+- A string has at most LONGEST_STRING bytes, whichever way its length is written.  A compact length could say more, but
+  then a message could contain a string that no older version, and no record of a coordinator, can hold.
 - Malformed bytes raise one of `MALFORMED`; the schema, which knows the field, makes it a ProtocolError.
 - `records` are never copied: reading gives a view on the buffer, writing leaves the value out of the small bytes
   (`Output.parts`), and it may be a piece of a file that only the operating system will ever read.
@@ -42,7 +44,8 @@ class RecordsInFile(Protocol):
 Part: TypeAlias = bytes | memoryview | RecordsInFile  # of what goes on the wire
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, struct.error)  # a value that is not of the type, or out of its range
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # a value of another type, or out of range
+LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
@@ -197,11 +200,13 @@ def _or_null(encode_length: Encode, encode: Encode) -> Encode:
 
 
 def string(length: Codec, nullable: bool) -> Codec:
-    """Text in UTF-8; its length is counted in bytes."""
+    """Text in UTF-8; its length is counted in bytes and is at most LONGEST_STRING."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: str) -> None:
         data = value.encode()
+        if len(data) > LONGEST_STRING:
+            raise OverflowError(f"string of {len(data)} bytes, at most {LONGEST_STRING} are allowed")
         encode_length(out, len(data))
         out += data
 
@@ -210,6 +215,8 @@ def string(length: Codec, nullable: bool) -> Codec:
         check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
+        if size > LONGEST_STRING:
+            raise ValueError(f"string of {size} bytes, at most {LONGEST_STRING} are allowed")
         return str(buffer[position : position + size], "utf-8"), position + size
 
     return Codec(_or_null(encode_length, encode) if nullable else encode, decode)

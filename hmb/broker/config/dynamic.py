@@ -25,7 +25,7 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS, TIMES, BrokerConfig
-from hmb.broker.config.keys import ConfigError, nearest
+from hmb.broker.config.keys import ConfigError, check_length, nearest
 from hmb.broker.config.store import ConfigStore
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -137,6 +137,8 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
             ErrorCode.INVALID_REQUEST, f"cannot be altered while the broker runs, only at its start: {', '.join(fixed)}"
         )
     try:
+        for name, text in configs.items():
+            check_length(text, name)
         return {
             name: BROKER_CONFIGS[name].normal(text) if name in BROKER_CONFIGS else text
             for name, text in configs.items()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hmb.protocol.enums import ConfigType
+from hmb.protocol.primitives import LONGEST_STRING
 from hmb.storage.config import INT_MAX
 
 
@@ -60,6 +61,7 @@ class ConfigKey:
     def parse(self, text: str, name: str = "") -> float | str | bool:
         """The value from its text; `name` is that under which it was given.  Raises ConfigError."""
         name = name or self.name
+        check_length(text, name)
         if self.type is ConfigType.LIST:
             return self._parse_list(text, name)
         value: float | str | bool = text
@@ -118,6 +120,12 @@ TYPES = {"bool": ConfigType.BOOLEAN, "float": ConfigType.DOUBLE, "str": ConfigTy
 
 def _number_type(maximum: float) -> ConfigType:
     return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
+
+
+def check_length(text: str, name: str) -> None:
+    """Raise ConfigError if DescribeConfigs could not return the value of setting `name`: its response holds strings."""
+    if (size := len(text.encode())) > LONGEST_STRING:
+        raise ConfigError(f"has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
 
 
 def split_list(text: str) -> list[str]:

@@ -17,7 +17,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
-FIRST_VERSION_OF_UNKNOWN_GROUPS = DescribeGroupsResponse.first_version("groups.error_message")
+FIRST_VERSION_OF_MESSAGES = DescribeGroupsResponse.first_version("groups.error_message")
+FIRST_VERSION_OF_UNKNOWN_GROUPS = FIRST_VERSION_OF_MESSAGES
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
@@ -40,4 +41,6 @@ def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
             group.group_state = GroupState.DEAD.value
             if context.version >= FIRST_VERSION_OF_UNKNOWN_GROUPS:
                 raise
+    if context.version < FIRST_VERSION_OF_MESSAGES:
+        group.error_message = None
     return group

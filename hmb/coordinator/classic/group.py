@@ -44,6 +44,8 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 FIRST_VERSION_OF_REQUIRED_IDS = 4
 FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
+LONGEST_PREFIX = 255  # characters of a client id in a member id, which as a whole must fit into a string of the wire
+LONGEST_REASON = 255  # characters, as Kafka's clients send it
 
 Protocols = Sequence[tuple[str, bytes]]
 MemberIdentity = LeaveGroupRequest.MemberIdentity
@@ -113,7 +115,7 @@ class ClassicGroup(ClassicRebalance):
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """A client without a member id."""
         instance_id = request.group_instance_id
-        member_id = f"{call.client_id if instance_id is None else instance_id}-{uuid4()}"
+        member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
         if instance_id is not None and instance_id in self.members.instances:
             self._replace(call, request, protocols, member_id, now)
         elif instance_id is None and call.version >= FIRST_VERSION_OF_REQUIRED_IDS:
@@ -328,4 +330,4 @@ def _differ(told: str | None, known: str | None) -> bool:
 
 
 def _reason(request: JoinGroupRequest | MemberIdentity) -> str:
-    return f" ({request.reason})" if request.reason else ""
+    return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -1,0 +1,1 @@
+"""Faults that are injected on purpose, and what HMB does then."""
