@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -45,10 +45,10 @@ class BrokerContext:
     transactions: TransactionCoordinator
     stop: Stop
 
-    def on_topic_deleted(self, name: str, id: UUID) -> None:
-        """A topic takes along what the coordinators keep of it, or in it."""
-        self.groups.on_topic_deleted(name, id)
-        self.transactions.on_topic_deleted(name)
+    def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
+        """Remove what the coordinators keep about deleted topics, or in them.  `ids` are by name."""
+        self.groups.on_topics_deleted(ids)
+        self.transactions.on_topics_deleted(ids)
 
     @property
     def config(self) -> BrokerConfig:

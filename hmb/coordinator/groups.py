@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from hmb.coordinator.classic.group import ClassicGroup, DescribedGroup, MemberIdentity
@@ -360,12 +360,15 @@ class GroupCoordinator:
         self._journal.write(place)
         return read
 
-    def on_topic_deleted(self, name: str, id: UUID) -> None:
-        """A topic takes its offsets along; the journal's own takes everything."""
-        if name != OFFSETS_TOPIC:
+    def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
+        """Forget the offsets of deleted topics, and all groups if the journal's topic is among them.
+
+        `ids` are the topics' ids, by name.
+        """
+        if OFFSETS_TOPIC not in ids:
             for group in self._all():
                 with group.lock:
-                    self._offsets.delete_topic(group.group.group_id, name, id)
+                    self._offsets.delete_topics(group.group.group_id, ids)
             return
         with self._lock:
             groups, self._groups = self._groups, {}

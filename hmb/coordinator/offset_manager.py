@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -91,23 +91,28 @@ class OffsetManager:
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
-    def delete_topic(self, group_id: str, topic: str, topic_id: UUID) -> None:
-        """Forget the group's offsets of a topic that was deleted, not those of another one that has its name now.
+    def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
+        """Forget a group's offsets of deleted topics.  `ids` are the topics' ids, by name.
 
-        What cannot be forgotten tells by its topic id that it is of no use.
+        A new topic may already have one of the names.  Its offsets stay.  If the journal cannot be written, the old
+        offsets stay, too, but their topic id shows that they are of no use.
         """
-        if all(partition.topic != topic for partition in self.fetch(group_id)):
+
+        def is_gone(partition: TopicPartition, committed: OffsetAndMetadata) -> bool:
+            return partition.topic in ids and committed.topic_id in (ids[partition.topic], NO_TOPIC_ID)
+
+        if not self._has_any(group_id, ids):
             return
         try:
             self._journal.settle(group_id)
-            gone = [
-                partition
-                for partition, committed in self.fetch(group_id).items()
-                if partition.topic == topic and committed.topic_id in (topic_id, NO_TOPIC_ID)
-            ]
+            gone = [partition for partition, committed in self.fetch(group_id).items() if is_gone(partition, committed)]
             self._journal.write(self.begin_delete(group_id, gone))
         except KafkaError as error:
-            LOGGER.warning("group %s keeps its offsets of topic %s: %s", group_id, topic, error.message)
+            LOGGER.warning("group %s keeps its offsets of deleted topics: %s", group_id, error.message)
+
+    def _has_any(self, group_id: str, topics: Container[str]) -> bool:
+        with self._lock:
+            return any(partition.topic in topics for partition in self._offsets.of_group(group_id))
 
     # -- read
 

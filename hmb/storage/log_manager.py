@@ -27,6 +27,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -50,6 +51,14 @@ KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not
 
 class DataDirectoryError(Exception):
     """The data directory cannot be used; says why and what to do."""
+
+
+class NewLog(NamedTuple):
+    """An empty log that is to be made."""
+
+    name: TopicPartition
+    config: LogConfig
+    topic_id: uuid.UUID
 
 
 class LogManager:
@@ -174,22 +183,25 @@ class LogManager:
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
         """Make an empty log.  Raises OSError."""
-        return self.create_all([name], config, topic_id)[0]
+        return self.create_all([NewLog(name, config, topic_id)])[0]
 
-    def create_all(self, names: Sequence[TopicPartition], config: LogConfig, topic_id: uuid.UUID) -> list[Log]:
-        """Make the empty logs of a topic; they outlast a power cut from now on.  Raises OSError."""
+    def create_all(self, new: Sequence[NewLog]) -> list[Log]:
+        """Make empty logs.  They survive a power cut from now on.  Raises OSError.
+
+        The logs of thousands of topics cost one write of the checkpoints and few commits of the file system.
+        """
         with self._lock:
             self._raise_if_closed()
             # What the checkpoints say of an older topic with that name must not hold for this one.
-            self.write_checkpoints({**self._logs, **dict.fromkeys(names)})
-            for name in names:
-                path = self._path(name)
+            self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
+            for each in new:
+                path = self._path(each.name)
                 path.mkdir(mode=0o700)
-                checkpoints.write_topic_id(path, topic_id, sync=False)
+                checkpoints.write_topic_id(path, each.topic_id, sync=False)
                 checkpoints.write_leader_epochs(path, LeaderEpochs(), sync=False)
-            sync_all([self._path(name) for name in names])
+            sync_all([self._path(each.name) for each in new])
             sync_directory(self.directory)
-            made = {name: Log(self._path(name), config, clean=True) for name in names}
+            made = {each.name: Log(self._path(each.name), each.config, clean=True) for each in new}
             self._logs.update(made)
             return list(made.values())
 

@@ -67,7 +67,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_after_the_next_start(
 
     with monkeypatch.context() as patch, pytest.raises(Crash):
         patch.setattr(Path, "rename", crashing)
-        ask.broker.topics.delete(topic)
+        ask.broker.topics.delete([topic])
     ask.close()
     again = make_asker()
     assert topics_of(again) == {}
@@ -100,7 +100,7 @@ def test_files_that_cannot_be_removed_do_not_keep_their_topic(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(ask.logs, "empty_trash", busy)
-    ask.broker.topics.delete(ask.broker.topics.create("t", 1), lambda name, id: forgotten.append(name))
+    ask.broker.topics.delete([ask.broker.topics.create("t", 1)], forgotten.extend)
     assert (topics_of(ask), forgotten) == ({}, ["t"])
     ask.close()
     assert list((tmp_path / "data").glob(f"*{DELETED}"))
@@ -110,7 +110,7 @@ def test_files_that_cannot_be_removed_do_not_keep_their_topic(
 
 def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
     ask = make_asker()
-    ask.broker.topics.delete(ask.broker.topics.create("t", 1, {"retention.ms": "1"}))
+    ask.broker.topics.delete([ask.broker.topics.create("t", 1, {"retention.ms": "1"})])
     ask.broker.topics.create("t", 1)
     ask.close()
     assert make_asker().broker.topics.all()[0].configs == {}
@@ -119,18 +119,17 @@ def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> 
 def test_deleting_what_was_deleted_does_not_hit_the_next_topic_of_that_name(ask: Asker) -> None:
     topics = ask.broker.topics
     old = topics.create("t", 1)
-    topics.delete(old)
+    topics.delete([old])
     new = topics.create("t", 1)
-    with pytest.raises(KafkaError) as error:
-        topics.delete(old)
-    assert error.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    (outcome,) = topics.delete([old])
+    assert outcome is not None and outcome.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert topics.get("t") is new
 
 
 def test_a_produce_that_still_holds_a_deleted_log_writes_nothing_into_its_successor(ask: Asker) -> None:
     topics = ask.broker.topics
     old = topics.create("t", 1).partitions[0]
-    topics.delete(topics.all()[0])
+    topics.delete([topics.all()[0]])
     new = topics.create("t", 1).partitions[0]
     new.append(batch(2))
     with pytest.raises(KafkaError) as error:
@@ -141,7 +140,7 @@ def test_a_produce_that_still_holds_a_deleted_log_writes_nothing_into_its_succes
 
 def test_a_topic_with_the_longest_name_can_be_deleted(ask: Asker) -> None:
     name = "x" * 249
-    ask.broker.topics.delete(ask.broker.topics.create(name, 1))
+    ask.broker.topics.delete([ask.broker.topics.create(name, 1)])
     assert topics_of(ask) == {}
     assert not [path for path in ask.logs.directory.iterdir() if path.is_dir()]
 

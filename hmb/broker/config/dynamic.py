@@ -92,10 +92,10 @@ class DynamicConfig:
         """What was set for a group."""
         return self._store.groups.get(group, {})
 
-    def alter_group(self, group: str, configs: Mapping[str, str]) -> None:
-        """Put these in the place of all that was set for a group.  Raises OSError."""
+    def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace all that was set for these groups.  Raises OSError."""
         with self._lock:
-            self._store.write(groups={**self._store.groups, group: configs})
+            self._store.write(groups={**self._store.groups, **groups})
 
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         return {**self._static, **brokers.get(ALL_BROKERS, {}), **brokers.get(self.name, {})}

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Container, Iterator, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -109,9 +109,9 @@ class TransactionCoordinator:
         """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
         self._journal.make_topic()
 
-    def on_topic_deleted(self, name: str) -> None:
-        """The journal's own takes everything."""
-        if name == TRANSACTIONS_TOPIC:
+    def on_topics_deleted(self, names: Container[str]) -> None:
+        """Forget all transactional ids if the journal's topic is among the deleted topics."""
+        if TRANSACTIONS_TOPIC in names:
             with self._lock:
                 self._entries = {}
 
