@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.broker.network import server
+from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
@@ -39,11 +40,11 @@ class Forgetful(Dispatcher):
 
     _answer = b""
 
-    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> list[Part] | Finish | None:
         if frame[:2] != PRODUCE:
-            return super().begin(frame)
+            return super().begin(frame, memory)
         if not self._answer:
-            finish = super().begin(frame)
+            finish = super().begin(frame, memory)
             assert callable(finish)
             self._answer = b"".join(part for part in finish() if isinstance(part, bytes))
             return [self._answer]

@@ -23,6 +23,7 @@ from hmb.broker.context import BrokerContext, Stop
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.network.listeners import Listener, parse_listeners
+from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
@@ -102,7 +103,7 @@ class Broker:
         if self._server is not None or self._is_stopped:
             raise RuntimeError("a broker starts once; make a new one with the same data directory")
         _allow_many_files()
-        self._server = Server(self._listeners)
+        self._server = Server(self._listeners, RequestMemory(self._config.queued_max_bytes))
         try:
             self._open(self._server)
         except BaseException:

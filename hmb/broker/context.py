@@ -12,6 +12,7 @@ from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
+from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
@@ -64,6 +65,7 @@ class RequestContext(NamedTuple):
     header: RequestHeader
     client_host: str
     is_client_gone: Callable[[], bool]  # whoever waits asks now and then, not to wait for nobody
+    memory: Account = UNCOUNTED  # of the request
 
     @property
     def version(self) -> int:

@@ -39,6 +39,7 @@ from hmb.coordinator.journal import Journal, Pending
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
+from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -54,6 +55,9 @@ from hmb.records import EndTransactionMarker
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
+MOST_OF_A_MEMBER = 1_000_000  # bytes: what a member brings is written into one record, which has no room for more
+MOST_OF_ALL_MEMBERS = 64 * 1024 * 1024  # bytes
+SMALL = 4096  # bytes: a member that brings no more is taken without a look at all others
 
 
 class GroupCoordinator:
@@ -185,6 +189,7 @@ class GroupCoordinator:
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        self._check_room(sum(len(protocol.metadata) for protocol in request.protocols))
         if request.member_id:
             group = self._find_of_member(request.group_id)
         else:
@@ -193,6 +198,15 @@ class GroupCoordinator:
         group.step(lambda now: self._as_classic(group).join(call, request, now))
         response: JoinGroupResponse = call.wait()
         return response
+
+    def _check_room(self, size: int) -> None:
+        """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if what a member brings takes too much memory, in bytes."""
+        if size <= SMALL:
+            return
+        if size > MOST_OF_A_MEMBER:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{size} bytes for a member, {MOST_OF_A_MEMBER} are allowed")
+        if size + sum(shared.group.size for shared in self._all()) > MOST_OF_ALL_MEMBERS:
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, "the members of all groups take too much memory")
 
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
         """With its lock held: an empty group of the other protocol becomes one of this.
@@ -213,6 +227,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """All that a member of KIP-848's protocol says and hears; returns when it is durable.  Raises KafkaError."""
         check_heartbeat(request, version)
+        self._check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex))
         joins = request.member_epoch == JOINS
         self._journal.check_coordinates(request.group_id)
         group = self._find_or_make(request.group_id) if joins else self._groups.get(request.group_id)

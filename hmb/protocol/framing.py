@@ -11,13 +11,19 @@ Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and
 """
 
 import struct
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import Part, part_size
 
 _SIZE = struct.Struct(">i")
-_CHUNK = 1 << 20  # of a stream that claims more, this much is asked for at a time
+CHUNK = 1 << 20  # bytes: a larger frame is read in chunks of this size, so that memory grows as its bytes arrive
+Admit: TypeAlias = Callable[[int, int], None]  # takes the size of the next chunk and that of its frame
+
+
+def _at_once(chunk: int, size: int) -> None:
+    pass
 
 
 class Stream(Protocol):
@@ -29,12 +35,13 @@ class Stream(Protocol):
     def read(self, size: int, /) -> bytes | None: ...
 
 
-def read_frame(stream: Stream, max_size: int) -> memoryview | None:
-    """The next frame without its length; None where the stream ends between two frames.
+def read_frame(stream: Stream, max_size: int, admit: Admit = _at_once) -> memoryview | None:
+    """Return the next frame without its length, or None if the stream ends between two frames.
 
-    ProtocolError for a length that is negative or above `max_size` and for a stream that ends inside a frame.
+    `admit` is called before each chunk of the frame is read.  It may wait until there is room for the chunk.  Raises
+    ProtocolError for a length that is negative or above `max_size`, and for a stream that ends inside a frame.
     """
-    prefix = _read(stream, _SIZE.size)
+    prefix = _read(stream, _SIZE.size, _at_once)
     if not prefix:
         return None
     if len(prefix) < _SIZE.size:
@@ -42,7 +49,7 @@ def read_frame(stream: Stream, max_size: int) -> memoryview | None:
     (size,) = _SIZE.unpack(prefix)
     if not 0 <= size <= max_size:
         raise ProtocolError(f"frame of {size} bytes (allowed are 0 to {max_size})")
-    data = _read(stream, size)
+    data = _read(stream, size, admit)
     if len(data) < size:
         raise ProtocolError(f"stream ends inside a frame, after {len(data)} of {size} bytes")
     return memoryview(data).toreadonly()
@@ -55,12 +62,18 @@ def frame(parts: list[Part]) -> list[Part]:
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]
 
 
-def _read(stream: Stream, size: int) -> bytes | bytearray:
-    """`size` bytes, fewer only at the stream's end."""
-    data = stream.read(min(size, _CHUNK)) or b""
+def _read(stream: Stream, size: int, admit: Admit) -> bytes | bytearray:
+    """Return `size` bytes, fewer only at the stream's end."""
+    chunk = min(size, CHUNK)
+    admit(chunk, size)
+    data = stream.read(chunk) or b""
     if len(data) == size or not data:
         return data
     grown = bytearray(data)
-    while len(grown) < size and (more := stream.read(min(size - len(grown), _CHUNK))):
+    while len(grown) < size:
+        chunk = min(size - len(grown), CHUNK)
+        admit(chunk, size)
+        if not (more := stream.read(chunk)):
+            break
         grown += more
     return grown

@@ -22,6 +22,7 @@ negative numbers stay short.
 - A string has at most LONGEST_STRING bytes, whichever way its length is written.  A compact length could say more, but
   then a message could contain a string that no older version, and no record of a coordinator, can hold.
 - Malformed bytes raise one of `MALFORMED`; the schema, which knows the field, makes it a ProtocolError.
+- What takes more memory than it has bytes on the wire is paid for: see allowance.py.
 - `records` are never copied: reading gives a view on the buffer, writing leaves the value out of the small bytes
   (`Output.parts`), and it may be a piece of a file that only the operating system will ever read.
 
@@ -32,6 +33,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
+
+from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE, SMALL
 
 
 class RecordsInFile(Protocol):
@@ -217,7 +220,10 @@ def string(length: Codec, nullable: bool) -> Codec:
             return None, position
         if size > LONGEST_STRING:
             raise ValueError(f"string of {size} bytes, at most {LONGEST_STRING} are allowed")
-        return str(buffer[position : position + size], "utf-8"), position + size
+        text = str(buffer[position : position + size], "utf-8")
+        if size > SMALL:
+            ALLOWANCE.spend(size if text.isascii() else 4 * size)
+        return text, position + size
 
     return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
 
@@ -235,6 +241,8 @@ def bytestring(length: Codec, nullable: bool) -> Codec:
         check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
+        if size > SMALL:
+            ALLOWANCE.spend(size)
         return bytes(buffer[position : position + size]), position + size
 
     return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
@@ -275,6 +283,8 @@ def array(length: Codec, item: Codec, nullable: bool) -> Codec:
         check_length(count, len(buffer) - position, nullable)
         if count < 0:
             return None, position
+        if count > 1:
+            ALLOWANCE.spend(count * ITEM_SIZE)
         items: list[Any] = []
         for _ in range(count):
             each, position = decode_item(buffer, position)

@@ -9,6 +9,7 @@ import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
 from io import BufferedReader, FileIO
 from typing import Any, Self
@@ -16,6 +17,7 @@ from typing import Any, Self
 from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.broker.errors import CloseConnection
 from hmb.broker.later import MAX_LATER
+from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.primitives import Part
@@ -23,16 +25,20 @@ from hmb.storage.files import FileRegion
 
 LOGGER = logging.getLogger(__name__)
 SEND_TIMEOUT = 30.0  # seconds: a reader that never reads is cut off
+FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the connection's beginning to the end of its first request
+CHUNK_TIMEOUT = 30.0  # seconds: a request that has begun arrives, and a large one by the megabyte
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
 READ_BUFFER = 128 * 1024  # bytes: pipelined requests come in with one system call
 LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the start of a request
+COUNTED_FRAME = 1024  # bytes: what a smaller request decodes to, half a megabyte at most, is not counted
 
 
 class Connection:
     """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
 
     Every wait has an end: a read after `idle` seconds, a write after SEND_TIMEOUT.  Both limits are the kernel's
-    (SO_RCVTIMEO, SO_SNDTIMEO), because a timeout of Python's costs a poll() before each read.
+    (SO_RCVTIMEO, SO_SNDTIMEO), because a timeout of Python's costs a poll() before each read.  While the first request,
+    or the rest of a later one, is awaited, `deadline` is set, and the server closes a connection that misses it.
     """
 
     def __init__(
@@ -43,18 +49,32 @@ class Connection:
         *,
         idle: float,
         max_request: int,
+        memory: RequestMemory,
         on_close: Callable[[Connection], None],
     ) -> None:
         self._socket = client
         self._peer = peer
         self._dispatcher = dispatcher
-        self._max_request = max_request
+        self._requests = Requests(client.fileno(), max_request, memory)
         self._on_close = on_close
         self._stopping = False
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
         self.thread = threading.Thread(target=self._run, name=f"connection-{peer}", daemon=True)
+
+    def __str__(self) -> str:
+        return self._peer
+
+    @property
+    def deadline(self) -> float | None:
+        """The time of the monotonic clock at which the request that is awaited must be here; None: any time will do."""
+        return self._requests.deadline
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the client has not sent a whole request yet."""
+        return self._requests.is_first
 
     def stop(self) -> None:
         """The request under way is answered, no further one is begun, not even one that has come already."""
@@ -81,14 +101,15 @@ class Connection:
     def _serve(self) -> None:
         later: list[Finish] = []
         try:
-            with Requests(self._socket.fileno(), self._max_request) as requests:
+            with self._requests as requests:
                 while not self._stopping and (frame := requests.next()) is not None:
                     if self._stopping:
                         break
-                    answer = self._dispatcher.begin(frame)
+                    answer = self._dispatcher.begin(frame, requests.account)
+                    requests.account.close()
                     if callable(answer):  # what will give it
                         later.append(answer)
-                        if len(later) < MAX_LATER and requests.is_another_here(frame):
+                        if len(later) < MAX_LATER and requests.is_another_here():
                             continue
                         answer = None
                     self._send_answers(later)  # answers go out in the order of the requests
@@ -113,32 +134,55 @@ class Connection:
 class Requests:
     """The frames that come from a socket."""
 
-    def __init__(self, descriptor: int, max_request: int) -> None:
+    def __init__(self, descriptor: int, max_request: int, memory: RequestMemory) -> None:
         # A file on the descriptor reads with little Python code in between, unlike socket.makefile.
         self._file = _CountingFile(descriptor, "rb", closefd=False)
         self._stream = BufferedReader(self._file, READ_BUFFER)
         self._max_request = max_request
-        self._taken = 0  # bytes, with those of the lengths
+        self._memory = memory
+        self._taken = 0  # bytes of the frames that were returned, with their lengths
+        self._api_key = b""  # of the last frame
+        self.account = UNCOUNTED  # of the last frame
+        self.is_first = True
+        self.deadline: float | None = time.monotonic() + FIRST_REQUEST_TIMEOUT
 
     def next(self) -> memoryview | None:
-        """Wait for the next one; None at the end.  Raises ProtocolError, OSError."""
-        frame = read_frame(self._stream, self._max_request)
-        self._taken += 0 if frame is None else LENGTH_SIZE + len(frame)
+        """Wait for the next frame; None at the end.  Raises ProtocolError, OSError, CloseConnection."""
+        self.account = UNCOUNTED
+        frame = read_frame(self._stream, self._max_request, self._admit)
+        if frame is not None:
+            self._taken += LENGTH_SIZE + len(frame)
+            self._api_key = frame[:API_KEY_SIZE].tobytes()
+            self.is_first, self.deadline = False, None
+            if self.account is UNCOUNTED and len(frame) > COUNTED_FRAME:
+                self.account = self._memory.open(len(frame))
         return frame
 
-    def is_another_here(self, frame: memoryview) -> bool:
-        """Whether one of the same API as `frame` is next and has come whole already; without waiting."""
+    def _admit(self, chunk: int, size: int) -> None:
+        """Make room for a frame, or for the next chunk of a large one, and set the time until which it must arrive."""
+        if size > READ_BUFFER:
+            if self.account is UNCOUNTED:
+                self.account = self._memory.open(size)
+            self.deadline = None  # the client does not cause this delay
+            self.account.take(chunk)
+            self.deadline = time.monotonic() + CHUNK_TIMEOUT
+        elif not self.is_first and self._file.count - self._taken < LENGTH_SIZE + size:
+            self.deadline = time.monotonic() + CHUNK_TIMEOUT
+
+    def is_another_here(self) -> bool:
+        """Whether a request of the same API as the last one is next and has arrived whole; without waiting."""
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
             return False  # and `peek` might wait
         start = self._stream.peek(LENGTH_SIZE + API_KEY_SIZE)
         size = int.from_bytes(start[:LENGTH_SIZE])
-        return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == frame[:API_KEY_SIZE]
+        return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == self._api_key
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.account.close()  # of a frame that did not arrive whole, or could not be handled
         self._stream.close()
 
 

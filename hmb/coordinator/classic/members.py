@@ -129,6 +129,11 @@ class ClassicMembers:
         return joined is not None
 
     @property
+    def size(self) -> int:
+        """The bytes of all members' metadata."""
+        return sum(len(metadata) for member in self.by_id.copy().values() for _, metadata in member.protocols)
+
+    @property
     def rebalance_timeout(self) -> int:
         """The longest that a member asks for (ms)."""
         return max((member.rebalance_timeout for member in self), default=0)
