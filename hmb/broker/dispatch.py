@@ -20,7 +20,7 @@ from hmb.broker.handlers import HANDLERS, api_versions
 from hmb.broker.later import Later
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
-from hmb.protocol.allowance import limited
+from hmb.protocol.allowance import ALLOWANCE, pay_nothing
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
 from hmb.protocol.errors import ProtocolError
@@ -58,7 +58,11 @@ class Dispatcher:
         returns a function that waits until it is true, and returns it (later.py).
         """
         try:
-            header, request = self._receive(frame, memory)
+            with frame:  # only the records of a Produce keep it in memory: all other values are copies
+                if memory is UNCOUNTED:
+                    header, request = self._connection.receive(frame)
+                else:
+                    header, request = self._receive_limited(frame, memory)
         except UnsupportedVersion as error:
             if error.header.api_key != ApiKey.API_VERSIONS:
                 raise CloseConnection(str(error)) from error
@@ -67,13 +71,12 @@ class Dispatcher:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request, memory)
 
-    def _receive(self, frame: memoryview, memory: Account) -> tuple[RequestHeader, Request]:
-        """Decode a request.  Only the records of a Produce keep the frame in memory: all other values are copies."""
-        with frame:
-            if memory is UNCOUNTED:
-                return self._connection.receive(frame)
-            with limited(memory.take_values):
-                return self._connection.receive(frame)
+    def _receive_limited(self, frame: memoryview, memory: Account) -> tuple[RequestHeader, Request]:
+        ALLOWANCE.spend = memory.take_values
+        try:
+            return self._connection.receive(frame)
+        finally:
+            ALLOWANCE.spend = pay_nothing
 
     def _handle(self, header: RequestHeader, request: Request, memory: Account) -> list[Part] | Finish | None:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone, memory)

@@ -8,16 +8,15 @@ therefore pays for what it decodes, before the memory is allocated:
     string, bytes    their size in memory, if they have more than SMALL bytes
     tagged fields    ITEM_SIZE for each field
 
-With `limited`, each payment of the current thread is a call of `spend`, which may raise.  Without it, decoding costs
-nothing: a client trusts its broker.  The allowance belongs to the thread, because a parameter in every codec would slow
-down every number of every message.
+Each payment is a call of `ALLOWANCE.spend`, which may wait or raise.  A thread sets it to its own function while it
+decodes.  By default decoding costs nothing, because a client trusts its broker.  The allowance belongs to the thread: a
+parameter in every codec would slow down every number of every message.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 ITEM_SIZE = 512  # bytes: an item and its part of the answer, measured over all APIs
 SMALL = 1024  # bytes
@@ -25,24 +24,14 @@ SMALL = 1024  # bytes
 Spend = Callable[[int], None]  # takes bytes; may raise ProtocolError
 
 
-def _for_nothing(size: int) -> None:
-    pass
+def pay_nothing(size: int) -> None:
+    """Take the memory without a limit."""
 
 
 class _Allowance(threading.local):
     """The way in which the current thread pays for what it decodes."""
 
-    spend: Spend = staticmethod(_for_nothing)
+    spend: Spend = staticmethod(pay_nothing)
 
 
 ALLOWANCE = _Allowance()
-
-
-@contextmanager
-def limited(spend: Spend) -> Iterator[None]:
-    """Let the current thread pay with `spend` for what it decodes."""
-    ALLOWANCE.spend = spend
-    try:
-        yield
-    finally:
-        ALLOWANCE.spend = _for_nothing

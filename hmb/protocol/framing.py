@@ -19,10 +19,10 @@ from hmb.protocol.primitives import Part, part_size
 
 _SIZE = struct.Struct(">i")
 CHUNK = 1 << 20  # bytes: a larger frame is read in chunks of this size, so that memory grows as its bytes arrive
-Admit: TypeAlias = Callable[[int, int], None]  # takes the size of the next chunk and that of its frame
+Admit: TypeAlias = Callable[[int], None]  # takes the size of the next chunk
 
 
-def _at_once(chunk: int, size: int) -> None:
+def _at_once(size: int) -> None:
     pass
 
 
@@ -35,20 +35,37 @@ class Stream(Protocol):
     def read(self, size: int, /) -> bytes | None: ...
 
 
-def read_frame(stream: Stream, max_size: int, admit: Admit = _at_once) -> memoryview | None:
+def read_frame(stream: Stream, max_size: int) -> memoryview | None:
     """Return the next frame without its length, or None if the stream ends between two frames.
 
-    `admit` is called before each chunk of the frame is read.  It may wait until there is room for the chunk.  Raises
-    ProtocolError for a length that is negative or above `max_size`, and for a stream that ends inside a frame.
+    Raises ProtocolError as `read_size` and `read_body` do.
     """
-    prefix = _read(stream, _SIZE.size, _at_once)
+    size = read_size(stream, max_size)
+    return None if size is None else read_body(stream, size)
+
+
+def read_size(stream: Stream, max_size: int) -> int | None:
+    """Return the length of the next frame, or None if the stream ends between two frames.
+
+    Raises ProtocolError for a length that is negative or above `max_size`, and if the stream ends inside the length.
+    """
+    prefix = _read(stream, _SIZE.size)
     if not prefix:
         return None
     if len(prefix) < _SIZE.size:
         raise ProtocolError(f"stream ends inside a frame's length, after {len(prefix)} of {_SIZE.size} bytes")
-    (size,) = _SIZE.unpack(prefix)
+    size: int = _SIZE.unpack(prefix)[0]
     if not 0 <= size <= max_size:
         raise ProtocolError(f"frame of {size} bytes (allowed are 0 to {max_size})")
+    return size
+
+
+def read_body(stream: Stream, size: int, admit: Admit = _at_once) -> memoryview:
+    """Return a frame, whose length was read already.
+
+    `admit` is called before each chunk of the frame is read.  It may wait until there is room for the chunk.  Raises
+    ProtocolError if the stream ends inside the frame.
+    """
     data = _read(stream, size, admit)
     if len(data) < size:
         raise ProtocolError(f"stream ends inside a frame, after {len(data)} of {size} bytes")
@@ -62,17 +79,17 @@ def frame(parts: list[Part]) -> list[Part]:
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]
 
 
-def _read(stream: Stream, size: int, admit: Admit) -> bytes | bytearray:
+def _read(stream: Stream, size: int, admit: Admit = _at_once) -> bytes | bytearray:
     """Return `size` bytes, fewer only at the stream's end."""
     chunk = min(size, CHUNK)
-    admit(chunk, size)
+    admit(chunk)
     data = stream.read(chunk) or b""
     if len(data) == size or not data:
         return data
     grown = bytearray(data)
     while len(grown) < size:
         chunk = min(size - len(grown), CHUNK)
-        admit(chunk, size)
+        admit(chunk)
         if not (more := stream.read(chunk)):
             break
         grown += more

@@ -19,7 +19,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.later import MAX_LATER
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
 from hmb.protocol.errors import ProtocolError
-from hmb.protocol.framing import read_frame
+from hmb.protocol.framing import read_body, read_size
 from hmb.protocol.primitives import Part
 from hmb.storage.files import FileRegion
 
@@ -149,25 +149,29 @@ class Requests:
     def next(self) -> memoryview | None:
         """Wait for the next frame; None at the end.  Raises ProtocolError, OSError, CloseConnection."""
         self.account = UNCOUNTED
-        frame = read_frame(self._stream, self._max_request, self._admit)
-        if frame is not None:
-            self._taken += LENGTH_SIZE + len(frame)
-            self._api_key = frame[:API_KEY_SIZE].tobytes()
+        size = read_size(self._stream, self._max_request)
+        if size is None:
+            return None
+        if size > COUNTED_FRAME:
+            self.account = self._memory.open(size)
+        if self._file.count - self._taken >= LENGTH_SIZE + size:
+            frame = memoryview(self._stream.read(size))
+        else:
+            frame = read_body(self._stream, size, self._admit)
+        if self.deadline is not None:
             self.is_first, self.deadline = False, None
-            if self.account is UNCOUNTED and len(frame) > COUNTED_FRAME:
-                self.account = self._memory.open(len(frame))
+        self._taken += LENGTH_SIZE + size
+        self._api_key = bytes(frame[:API_KEY_SIZE])
         return frame
 
-    def _admit(self, chunk: int, size: int) -> None:
-        """Make room for a frame, or for the next chunk of a large one, and set the time until which it must arrive."""
-        if size > READ_BUFFER:
-            if self.account is UNCOUNTED:
-                self.account = self._memory.open(size)
+    def _admit(self, chunk: int) -> None:
+        """Make room for the next chunk of a frame that is not here yet, and set the time until which it must arrive."""
+        if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # the client does not cause this delay
             self.account.take(chunk)
-            self.deadline = time.monotonic() + CHUNK_TIMEOUT
-        elif not self.is_first and self._file.count - self._taken < LENGTH_SIZE + size:
-            self.deadline = time.monotonic() + CHUNK_TIMEOUT
+        elif self.is_first:
+            return
+        self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def is_another_here(self) -> bool:
         """Whether a request of the same API as the last one is next and has arrived whole; without waiting."""
