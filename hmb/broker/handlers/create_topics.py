@@ -39,10 +39,14 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
             new.append((answer, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
+    # Topics with the same settings share their part of the answer: to look settings up takes longer than all the rest.
+    configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
     for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:
             answer.topic_id, answer.num_partitions, answer.replication_factor = topic.id, count, 1
-            answer.configs = _configs(topic, context)
+            if (own := frozenset(topic.configs.items())) not in configs:
+                configs[own] = _configs(topic, context)
+            answer.configs = configs[own]
         answer_with(answer, outcome)
     return response
 

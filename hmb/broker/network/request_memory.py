@@ -33,8 +33,8 @@ from hmb.storage.watchers import Watchers
 
 USUAL_REQUEST = MIB  # the largest request of a producer by default (max.request.size)
 KEPT_FOR_USUAL = 8 * MIB  # the part of the budget that larger requests leave alone
-MOST_VALUES = 32 * MIB  # that one request may decode: some 65,000 items
-FREE_VALUES = 64 * 1024  # of each request: most requests never look at the budget
+MOST_VALUES = 20 * MIB  # bytes that one request may decode: some 20,000 items, which take up to half a second
+FREE_VALUES = 64 * 1024  # bytes, of each request: most requests never look at the budget
 LONGEST_WAIT = 60.0  # seconds
 
 
