@@ -36,6 +36,7 @@ from hmb.coordinator.group_records import (
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.member_room import check_room
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
@@ -55,9 +56,6 @@ from hmb.records import EndTransactionMarker
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
-MOST_OF_A_MEMBER = 1_000_000  # bytes: what a member brings is written into one record, which has no room for more
-MOST_OF_ALL_MEMBERS = 64 * 1024 * 1024  # bytes
-SMALL = 4096  # bytes: a member that brings no more is taken without a look at all others
 
 
 class GroupCoordinator:
@@ -189,7 +187,7 @@ class GroupCoordinator:
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
-        self._check_room(sum(len(protocol.metadata) for protocol in request.protocols))
+        check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._all)
         if request.member_id:
             group = self._find_of_member(request.group_id)
         else:
@@ -198,15 +196,6 @@ class GroupCoordinator:
         group.step(lambda now: self._as_classic(group).join(call, request, now))
         response: JoinGroupResponse = call.wait()
         return response
-
-    def _check_room(self, size: int) -> None:
-        """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if what a member brings takes too much memory, in bytes."""
-        if size <= SMALL:
-            return
-        if size > MOST_OF_A_MEMBER:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{size} bytes for a member, {MOST_OF_A_MEMBER} are allowed")
-        if size + sum(shared.group.size for shared in self._all()) > MOST_OF_ALL_MEMBERS:
-            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, "the members of all groups take too much memory")
 
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
         """With its lock held: an empty group of the other protocol becomes one of this.
@@ -227,7 +216,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """All that a member of KIP-848's protocol says and hears; returns when it is durable.  Raises KafkaError."""
         check_heartbeat(request, version)
-        self._check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex))
+        check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex), self._all)
         joins = request.member_epoch == JOINS
         self._journal.check_coordinates(request.group_id)
         group = self._find_or_make(request.group_id) if joins else self._groups.get(request.group_id)
@@ -358,9 +347,9 @@ class GroupCoordinator:
         """Where the group's offsets are kept.  Raises NOT_COORDINATOR."""
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
-    def end_transaction(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> None:
-        """End a transaction in a partition of the offsets' topic, durably.  Raises KafkaError."""
-        self._offsets.end_transaction(number, marker, producer)
+    def begin_end(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
+        """End a transaction in a partition of the journal, durably after `finish`.  Raises KafkaError."""
+        return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
         """Forget these offsets, but for the topics that the group reads: returns which.  Raises KafkaError."""
@@ -370,16 +359,13 @@ class GroupCoordinator:
         with group.lock:
             if not group.group.is_empty and group.group.protocol_type != CONSUMER:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-            read = {topic for topic, _ in partitions if is_subscribed(group.group, topic)}
+            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(group.group, topic)}
             place = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(place)
         return read
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Forget the offsets of deleted topics, and all groups if the journal's topic is among them.
-
-        `ids` are the topics' ids, by name.
-        """
+        """Forget the offsets of deleted topics (ids by name), and all groups if the journal's is among them."""
         if OFFSETS_TOPIC not in ids:
             for group in self._all():
                 with group.lock:

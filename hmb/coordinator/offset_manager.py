@@ -64,14 +64,16 @@ class OffsetManager:
         producer_id = None if producer is None else producer.producer_id
         return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets, producer_id), producer)
 
-    def end_transaction(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> None:
-        """End a transaction in a partition of the journal: its offsets there count from now on, or are gone.
+    def begin_end_transaction(
+        self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
+    ) -> Pending:
+        """End a transaction in a partition of the journal: its offsets there count from then on, or are gone.
 
-        Returns when that is durable.  Raises as `begin_commit`, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        Raises as `begin_commit`.  `Journal.write` raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, too.
         """
         committed = marker.control_type is ControlType.COMMIT
         apply = partial(self._end_transaction, number, producer.producer_id, committed)
-        self._journal.write(self._journal.enqueue_marker(number, marker, producer, apply))
+        return self._journal.enqueue_marker(number, marker, producer, apply)
 
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()

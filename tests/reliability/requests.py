@@ -46,7 +46,7 @@ class Generator:
 
     random: Random
     known: Known
-    longest_array: int = 3
+    longest_array: int = 2
     longest_string: int = LONGEST_STRING
 
     def message(self, cls: type[Struct], version: int) -> Any:

@@ -122,6 +122,9 @@ def _number_type(maximum: float) -> ConfigType:
     return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
 
 
+MOST_LETTERS_OFF = 6  # by which a misspelt name is longer or shorter than the name that was meant
+
+
 def check_length(text: str, name: str) -> None:
     """Raise ConfigError if DescribeConfigs could not return the value of setting `name`: its response holds strings."""
     if (size := len(text.encode())) > LONGEST_STRING:
@@ -134,6 +137,11 @@ def split_list(text: str) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """For a message about an unknown name: what may have been meant."""
-    matches = difflib.get_close_matches(name, list(known), 1, cutoff)
+    """Return the end of a message about an unknown name: the known name that was probably meant, if there is one.
+
+    Only names of a similar length with the same first letter are compared.  A request may contain thousands of unknown
+    names, and a comparison takes some 20 microseconds.
+    """
+    alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]
+    matches = difflib.get_close_matches(name, alike, 1, cutoff)
     return f", did you mean {matches[0]!r}?" if matches else ""

@@ -4,7 +4,7 @@ Versions: 0-4, flexible from 4.
 Behaviour: each resource has its own error code.  The answer contains all settings, or those that the request names.
     Names that the broker does not know are left out, which is what tools expect that ask for newer settings.  A broker
     is this one, or "" for what was set for all.  Settings that a tool may not see (sensitive) have null for a value:
-    those that the broker does not know.  A resource that the request names twice is in the answer once.
+    those that the broker does not know.
 Version notes: 0 only says whether a value is the default; 1 brought the source and the synonyms, all places where the
     value could come from; 3 type and documentation.
 Left out: client metrics (INVALID_REQUEST).
@@ -16,6 +16,7 @@ from hmb.broker.config import resources as config_resources
 from hmb.broker.config.entries import ConfigEntry
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.protocol.enums import ConfigSource, ResourceType
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
@@ -25,10 +26,11 @@ Synonym = Entry.DescribeConfigsSynonym
 
 
 def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
+    check_repetitions((each.resource_type, each.resource_name) for each in request.resources)
     response = DescribeConfigsResponse()
     # Most topics have the same settings.  The answer holds them once in memory, and they are looked up once.
     described: dict[object, list[Entry]] = {}
-    for wanted in {(each.resource_type, each.resource_name): each for each in request.resources}.values():
+    for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
         response.results.append(result)
         with answering(result):

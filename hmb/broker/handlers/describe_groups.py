@@ -12,6 +12,7 @@ from __future__ import annotations
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.coordinator.classic.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -22,6 +23,7 @@ FIRST_VERSION_OF_UNKNOWN_GROUPS = FIRST_VERSION_OF_MESSAGES
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+    check_repetitions(request.groups)
     groups = [_describe(group_id, context) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in groups:

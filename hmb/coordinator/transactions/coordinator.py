@@ -180,11 +180,14 @@ class TransactionCoordinator:
         )
         return after.producer if version >= VERSION_2 else producer
 
-    def write_marker(
+    def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
-    ) -> None:
-        """End a transaction in one partition, whatever is known of it here.  Raises KafkaError."""
-        self._markers.write_one(marker, producer, partition, version)
+    ) -> Callable[[], None]:
+        """End a transaction in one partition, whatever the coordinator knows about it.
+
+        Returns a function that waits until the end is durable.  Both raise KafkaError.
+        """
+        return self._markers.begin_one(marker, producer, partition, version)
 
     # -- steps
 
