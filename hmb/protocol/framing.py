@@ -12,6 +12,7 @@ Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and
 
 import struct
 from collections.abc import Callable
+from mmap import mmap
 from typing import Protocol, TypeAlias
 
 from hmb.protocol.errors import ProtocolError
@@ -29,10 +30,12 @@ def _at_once(size: int) -> None:
 class Stream(Protocol):
     """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.
 
-    Empty bytes mean its end, and so does None: a socket with a time limit of its own gives it when nothing came.
+    No bytes mean its end, and so does None: a socket with a time limit of its own returns it when the time is over.
     """
 
     def read(self, size: int, /) -> bytes | None: ...
+
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
 
 
 def read_frame(stream: Stream, max_size: int) -> memoryview | None:
@@ -66,10 +69,35 @@ def read_body(stream: Stream, size: int, admit: Admit = _at_once) -> memoryview:
     `admit` is called before each chunk of the frame is read.  It may wait until there is room for the chunk.  Raises
     ProtocolError if the stream ends inside the frame.
     """
-    data = _read(stream, size, admit)
+    if size > CHUNK:
+        return _read_large(stream, size, admit)
+    admit(size)
+    data = _read(stream, size)
     if len(data) < size:
-        raise ProtocolError(f"stream ends inside a frame, after {len(data)} of {size} bytes")
-    return memoryview(data).toreadonly()
+        raise ProtocolError(_ends_early(len(data), size))
+    return memoryview(data)
+
+
+def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
+    """Read into memory of the operating system's.
+
+    It hands out pages as they are written to, and gets all of them back when the last view of the frame is gone.
+    Python's own memory would be copied as it grows, and the C library keeps a part of it.
+    """
+    frame, position, end = memoryview(mmap(-1, size)), 0, 0
+    while position < size:
+        if position == end:
+            end = min(end + CHUNK, size)
+            admit(end - position)
+        read = stream.readinto(frame[position:end])
+        if not read:
+            raise ProtocolError(_ends_early(position, size))
+        position += read
+    return frame.toreadonly()
+
+
+def _ends_early(here: int, size: int) -> str:
+    return f"stream ends inside a frame, after {here} of {size} bytes"
 
 
 def frame(parts: list[Part]) -> list[Part]:
@@ -79,18 +107,9 @@ def frame(parts: list[Part]) -> list[Part]:
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]
 
 
-def _read(stream: Stream, size: int, admit: Admit = _at_once) -> bytes | bytearray:
+def _read(stream: Stream, size: int) -> bytes:
     """Return `size` bytes, fewer only at the stream's end."""
-    chunk = min(size, CHUNK)
-    admit(chunk)
-    data = stream.read(chunk) or b""
-    if len(data) == size or not data:
-        return data
-    grown = bytearray(data)
-    while len(grown) < size:
-        chunk = min(size - len(grown), CHUNK)
-        admit(chunk)
-        if not (more := stream.read(chunk)):
-            break
-        grown += more
-    return grown
+    data = stream.read(size) or b""
+    while 0 < len(data) < size and (more := stream.read(size - len(data))):
+        data += more
+    return data

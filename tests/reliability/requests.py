@@ -24,7 +24,8 @@ LONGEST_WAIT = 20  # ms
 TOPIC, COMPACTED, GROUP, CONSUMER_GROUP, TRANSACTION = "t", "compacted", "g", "c", "x"
 TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249, "x" * 250, "\u00e9" * 300)
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
-SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3), "assignments": ()}
+SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
+LARGE_ARRAYS = (1_000, 19_000, 21_000, 100_000)  # items: a broker takes some 20,000 in one request
 GROUPS = {"group_id", "groups", "groups_names", "group_ids", "key", "coordinator_keys"}
 TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names"}
 TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
@@ -48,6 +49,7 @@ class Generator:
     known: Known
     longest_array: int = 2
     longest_string: int = LONGEST_STRING
+    large_arrays: float = 0.0  # the probability that an array repeats its item thousands of times
 
     def message(self, cls: type[Struct], version: int) -> Any:
         """Return a message with every field of the version."""
@@ -64,6 +66,8 @@ class Generator:
         if each.struct is not None:
             return self.message(each.struct, version)
         if each.item is not None:
+            if self.large_arrays and self.random.random() < self.large_arrays:
+                return [self._value(name, each.item, version)] * self.random.choice(LARGE_ARRAYS)
             size = min(self.random.choice((0, 1, 1, 2, self.longest_array)), self.longest_array)
             return [self._value(name, each.item, version) for _ in range(size)]
         return self._scalar(name, each.kind)
