@@ -16,7 +16,7 @@ from pathlib import Path
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, TimestampType, encode_batch
 from hmb.storage.config import LogConfig
-from hmb.storage.log_manager import LogManager
+from hmb.storage.log_manager import LogManager, NewLog
 
 from ..peers import Hmb, resident_bytes
 
@@ -40,7 +40,8 @@ def write(data_dir: Path, count: int) -> None:
     batch = memoryview(encode_batch(records))
     logs = LogManager(data_dir)
     logs.load({}, LogConfig())
-    for log in logs.create_all([TopicPartition(TOPIC, n) for n in range(count)], LogConfig(), uuid.uuid4()):
+    topic_id = uuid.uuid4()
+    for log in logs.create_all([NewLog(TopicPartition(TOPIC, n), LogConfig(), topic_id) for n in range(count)]):
         for _ in range(BATCHES):
             log.append(batch)
     logs.close()

@@ -17,6 +17,7 @@ from importlib import import_module
 
 from hmb.broker.dispatch import Dispatcher, Finish
 from hmb.broker.network import server
+from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
@@ -43,11 +44,11 @@ class DiscardingDispatcher(Dispatcher):
 
     _first_response = b""
 
-    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> list[Part] | Finish | None:
         if frame[:2] != PRODUCE:
-            return super().begin(frame)
+            return super().begin(frame, memory)
         if not self._first_response:
-            response = super().begin(frame)
+            response = super().begin(frame, memory)
             parts = response() if callable(response) else response or []
             self._first_response = b"".join(part for part in parts if isinstance(part, bytes))
             return parts

@@ -22,6 +22,7 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.network import descriptors
 from hmb.broker.network.listeners import Listener, parse_listeners
+from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
@@ -103,7 +104,8 @@ class Broker:
             raise RuntimeError("a broker starts once; make a new one with the same data directory")
         limit = descriptors.raise_limit()
         OPEN_FILES.limit = descriptors.for_files(limit)
-        self._server = Server(self._listeners, descriptors.for_connections(limit))
+        memory = RequestMemory(self._config.queued_max_bytes)
+        self._server = Server(self._listeners, memory, descriptors.for_connections(limit))
         try:
             self._open(self._server)
         except BaseException:

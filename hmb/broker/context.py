@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -12,6 +12,7 @@ from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
+from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
@@ -45,10 +46,10 @@ class BrokerContext:
     transactions: TransactionCoordinator
     stop: Stop
 
-    def on_topic_deleted(self, name: str, id: UUID) -> None:
-        """A topic takes along what the coordinators keep of it, or in it."""
-        self.groups.on_topic_deleted(name, id)
-        self.transactions.on_topic_deleted(name)
+    def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
+        """Remove what the coordinators keep about deleted topics, or in them.  `ids` are by name."""
+        self.groups.on_topics_deleted(ids)
+        self.transactions.on_topics_deleted(ids)
 
     @property
     def config(self) -> BrokerConfig:
@@ -64,6 +65,7 @@ class RequestContext(NamedTuple):
     header: RequestHeader
     client_host: str
     is_client_gone: Callable[[], bool]  # whoever waits asks now and then, not to wait for nobody
+    memory: Account = UNCOUNTED  # of the request
 
     @property
     def version(self) -> int:

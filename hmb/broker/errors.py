@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
@@ -33,12 +34,32 @@ class answering:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        if isinstance(error, OSError):
-            LOGGER.error("storage: %s", error)
-            error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-        if not isinstance(error, KafkaError):
+        if not isinstance(error, KafkaError | OSError):
             return False
-        self._answer.error_code = error.code
-        if hasattr(self._answer, "error_message"):
-            self._answer.error_message = error.message
+        answer_with(self._answer, _as_kafka_error(error))
         return True
+
+
+def answer_with(answer: Answer, error: KafkaError | None) -> None:
+    """Put an error, if there is one, into an answer."""
+    if error is None:
+        return
+    answer.error_code = error.code
+    if hasattr(answer, "error_message"):
+        answer.error_message = error.message
+
+
+def outcome_of(action: Callable[[], None]) -> KafkaError | None:
+    """Return the error that an action raises, or None if it succeeds: for changes that are made together."""
+    try:
+        action()
+    except (KafkaError, OSError) as error:
+        return _as_kafka_error(error)
+    return None
+
+
+def _as_kafka_error(error: KafkaError | OSError) -> KafkaError:
+    if isinstance(error, KafkaError):
+        return error
+    LOGGER.error("storage: %s", error)
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))

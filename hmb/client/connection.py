@@ -19,9 +19,10 @@ import math
 import select
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self, cast
+from functools import partial
+from typing import Any, Self, TypeVar, cast
 
 from hmb.client.errors import answered_error
 from hmb.client.reconnecting import KnownBrokers
@@ -47,6 +48,7 @@ CONNECT_TIMEOUT = 10.0  # seconds: an address that swallows packets should not u
 # committed offsets is about those in Kafka itself, 0 about those in ZooKeeper.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
+T = TypeVar("T")
 
 
 class ConnectionFailed(ConnectionError):
@@ -92,15 +94,26 @@ class _Stream:
         self._ahead = data[size:]
         return data[:size]
 
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill the start of the buffer, as soon as there are bytes; returns how many."""
+        if not self._ahead:
+            return self._when_ready(partial(self._socket.recv_into, buffer))
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
     def _receive(self, size: int) -> bytes:
+        data = self._when_ready(partial(self._socket.recv, size))
+        self.beginning = self.beginning or data[:4]
+        return data
+
+    def _when_ready(self, receive: Callable[[], T]) -> T:
+        """Receive bytes as soon as there are some.  Raises TimeoutError."""
         while time.monotonic() < self.deadline:
             try:
-                data = self._socket.recv(size)
+                return receive()
             except BlockingIOError:
                 _wait(self._input, self.deadline)
-            else:
-                self.beginning = self.beginning or data[:4]
-                return data
         raise TimeoutError
 
     def write(self, data: bytes, deadline: float) -> None:

@@ -61,6 +61,10 @@ class Group(Protocol):
         """Whether it has no members."""
 
     @property
+    def size(self) -> int:
+        """The memory, in bytes, that the metadata and subscriptions of its members take."""
+
+    @property
     def is_unloaded(self) -> bool:
         """Whether it is no longer the one to ask: see `unload`."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from hmb.coordinator.classic.group import ClassicGroup, DescribedGroup, MemberIdentity
@@ -36,9 +36,11 @@ from hmb.coordinator.group_records import (
 )
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.member_room import check_room
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
+from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -187,6 +189,7 @@ class GroupCoordinator:
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._all)
         if request.member_id:
             group = self._find_of_member(request.group_id)
         else:
@@ -215,6 +218,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """All that a member of KIP-848's protocol says and hears; returns when it is durable.  Raises KafkaError."""
         check_heartbeat(request, version)
+        check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex), self._all)
         joins = request.member_epoch == JOINS
         self._journal.check_coordinates(request.group_id)
         group = self._find_or_make(request.group_id) if joins else self._groups.get(request.group_id)
@@ -345,9 +349,9 @@ class GroupCoordinator:
         """Where the group's offsets are kept.  Raises NOT_COORDINATOR."""
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
-    def end_transaction(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> None:
-        """End a transaction in a partition of the offsets' topic, durably.  Raises KafkaError."""
-        self._offsets.end_transaction(number, marker, producer)
+    def begin_end(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
+        """End a transaction in a partition of the journal, durably after `finish`.  Raises KafkaError."""
+        return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
         """Forget these offsets, but for the topics that the group reads: returns which.  Raises KafkaError."""
@@ -357,17 +361,17 @@ class GroupCoordinator:
         with group.lock:
             if not group.group.is_empty and group.group.protocol_type != CONSUMER:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-            read = {topic for topic, _ in partitions if is_subscribed(group.group, topic)}
+            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(group.group, topic)}
             place = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(place)
         return read
 
-    def on_topic_deleted(self, name: str, id: UUID) -> None:
-        """A topic takes its offsets along; the journal's own takes everything."""
-        if name != OFFSETS_TOPIC:
+    def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
+        """Forget the offsets of deleted topics (ids by name), and all groups if the journal's is among them."""
+        if OFFSETS_TOPIC not in ids:
             for group in self._all():
                 with group.lock:
-                    self._offsets.delete_topic(group.group.group_id, name, id)
+                    self._offsets.delete_topics(group.group.group_id, ids)
             return
         with self._lock:
             groups, self._groups = self._groups, {}

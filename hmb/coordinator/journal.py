@@ -31,12 +31,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, auto
-from functools import lru_cache
 from typing import Protocol
 
 from hmb.coordinator.group import KeyAndValue
 from hmb.coordinator.group_records import KEYS, Keys
 from hmb.coordinator.journal_loading import Replay, newest_records
+from hmb.coordinator.known_names import cached_by_name
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
@@ -63,9 +63,12 @@ class JournalTopic(Protocol):
         """Make it where there is none.  Raises KafkaError."""
 
 
-@lru_cache(10_000)
+@cached_by_name(10_000)
 def java_hash(text: str) -> int:
-    """`String.hashCode()`: 31 times what came before, plus the next UTF-16 unit, in 32 bits."""
+    """Return Java's `String.hashCode()`.
+
+    The hash is 0 for no text.  Each UTF-16 unit turns it into 31 times the hash plus the unit, in 32 bits.
+    """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for high, low in zip(units[::2], units[1::2], strict=True):

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 from hmb.coordinator.group import KeyAndValue
@@ -29,6 +29,7 @@ from hmb.coordinator.group_records import (
     encode_value,
 )
 from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.known_names import cached_by_name
 from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
@@ -37,7 +38,6 @@ from hmb.records import ControlType, EndTransactionMarker
 
 LOGGER = logging.getLogger(__name__)
 FIRST_VERSION_OF_EXPIRY = 1  # and the only one
-KNOWN_KEYS = 10_000  # who commits, commits again
 
 
 class OffsetManager:
@@ -64,14 +64,16 @@ class OffsetManager:
         producer_id = None if producer is None else producer.producer_id
         return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets, producer_id), producer)
 
-    def end_transaction(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> None:
-        """End a transaction in a partition of the journal: its offsets there count from now on, or are gone.
+    def begin_end_transaction(
+        self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
+    ) -> Pending:
+        """End a transaction in a partition of the journal: its offsets there count from then on, or are gone.
 
-        Returns when that is durable.  Raises as `begin_commit`, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        Raises as `begin_commit`.  `Journal.write` raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, too.
         """
         committed = marker.control_type is ControlType.COMMIT
         apply = partial(self._end_transaction, number, producer.producer_id, committed)
-        self._journal.write(self._journal.enqueue_marker(number, marker, producer, apply))
+        return self._journal.enqueue_marker(number, marker, producer, apply)
 
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
@@ -91,23 +93,28 @@ class OffsetManager:
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
-    def delete_topic(self, group_id: str, topic: str, topic_id: UUID) -> None:
-        """Forget the group's offsets of a topic that was deleted, not those of another one that has its name now.
+    def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
+        """Forget a group's offsets of deleted topics.  `ids` are the topics' ids, by name.
 
-        What cannot be forgotten tells by its topic id that it is of no use.
+        A new topic may already have one of the names.  Its offsets stay.  If the journal cannot be written, the old
+        offsets stay, too, but their topic id shows that they are of no use.
         """
-        if all(partition.topic != topic for partition in self.fetch(group_id)):
+
+        def is_gone(partition: TopicPartition, committed: OffsetAndMetadata) -> bool:
+            return partition.topic in ids and committed.topic_id in (ids[partition.topic], NO_TOPIC_ID)
+
+        if not self._has_any(group_id, ids):
             return
         try:
             self._journal.settle(group_id)
-            gone = [
-                partition
-                for partition, committed in self.fetch(group_id).items()
-                if partition.topic == topic and committed.topic_id in (topic_id, NO_TOPIC_ID)
-            ]
+            gone = [partition for partition, committed in self.fetch(group_id).items() if is_gone(partition, committed)]
             self._journal.write(self.begin_delete(group_id, gone))
         except KafkaError as error:
-            LOGGER.warning("group %s keeps its offsets of topic %s: %s", group_id, topic, error.message)
+            LOGGER.warning("group %s keeps its offsets of deleted topics: %s", group_id, error.message)
+
+    def _has_any(self, group_id: str, topics: Container[str]) -> bool:
+        with self._lock:
+            return any(partition.topic in topics for partition in self._offsets.of_group(group_id))
 
     # -- read
 
@@ -167,7 +174,7 @@ class OffsetManager:
             self._offsets = GroupOffsets()
 
 
-@lru_cache(KNOWN_KEYS)
+@cached_by_name(10_000)
 def _key(group_id: str, partition: TopicPartition) -> bytes:
     return encode_key(OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition))
 

@@ -171,13 +171,28 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133, "The broker has no room for another share session.", RETRY
 
 
+LONGEST_MESSAGE = 1000  # characters
+
+
 class KafkaError(Exception):
-    """An error with a code of Kafka's: answered to the client by a broker, raised to the caller by a client."""
+    """An error with a code of Kafka's: a broker sends it to the client, a client raises it to the caller."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        """Keep the start and the end of a `message` above LONGEST_MESSAGE.
+
+        A message often quotes a name from the request.  The name may have 32,767 bytes, and the response must still
+        have room for the whole message.
+        """
         self.code = code
-        self.message = message if message is not None else code.message
+        self.message = code.message if message is None else _shortened(message)
         super().__init__(f"{code.name} ({code.value}): {self.message}")
+
+
+def _shortened(message: str) -> str:
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    half = LONGEST_MESSAGE // 2
+    return f"{message[:half]} ... {message[-half:]}"
 
 
 class ProtocolError(Exception):

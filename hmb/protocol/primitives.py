@@ -19,7 +19,10 @@ negative numbers stay short.
 
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
 - A length is compared with what is left in the buffer before anything is allocated: four bytes cannot claim 2 GB.
+- A string has at most LONGEST_STRING bytes, whichever way its length is written.  A compact length could say more, but
+  then a message could contain a string that no older version, and no record of a coordinator, can hold.
 - Malformed bytes raise one of `MALFORMED`; the schema, which knows the field, makes it a ProtocolError.
+- What takes more memory than it has bytes on the wire is paid for: see allowance.py.
 - `records` are never copied: reading gives a view on the buffer, writing leaves the value out of the small bytes
   (`Output.parts`), and it may be a piece of a file that only the operating system will ever read.
 
@@ -30,6 +33,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
+
+from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE, SMALL
 
 
 class RecordsInFile(Protocol):
@@ -42,7 +47,8 @@ class RecordsInFile(Protocol):
 Part: TypeAlias = bytes | memoryview | RecordsInFile  # of what goes on the wire
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, struct.error)  # a value that is not of the type, or out of its range
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # a value of another type, or out of range
+LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
@@ -197,11 +203,13 @@ def _or_null(encode_length: Encode, encode: Encode) -> Encode:
 
 
 def string(length: Codec, nullable: bool) -> Codec:
-    """Text in UTF-8; its length is counted in bytes."""
+    """Text in UTF-8; its length is counted in bytes and is at most LONGEST_STRING."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: str) -> None:
         data = value.encode()
+        if len(data) > LONGEST_STRING:
+            raise OverflowError(f"string of {len(data)} bytes, at most {LONGEST_STRING} are allowed")
         encode_length(out, len(data))
         out += data
 
@@ -210,7 +218,12 @@ def string(length: Codec, nullable: bool) -> Codec:
         check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
-        return str(buffer[position : position + size], "utf-8"), position + size
+        if size > LONGEST_STRING:
+            raise ValueError(f"string of {size} bytes, at most {LONGEST_STRING} are allowed")
+        text = str(buffer[position : position + size], "utf-8")
+        if size > SMALL:
+            ALLOWANCE.spend(size if text.isascii() else 4 * size)
+        return text, position + size
 
     return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
 
@@ -228,6 +241,8 @@ def bytestring(length: Codec, nullable: bool) -> Codec:
         check_length(size, len(buffer) - position, nullable)
         if size < 0:
             return None, position
+        if size > SMALL:
+            ALLOWANCE.spend(size)
         return bytes(buffer[position : position + size]), position + size
 
     return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
@@ -268,6 +283,8 @@ def array(length: Codec, item: Codec, nullable: bool) -> Codec:
         check_length(count, len(buffer) - position, nullable)
         if count < 0:
             return None, position
+        if count > 1:
+            ALLOWANCE.spend(count * ITEM_SIZE)
         items: list[Any] = []
         for _ in range(count):
             each, position = decode_item(buffer, position)

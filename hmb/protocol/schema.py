@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
 from uuid import UUID
 
 from hmb.protocol import primitives as p
+from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 
@@ -154,6 +155,7 @@ class Plan:
 
     def _decode_tags(self, values: dict[str, Any], buffer: memoryview, position: int) -> int:
         count, position = p.decode_uvarint(buffer, position)
+        ALLOWANCE.spend(min(count, len(buffer) - position) * ITEM_SIZE)
         seen: set[int] = set()
         for _ in range(count):
             tag, position = p.decode_uvarint(buffer, position)

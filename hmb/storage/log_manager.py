@@ -29,6 +29,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -55,6 +56,21 @@ KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not
 
 class DataDirectoryError(Exception):
     """The data directory cannot be used; says why and what to do."""
+
+
+class Deletion(NamedTuple):
+    """The result of `LogManager.delete`."""
+
+    left: list[Path]  # directories of deleted logs, which are to be removed
+    kept: dict[str, OSError]  # the topics that stay, each with the error
+
+
+class NewLog(NamedTuple):
+    """An empty log that is to be made."""
+
+    name: TopicPartition
+    config: LogConfig
+    topic_id: uuid.UUID
 
 
 class LogManager:
@@ -187,37 +203,44 @@ class LogManager:
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
         """Make an empty log.  Raises OSError."""
-        return self.create_all([name], config, topic_id)[0]
+        return self.create_all([NewLog(name, config, topic_id)])[0]
 
-    def create_all(self, names: Sequence[TopicPartition], config: LogConfig, topic_id: uuid.UUID) -> list[Log]:
-        """Make the empty logs of a topic; they outlast a power cut from now on.  Raises OSError."""
+    def create_all(self, new: Sequence[NewLog]) -> list[Log]:
+        """Make empty logs.  They survive a power cut from now on.  Raises OSError.
+
+        The logs of thousands of topics cost one write of the checkpoints and few commits of the file system.
+        """
         with self._lock:
             self._raise_if_closed()
             # What the checkpoints say of an older topic with that name must not hold for this one.
-            self.write_checkpoints({**self._logs, **dict.fromkeys(names)})
-            paths = [self._path(name) for name in names]
+            self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
+            paths = [self._path(each.name) for each in new]
             for path in paths:
                 path.mkdir(mode=0o700)
-            contents = {path / checkpoints.TOPIC_ID: checkpoints.topic_id_content(topic_id) for path in paths}
+            contents = {
+                self._path(each.name) / checkpoints.TOPIC_ID: checkpoints.topic_id_content(each.topic_id)
+                for each in new
+            }
             epochs = checkpoints.leader_epochs_content(LeaderEpochs())
             contents |= {path / checkpoints.LEADER_EPOCHS: epochs for path in paths}
-            self.manifest.add_partitions(map(str, names), checkpoints.encode_uuid(topic_id), contents)
+            ids = {str(each.name): checkpoints.encode_uuid(each.topic_id) for each in new}
+            self.manifest.add_partitions(ids, contents)
             sync_all(paths)
             sync_directory(self.directory)
-            made = {name: self._open(self._path(name), config, 0, 0, clean=True) for name in names}
+            made = {each.name: self._open(self._path(each.name), each.config, 0, 0, clean=True) for each in new}
             self._logs.update(made)
-            self._topic_ids |= {name.topic: topic_id for name in names}
+            self._topic_ids |= {each.name.topic: each.topic_id for each in new}
             return list(made.values())
 
     def deleted_logs(self) -> list[DeletedLog]:
         """Return the deleted logs whose directories are still there. Raises OSError."""
         return trash.find(self.directory)
 
-    def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> list[Path]:
-        """Delete logs of topics with these ids: no start finds them again. Return the directories that are left.
+    def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
+        """Delete logs of topics with these ids: no start finds them again.
 
-        The first log that is renamed decides: the next start deletes the other logs of its topic, too (trash.py).
-        Raises OSError if no log could be renamed.
+        A topic's first log that is renamed decides: the next start deletes the topic's other logs, too (trash.py). A
+        topic of which no log could be renamed stays. Raises OSError if the directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()
@@ -225,19 +248,28 @@ class LogManager:
                 self.manifest.forget_partitions(map(str, names))
             except OSError as error:  # the disk is full, and deleting frees space
                 LOGGER.warning("%s: %s", self.manifest.path, error)
-            left: list[Path] = []
-            for name, topic_id in names.items():
-                try:
-                    left += self._put_into_trash(name, topic_id)
-                except OSError as error:
-                    if not left:
-                        raise
-                    LOGGER.error("%s is deleted, but its files stay until the next start: %s", name, error)
+            result = self._rename_all(names)
             for name in names:
-                if (log := self._logs.pop(name, None)) is not None:
+                if name.topic not in result.kept and (log := self._logs.pop(name, None)) is not None:
                     log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
             sync_directory(self.directory)
-            return left
+            return result
+
+    def _rename_all(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
+        """Rename the directories of these logs. A topic whose first log cannot be renamed is left as it is."""
+        result, deleted = Deletion([], {}), set[str]()
+        for name, topic_id in names.items():
+            if name.topic in result.kept:
+                continue
+            try:
+                result.left.extend(self._put_into_trash(name, topic_id))
+                deleted.add(name.topic)
+            except OSError as error:
+                if name.topic not in deleted:
+                    result.kept[name.topic] = error
+                else:
+                    LOGGER.error("%s is deleted, but its files stay until the next start: %s", name, error)
+        return result
 
     def _put_into_trash(self, name: TopicPartition, topic_id: uuid.UUID) -> list[Path]:
         """Rename a log's directory; return its new name, or nothing if the directory does not exist."""

@@ -234,13 +234,15 @@ class Manifest:
         known = self._partitions.get(partition)
         return dict(known.segments) if known else None
 
-    def add_partitions(self, names: Iterable[str], topic_id: str, contents: Mapping[Path, str]) -> None:
-        """Add new partitions, which are empty but for these state files; a power cut may take them back.
+    def add_partitions(self, topic_ids: Mapping[str, str], contents: Mapping[Path, str]) -> None:
+        """Add new partitions, each with its topic's id; a power cut may take them back.
+
+        The partitions are empty but for state files with these contents.
 
         Raises OSError.
         """
         lines = []
-        for name in names:
+        for name, topic_id in topic_ids.items():
             empty = SegmentEntry(0, 0, 0, 0, 0, 0, 0, 0)
             lines += [f"forget {name}", f"topic {name} {topic_id}", _segment_line(name, empty)]
         self.replace_files(contents, sync=False, also=lines)

@@ -59,6 +59,9 @@ NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
+# Brokers assign producer ids by counting up from 0, so no broker ever assigns a greater one.  A client can write any
+# id into a batch, up to 2^63 - 1.  Such an id must not raise the counter to its end.
+HIGHEST_ASSIGNED_ID = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,8 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        return max(self._producers, default=-1)
+        """The greatest producer id that a broker can have assigned, or -1.  See HIGHEST_ASSIGNED_ID."""
+        return max((producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID), default=-1)
 
     @property
     def first_unstable_offset(self) -> int | None:

@@ -149,6 +149,15 @@ def test_append_and_subtract(asked: Asker) -> None:
         assert one(asked, TOPIC, "t", "cleanup.policy").value == policy
 
 
+def test_a_list_that_grew_above_the_longest_string_is_refused(asked: Asker) -> None:
+    """Each change was short enough, the whole list was not, and DescribeConfigs failed from then on."""
+    name = "leader.replication.throttled.replicas"
+    parts = [",".join(f"{number}:{broker}" for number in range(2_000)) for broker in range(3)]
+    codes = [change(asked, TOPIC, "t", (name, APPEND, part)) for part in parts]
+    assert codes == [0, 0, ErrorCode.INVALID_CONFIG]
+    assert one(asked, TOPIC, "t", name).value == ",".join(parts[:2])
+
+
 def test_replicas_to_throttle_are_a_list(asked: Asker) -> None:
     name = "leader.replication.throttled.replicas"
     for value in ("0:0", "1:0,2:0"):

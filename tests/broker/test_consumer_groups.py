@@ -108,7 +108,7 @@ def test_topic_changes_are_noticed_at_the_next_heartbeat(ask: Asker) -> None:
     assert owned(grown) == [0, 1, 2, 3, 4]
     topic = ask.broker.topics.create("u2", 1)
     assert len(owned(beat(ask, grown.member_epoch))) == 6
-    ask.broker.topics.delete(topic)
+    ask.broker.topics.delete([topic])
     assert len(owned(beat(ask, grown.member_epoch + 1))) == 5
 
 

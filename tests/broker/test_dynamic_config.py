@@ -162,6 +162,6 @@ def test_an_active_segment_heeds_new_settings(ask: Asker) -> None:
     topic = ask.broker.topics.create("t", 1)
     log = topic.partitions[0]
     log.append(batch(1))
-    ask.broker.topics.alter_configs(topic, {"segment.bytes": "100"})
+    ask.broker.topics.alter_configs([(topic, {"segment.bytes": "100"})])
     log.append(batch(1))
     assert len(log.segments) == 2

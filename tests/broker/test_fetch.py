@@ -52,7 +52,7 @@ def test_a_long_poll_finds_the_topic_that_was_made_anew(ask: Asker, monkeypatch:
 
     def make_anew() -> bool:
         if next(looks) == 1:
-            ask.broker.topics.delete(old)
+            ask.broker.topics.delete([old])
             ask.broker.topics.create("t", 1).partitions[0].append(batch(1))
         return False
 

@@ -14,7 +14,7 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch
 
-NO_ID = uuid.UUID(int=0)
+NO_TOPIC_ID = uuid.UUID(int=0)
 FetchTopic, Forgotten = FetchRequest.FetchTopic, FetchRequest.ForgottenTopic
 
 
@@ -24,7 +24,7 @@ def request(
     offsets: dict[int, int] | None = None,
     *,
     topic: str = "t",
-    id: uuid.UUID = NO_ID,
+    id: uuid.UUID = NO_TOPIC_ID,
     forget: Sequence[int] = (),
     max_bytes: int = 1 << 20,
     leader_epoch: int = -1,
@@ -176,7 +176,7 @@ def test_a_topic_made_anew_is_another_topic_to_a_session_by_id(ask: Asker) -> No
     old = ask.broker.topics.create("t", 1)
     session = ask(request(0, 0, {0: 0}, id=old.id), 13).session_id
     codes = []
-    ask.broker.topics.delete(old)
+    ask.broker.topics.delete([old])
     codes.append(ask(request(session, 1), 13).responses[0].partitions[0].error_code)
     new = ask.broker.topics.create("t", 1)
     (topic,) = ask(request(session, 2), 13).responses

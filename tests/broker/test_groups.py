@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from hmb.broker import Broker
+from hmb.broker.errors import CloseConnection
 from hmb.client import Connection
 from hmb.coordinator import shared_group
+from hmb.protocol import primitives
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -236,3 +238,33 @@ def test_without_the_topic_there_is_no_coordinator_yet(make_asker: Callable[...,
     assert join(ask, 9).error_code == ErrorCode.NOT_COORDINATOR
     assert ask(HeartbeatRequest(group_id="g"), 4).error_code == ErrorCode.NOT_COORDINATOR
     assert ask(ListGroupsRequest(), 5).groups == []
+
+
+@pytest.mark.parametrize("instance_id", [None, "s" * 32_767], ids=["dynamic", "static"])
+@pytest.mark.parametrize("version", [3, 5, 9])
+def test_a_client_id_of_the_greatest_length_gets_a_member_id(
+    ask: Asker, version: int, instance_id: str | None
+) -> None:
+    """The member id is made from it, and was longer than a string of the protocol can be."""
+    ask.client = ClientConnection("\u00e9" * 16_383)
+    static = {} if version < 5 else {"group_instance_id": instance_id}
+    joined = join(ask, version, **static)
+    assert joined.error_code == 0
+    assert len(joined.member_id) == 255 + 1 + 36
+    assert sync(ask, 3, joined, **({"group_instance_id": instance_id} if static else {})).error_code == 0
+
+
+def test_a_sync_with_a_protocol_type_of_40_kb_leaves_the_group_as_it_was(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group's record could not be encoded, and the group was stuck until a restart."""
+    joined = join(ask, 5)
+    protocols = {"protocol_type": "p" * 40_000, "protocol_name": "range"}
+    with monkeypatch.context() as lenient, pytest.raises(CloseConnection, match="string of 40000 bytes"):
+        lenient.setattr(primitives, "LONGEST_STRING", 50_000)
+        request = SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id, **protocols)
+        frame = framed(request, 5)
+        lenient.undo()
+        ask.raw(frame[4:])
+    assert sync(ask, 5, joined).error_code == 0
+    assert heartbeat(ask, 4, joined) == 0

@@ -17,6 +17,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.later import MAX_LATER, Later
 from hmb.broker.network import connection
 from hmb.broker.network.connection import Connection, Requests
+from hmb.broker.network.request_memory import Account, RequestMemory
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -42,6 +43,18 @@ def fetch() -> OffsetFetchRequest:
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     return OffsetFetchRequest(
         groups=[group(group_id="g", topics=[group.OffsetFetchRequestTopics(name="t", partition_indexes=[0])])]
+    )
+
+
+def connection_of(ours: socket.socket, dispatcher: Dispatcher) -> Connection:
+    return Connection(
+        ours,
+        "peer",
+        dispatcher,
+        idle=30,
+        max_request=1_000,
+        memory=RequestMemory(1_000_000),
+        on_close=lambda closed: None,
     )
 
 
@@ -123,7 +136,7 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
         synced, sent = list[int](), list[int]()
         monkeypatch.setattr(connection, "send", lambda *args, send=connection.send: sent.append(1) or send(*args))
         monkeypatch.setattr(os, "fdatasync", lambda file, sync=os.fdatasync: synced.append(1) or sync(file))
-        served = Connection(ours, "peer", ask.dispatcher, idle=30, max_request=1_000, on_close=lambda closed: None)
+        served = connection_of(ours, ask.dispatcher)
         served.thread.start()
         served.thread.join(30)
         stream = io.BytesIO(theirs.recv(10_000))
@@ -151,7 +164,7 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
     finished: list[int] = []
 
     class Commits:
-        def begin(self, frame: memoryview) -> Callable[[], list[Part]]:
+        def begin(self, frame: memoryview, memory: Account) -> Callable[[], list[Part]]:
             return partial(self.finish, frame[-1])
 
         def finish(self, number: int) -> list[Part]:
@@ -164,7 +177,7 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
         ours, _ = server.accept()
         theirs.sendall(b"".join(b"\0\0\0\3\0\x08" + bytes([number]) for number in (1, 2, 3)))
         commits = cast(Dispatcher, Commits())
-        served = Connection(ours, "peer", commits, idle=30, max_request=1_000, on_close=lambda closed: None)
+        served = connection_of(ours, commits)
         served.thread.start()
         served.thread.join(30)
         assert (finished, theirs.recv(10)) == ([1, 2], b"one")
@@ -188,11 +201,11 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
 )
 def test_whether_another_request_of_the_kind_has_come_is_known_without_waiting(sent: bytes, is_another: bool) -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs, Requests(ours.fileno(), 1_000) as requests:
+    with ours, theirs, Requests(ours.fileno(), 1_000, RequestMemory(1_000)) as requests:
         theirs.sendall(b"\0\0\0\4\0\x08xy" + sent)
         frame = requests.next()
         assert frame == b"\0\x08xy"
-        assert requests.is_another_here(frame) is is_another
+        assert requests.is_another_here() is is_another
 
 
 def test_a_stopping_broker_answers_the_commits_that_it_has_begun(broker: Broker, wire: Wire) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.broker.topics.registry import Topic
+from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest

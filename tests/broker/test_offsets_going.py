@@ -142,7 +142,7 @@ def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_fil
         empty(directories)
 
     monkeypatch.setattr(trash, "empty", takes_its_time)
-    ask.broker.topics.delete(ask.broker.topics.find("t", NO_TOPIC_ID), ask.broker.groups.on_topic_deleted)
+    ask.broker.topics.delete([ask.broker.topics.find("t", NO_TOPIC_ID)], ask.broker.groups.on_topics_deleted)
     assert offsets(ask) == {0: 2}
 
 
@@ -151,7 +151,7 @@ def test_an_offset_of_an_older_topic_of_that_name_is_none(ask: Asker) -> None:
     commit(ask, {0: 1})
     older = ask.broker.topics.get("t")
     assert older is not None
-    ask.broker.topics.delete(older)
+    ask.broker.topics.delete([older])
     ask.broker.topics.create("t", 3)
     for version in (9, 10):
         assert fetch(ask, [0], version) == {0: (-1, -1, "", 0)}

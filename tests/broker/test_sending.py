@@ -18,7 +18,8 @@ from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
 from hmb.records import Record, encode_batch
 from hmb.records.convert import DownConversion
-from hmb.storage.files import FileRegion, open_file
+from hmb.storage.files import FileRegion
+from hmb.storage.virtual_files import VirtualFile
 from tests.waiting import until
 
 SIZE = 20 << 20  # more than any socket buffers
@@ -32,7 +33,7 @@ def as_bytes(_: Path) -> Part:
 def as_region(directory: Path) -> Part:
     path = directory / "00000000000000000000.log"
     path.write_bytes(bytes(SIZE))
-    return FileRegion(open_file(path), 0, SIZE)
+    return FileRegion(VirtualFile(path, exists=True), 0, SIZE)
 
 
 def as_conversion(_: Path) -> Part:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hmb.broker.topics.registry import NO_ID
+from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.storage import trash
 from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.manifest import Manifest
 from hmb.storage.trash import SUFFIX
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch, read_all
@@ -71,7 +73,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
         with monkeypatch.context() as patch:
             crash_after(steps, patch)
             try:
-                ask.broker.topics.delete(topic)
+                ask.broker.topics.delete([topic])
             except Crash:
                 pass
             else:
@@ -81,7 +83,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
         outcomes.append(len(topics_of(again).get(name, [])))
         assert topics_of(again)[NEIGHBOR] == [0, 1]
         if outcomes[-1]:
-            kept = again.broker.topics.find(name, NO_ID)
+            kept = again.broker.topics.find(name, NO_TOPIC_ID)
             assert [log.log_end_offset for log in kept.partitions.values()] == [1, 1, 1]
         else:
             assert again.broker.topics.create(name, 1).partitions[0].log_end_offset == 0
@@ -89,7 +91,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
             again = make_asker()
             assert topics_of(again)[name] == [0]
         for each in again.broker.topics.all():
-            again.broker.topics.delete(each)
+            again.broker.topics.delete([each])
         assert not list(again.logs.directory.glob(f"*{SUFFIX}"))
         again.close()
     assert outcomes[:1] == [3] and set(outcomes[1:]) == {0}
@@ -121,7 +123,7 @@ def test_a_topic_made_again_is_there_though_files_of_its_predecessor_are_left(
     topics = ask.broker.topics
     with monkeypatch.context() as patch:
         patch.setattr(trash, "empty", full_disk)
-        topics.delete(topics.create("t", 3))
+        topics.delete([topics.create("t", 3)])
     new = topics.create("t", 2)
     new.partitions[1].append(batch(4))
     shutil.copytree(ask.logs.directory, ask.logs.directory.with_name("killed"))
@@ -160,7 +162,7 @@ def test_files_that_cannot_be_removed_do_not_keep_their_topic(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(trash, "empty", busy)
-    ask.broker.topics.delete(ask.broker.topics.create("t", 1), lambda name, id: forgotten.append(name))
+    ask.broker.topics.delete([ask.broker.topics.create("t", 1)], forgotten.extend)
     assert (topics_of(ask), forgotten) == ({}, ["t"])
     ask.close()
     assert list((tmp_path / "data").glob(f"*{SUFFIX}"))
@@ -171,7 +173,7 @@ def test_files_that_cannot_be_removed_do_not_keep_their_topic(
 
 def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
     ask = make_asker()
-    ask.broker.topics.delete(ask.broker.topics.create("t", 1, {"retention.ms": "1"}))
+    ask.broker.topics.delete([ask.broker.topics.create("t", 1, {"retention.ms": "1"})])
     ask.broker.topics.create("t", 1)
     ask.close()
     assert make_asker().broker.topics.all()[0].configs == {}
@@ -180,18 +182,17 @@ def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> 
 def test_deleting_what_was_deleted_does_not_hit_the_next_topic_of_that_name(ask: Asker) -> None:
     topics = ask.broker.topics
     old = topics.create("t", 1)
-    topics.delete(old)
+    topics.delete([old])
     new = topics.create("t", 1)
-    with pytest.raises(KafkaError) as error:
-        topics.delete(old)
-    assert error.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    (outcome,) = topics.delete([old])
+    assert outcome is not None and outcome.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert topics.get("t") is new
 
 
 def test_a_produce_that_still_holds_a_deleted_log_writes_nothing_into_its_successor(ask: Asker) -> None:
     topics = ask.broker.topics
     old = topics.create("t", 1).partitions[0]
-    topics.delete(topics.all()[0])
+    topics.delete([topics.all()[0]])
     new = topics.create("t", 1).partitions[0]
     new.append(batch(2))
     with pytest.raises(KafkaError) as error:
@@ -202,7 +203,7 @@ def test_a_produce_that_still_holds_a_deleted_log_writes_nothing_into_its_succes
 
 def test_a_topic_with_the_longest_name_can_be_deleted(ask: Asker) -> None:
     name = "x" * 249
-    ask.broker.topics.delete(ask.broker.topics.create(name, 1))
+    ask.broker.topics.delete([ask.broker.topics.create(name, 1)])
     assert topics_of(ask) == {}
     assert not [path for path in ask.logs.directory.iterdir() if path.is_dir()]
 
@@ -261,3 +262,33 @@ def test_producer_ids_that_stand_in_logs_are_not_given_out_again(make_asker: Mak
     )
     ask.close()
     assert make_asker()(InitProducerIdRequest(transactional_id=None), 4).producer_id > 4_321
+
+
+@pytest.mark.parametrize("highest", [2**63 - 1, 2**62])
+def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_ids(
+    make_asker: MakeAsker, tmp_path: Path, highest: int
+) -> None:
+    """InitProducerId failed for every client, across restarts, because the counter started above the id in the log."""
+    ask = make_asker()
+    log = ask.broker.topics.create("t", 1).partitions[0]
+    log.append(batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0))
+    log.append(batch(1, producer_id=highest, producer_epoch=0, base_sequence=0))
+    ids = []
+    for _ in range(3):
+        answers = [ask(InitProducerIdRequest(transactional_id=None), 4) for _ in range(2)]
+        assert [answer.error_code for answer in answers] == [0, 0]
+        ids += [answer.producer_id for answer in answers]
+        ask.close()
+        ask = make_asker()
+    assert len(set(ids)) == len(ids)
+    assert ids[2] > 4_321
+
+
+def test_the_last_producer_ids_are_assigned_once(tmp_path: Path) -> None:
+    (tmp_path / "ids").write_text(str(2**63 - 1001))
+    manifest = Manifest(tmp_path)
+    ids = ProducerIds(tmp_path / "ids", manifest)
+    assert [ids.allocate() for _ in range(1000)][-1] == 2**63 - 2
+    for each in (ids, ProducerIds(tmp_path / "ids", manifest)):
+        with pytest.raises(KafkaError, match="all producer ids have been assigned"):
+            each.allocate()

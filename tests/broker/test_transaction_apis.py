@@ -209,7 +209,7 @@ def test_a_deleted_topic_does_not_keep_a_transaction_from_its_end(ask: Asker, lo
     producer = Producer(ask)
     producer.add(0, 1)
     producer.write()
-    ask.broker.topics.delete(ask.broker.topics.find("t", log_id(ask)), ask.broker.on_topic_deleted)
+    ask.broker.topics.delete([ask.broker.topics.find("t", log_id(ask))], ask.broker.on_topics_deleted)
     assert producer.end() == 0
     assert state(ask).transaction_state == "CompleteCommit"
 
@@ -220,7 +220,7 @@ def test_nor_does_a_deleted_topic_of_offsets(ask: Asker, log: Log) -> None:
     producer.commit_offset(5)
     topic = ask.broker.topics.get("__consumer_offsets")
     assert topic is not None
-    ask.broker.topics.delete(topic, ask.broker.on_topic_deleted)
+    ask.broker.topics.delete([topic], ask.broker.on_topics_deleted)
     assert producer.end() == 0
     assert state(ask).transaction_state == "CompleteCommit"
 
@@ -387,6 +387,6 @@ def test_the_journal_s_topic_takes_the_ids_along(ask: Asker, log: Log) -> None:
     Producer(ask)
     topic = ask.broker.topics.get("__transaction_state")
     assert topic is not None
-    ask.broker.topics.delete(topic, ask.broker.on_topic_deleted)
+    ask.broker.topics.delete([topic], ask.broker.on_topics_deleted)
     assert state(ask).error_code == ErrorCode.NOT_COORDINATOR
     assert Producer(ask).epoch == 0

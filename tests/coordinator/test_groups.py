@@ -277,7 +277,7 @@ def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
 
     def write(place: Pending, write: Callable[[Pending], None] = journal.write) -> None:
         write(place)
-        threads.submit(groups.on_topic_deleted, OFFSETS_TOPIC, UUID(int=0))
+        threads.submit(groups.on_topics_deleted, {OFFSETS_TOPIC: UUID(int=0)})
         until(lambda: groups._groups.get("g") is not old)
         groups._find_or_make("g")
 

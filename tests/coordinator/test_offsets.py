@@ -188,7 +188,7 @@ def test_a_deleted_topic_takes_its_offsets_along(manager: OffsetManager, commit:
     commit("g", t0=at(1), u0=at(2))
     commit("h", t1=at(3))
     for group_id in ("g", "h"):
-        manager.delete_topic(group_id, "t", OLD)
+        manager.delete_topics(group_id, {"t": OLD})
     for found in (manager, restarted(topic)):
         assert (found.fetch("g"), found.fetch("h")) == ({U0: at(2)}, {})
 
@@ -199,7 +199,7 @@ def test_a_commit_in_the_next_topic_of_that_name_is_not_wiped_with_the_old_one(
     commit("g", t0=at(1)._replace(topic_id=OLD), t1=at(2)._replace(topic_id=OLD))
     new = at(3)._replace(topic_id=UUID(int=2))
     under_way = manager.begin_commit("g", {T0: new})
-    manager.delete_topic("g", "t", OLD)
+    manager.delete_topics("g", {"t": OLD})
     journal.write(under_way)
     assert manager.fetch("g") == {T0: new}
 

@@ -99,21 +99,21 @@ def test_a_marker_ends_what_stands_in_its_partition_after_a_restart_too(
 ) -> None:
     for producer, group in ((ONE, "g"), (ONE, "h"), (OTHER, "g")):
         journal.write(manager.begin_commit(group, {T0: at(producer.producer_id)}, producer))
-    manager.end_transaction(0, COMMIT, ONE)
+    journal.write(manager.begin_end_transaction(0, COMMIT, ONE))
     for found in (manager, restarted(topic)):
         assert found.fetch("g") == found.fetch("h") == {T0: at(7)}
         assert (found.pending("g"), found.pending("h")) == ({T0}, set())
     again = restarted(topic)
-    again.end_transaction(0, ABORT, OTHER)
+    journal.write(again.begin_end_transaction(0, ABORT, OTHER))
     assert (again.fetch("g"), again.pending("g")) == ({T0: at(7)}, set())
     assert restarted(topic).pending("g") == set()
 
 
 def test_a_zombies_marker_and_offsets_are_refused(journal: Journal, manager: OffsetManager) -> None:
     newer = ProducerIdAndEpoch(7, 3)
-    manager.end_transaction(0, ABORT, newer)
+    journal.write(manager.begin_end_transaction(0, ABORT, newer))
     with pytest.raises(KafkaError) as caught:
-        manager.end_transaction(0, COMMIT, ONE)
+        journal.write(manager.begin_end_transaction(0, COMMIT, ONE))
     assert caught.value.code is ErrorCode.INVALID_PRODUCER_EPOCH
     with pytest.raises(KafkaError) as caught:
         journal.write(manager.begin_commit("g", {T0: at(1)}, ONE))
@@ -124,6 +124,6 @@ def test_a_zombies_marker_and_offsets_are_refused(journal: Journal, manager: Off
 def test_to_delete_what_is_pending_only_is_written_down(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
     journal.write(manager.begin_commit("g", {T0: at(1)}, ONE))
     journal.write(manager.begin_delete("g", [T0]))
-    manager.end_transaction(0, COMMIT, ONE)
+    journal.write(manager.begin_end_transaction(0, COMMIT, ONE))
     for found in (manager, restarted(topic)):
         assert found.fetch("g") == {}

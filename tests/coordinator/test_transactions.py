@@ -45,10 +45,11 @@ class Markers:
     def open_transactions(self) -> list[OpenTransaction]:
         return self.open
 
-    def write_one(
+    def begin_one(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
-    ) -> None:
+    ) -> Callable[[], None]:
         self.write(marker, producer, [partition])
+        return lambda: None
 
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]

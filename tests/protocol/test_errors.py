@@ -14,3 +14,11 @@ def test_an_error_says_code_and_message() -> None:
     assert error.code.retriable
     assert str(KafkaError(ErrorCode.INVALID_CONFIG, "no such key")) == "INVALID_CONFIG (40): no such key"
     assert not ErrorCode.INVALID_CONFIG.retriable
+
+
+def test_a_message_that_quotes_a_long_name_keeps_its_start_and_its_end() -> None:
+    """A response has room for 32,767 bytes, and an answer that quoted the name could not be encoded."""
+    name = "\N{GRINNING FACE}" * 8_000
+    error = KafkaError(ErrorCode.INVALID_CONFIG, f"first {name} last")
+    assert error.message.startswith("first ") and error.message.endswith(" last")
+    assert len(error.message.encode()) < 5_000

@@ -159,3 +159,22 @@ def test_records_are_read_as_a_view() -> None:
     value, end = p.records(p.INT32, False).decode(buffer, 0)
     assert (value, end) == (b"abc", 7)
     assert value.obj is buffer.obj
+
+
+@pytest.mark.parametrize("length", [p.INT16, p.COMPACT_LENGTH], ids=["plain", "compact"])
+@pytest.mark.parametrize("text", ["s" * 32_767, "\u00e9" * 16_383])
+def test_the_longest_string(length: Codec, text: str) -> None:
+    codec, out = p.string(length, True), p.Output()
+    codec.encode(out, text)
+    assert codec.decode(memoryview(out), 0) == (text, len(out))
+    with pytest.raises(p.UNWRITABLE):
+        codec.encode(out, text + "\u00e9")
+
+
+def test_a_compact_string_of_more_than_32767_bytes_is_malformed() -> None:
+    """Such a string was accepted, and then no record of a coordinator could hold it."""
+    out = p.Output()
+    p.COMPACT_LENGTH.encode(out, 32_768)
+    out += b"s" * 32_768
+    with pytest.raises(ValueError, match="string of 32768 bytes, at most 32767"):
+        p.string(p.COMPACT_LENGTH, True).decode(memoryview(out), 0)

@@ -49,7 +49,7 @@ def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:
 
 def delete(logs: LogManager, name: TopicPartition) -> None:
     """Delete a log, and remove its files."""
-    for path in logs.delete({name: uuid4()}):
+    for path in logs.delete({name: uuid4()}).left:
         shutil.rmtree(path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import LogManager
+from hmb.storage.log_manager import LogManager, NewLog
 
 NAME = TopicPartition("events", 0)
 
@@ -32,10 +32,8 @@ class DataDirectory:
         self.logs.load({}, self.config)
         found = dict(self.logs.items())
         if not found:
-            topics = {name.topic for name in self.partitions}
-            for topic in topics:
-                names = [name for name in self.partitions if name.topic == topic]
-                self.logs.create_all(names, self.config, uuid.uuid4())
+            ids = {name.topic: uuid.uuid4() for name in self.partitions}
+            self.logs.create_all([NewLog(name, self.config, ids[name.topic]) for name in self.partitions])
             found = dict(self.logs.items())
         return found[self.partitions[0]]
 

@@ -13,7 +13,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.storage import checkpoints
 from hmb.storage.config import LogConfig
 from hmb.storage.leader_epochs import LeaderEpochs
-from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, DataDirectoryError, LogManager
+from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, DataDirectoryError, LogManager, NewLog
 from hmb.storage.manifest import CLEAN_SHUTDOWN, Manifest
 from tests.storage.conftest import batch, delete, read_all
 
@@ -38,7 +38,7 @@ def opened(directory: Path) -> LogManager:
 def data(tmp_path: Path) -> Path:
     """A data directory with a topic of two partitions, closed properly."""
     logs = opened(tmp_path)
-    for log in logs.create_all([ZERO, ONE], LogConfig(segment_bytes=300), TOPIC_ID):
+    for log in logs.create_all([NewLog(name, LogConfig(segment_bytes=300), TOPIC_ID) for name in (ZERO, ONE)]):
         log.epochs = LeaderEpochs([(3, 0)])
         for _ in range(6):
             log.append(batch(2))

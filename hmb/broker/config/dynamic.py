@@ -25,13 +25,16 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS, TIMES, BrokerConfig
-from hmb.broker.config.keys import ConfigError, nearest
+from hmb.broker.config.keys import ConfigError, check_length, nearest
 from hmb.broker.config.store import ConfigStore
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
+MOST_SETTINGS = 1000  # of a broker: unknown ones are kept as well, and a client can invent any number
+MOST_GROUPS = 10_000  # with settings of their own
+MOST_WARNINGS = 10  # about one request
 IDS = ("broker.id", "node.id")
 
 
@@ -92,10 +95,14 @@ class DynamicConfig:
         """What was set for a group."""
         return self._store.groups.get(group, {})
 
-    def alter_group(self, group: str, configs: Mapping[str, str]) -> None:
-        """Put these in the place of all that was set for a group.  Raises OSError."""
+    def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace all that was set for these groups.  Raises INVALID_REQUEST (too many groups), OSError."""
         with self._lock:
-            self._store.write(groups={**self._store.groups, group: configs})
+            changed = {**self._store.groups, **groups}
+            if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
+                why = f"at most {MOST_GROUPS} groups have settings of their own"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+            self._store.write(groups=changed)
 
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         return {**self._static, **brokers.get(ALL_BROKERS, {}), **brokers.get(self.name, {})}
@@ -129,14 +136,18 @@ class DynamicConfig:
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
     """The settings with their values as we write them.  What nobody knows is kept, as Kafka does."""
     new = [name for name in configs if name not in before]
-    for name in new:
-        if name not in BROKER_CONFIGS:
-            LOGGER.warning("unknown setting %r has no effect%s", name, nearest(name, BROKER_CONFIGS))
+    if len(configs) > MOST_SETTINGS:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are kept")
+    unknown = [name for name in new if name not in BROKER_CONFIGS]
+    for name in unknown[:MOST_WARNINGS]:
+        LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))
     if fixed := [name for name in new if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic]:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"cannot be altered while the broker runs, only at its start: {', '.join(fixed)}"
         )
     try:
+        for name, text in configs.items():
+            check_length(text, name)
         return {
             name: BROKER_CONFIGS[name].normal(text) if name in BROKER_CONFIGS else text
             for name, text in configs.items()

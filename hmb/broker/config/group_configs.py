@@ -7,12 +7,15 @@ What a value may be is bounded by two settings of the broker: `consumer.session.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigEntry
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
+from hmb.broker.context import BrokerContext
+from hmb.broker.errors import outcome_of
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.protocol.enums import ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -55,13 +58,22 @@ class GroupResource:
                 synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP_CONFIG))
             yield ConfigEntry(key, synonyms[0].value, synonyms[0].source, synonyms)
 
-    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
+    def check(self, configs: Mapping[str, str]) -> None:
+        """Raises INVALID_CONFIG."""
+        self._normal(configs)
+
+    def _normal(self, configs: Mapping[str, str]) -> dict[str, str]:
         try:
-            checked = {name: self._key(name).normal(text) for name, text in configs.items()}
+            return {name: self._key(name).normal(text) for name, text in configs.items()}
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
-        if not validate_only:
-            self._broker.alter_group(self._name, checked)
+
+    @staticmethod
+    def alter_all(
+        changes: Sequence[tuple[GroupResource, Mapping[str, str]]], broker: BrokerContext
+    ) -> list[KafkaError | None]:
+        configs = {resource._name: resource._normal(configs) for resource, configs in changes}
+        return [outcome_of(partial(broker.configs.alter_groups, configs))] * len(changes)
 
     def _key(self, name: str) -> ConfigKey:
         """A setting with its bounds.  Raises ConfigError."""

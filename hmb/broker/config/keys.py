@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hmb.protocol.enums import ConfigType
+from hmb.protocol.primitives import LONGEST_STRING
 from hmb.storage.config import INT_MAX
 
 
@@ -60,6 +61,7 @@ class ConfigKey:
     def parse(self, text: str, name: str = "") -> float | str | bool:
         """The value from its text; `name` is that under which it was given.  Raises ConfigError."""
         name = name or self.name
+        check_length(text, name)
         if self.type is ConfigType.LIST:
             return self._parse_list(text, name)
         value: float | str | bool = text
@@ -120,12 +122,26 @@ def _number_type(maximum: float) -> ConfigType:
     return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
 
 
+MOST_LETTERS_OFF = 6  # by which a misspelt name is longer or shorter than the name that was meant
+
+
+def check_length(text: str, name: str) -> None:
+    """Raise ConfigError if DescribeConfigs could not return the value of setting `name`: its response holds strings."""
+    if (size := len(text.encode())) > LONGEST_STRING:
+        raise ConfigError(f"has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
+
+
 def split_list(text: str) -> list[str]:
     """The items of a list, each once; an empty text is an empty list."""
     return list(dict.fromkeys(item.strip() for item in text.split(","))) if text.strip() else []
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """For a message about an unknown name: what may have been meant."""
-    matches = difflib.get_close_matches(name, list(known), 1, cutoff)
+    """Return the end of a message about an unknown name: the known name that was probably meant, if there is one.
+
+    Only names of a similar length with the same first letter are compared.  A request may contain thousands of unknown
+    names, and a comparison takes some 20 microseconds.
+    """
+    alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]
+    matches = difflib.get_close_matches(name, alike, 1, cutoff)
     return f", did you mean {matches[0]!r}?" if matches else ""

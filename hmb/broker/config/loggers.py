@@ -6,7 +6,7 @@ They are Python's loggers, under Kafka's names for the levels.  A level holds un
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hmb.broker.config.entries import ConfigEntry
 from hmb.broker.config.keys import ConfigKey
@@ -39,8 +39,8 @@ class Loggers:
             key = ConfigKey(name, ConfigType.UNKNOWN, None, "the logger's level")
             yield ConfigEntry(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
 
-    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
-        """Give these loggers their levels, and all others that of their parents."""
+    def check(self, configs: Mapping[str, str]) -> None:
+        """Raise KafkaError for a logger or a level that does not exist, or if the root logger has no level."""
         loggers = _loggers()
         for name, level in configs.items():
             if name not in loggers:
@@ -49,9 +49,14 @@ class Loggers:
                 raise KafkaError(ErrorCode.INVALID_CONFIG, f"{level!r} is no level: {', '.join(LEVELS)}")
         if ROOT not in configs:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the root logger needs a level")
-        if not validate_only:
-            for name, logger in loggers.items():
+
+    @staticmethod
+    def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
+        """Give the named loggers their levels, and all others the level of their parents."""
+        for _, configs in changes:
+            for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
+        return [None] * len(changes)
 
 
 def _loggers() -> dict[str, logging.Logger]:

@@ -1,24 +1,28 @@
 """What has settings: topics, brokers, the broker's loggers, groups.
 
-DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name; `find` gives the
-object that answers for it.  All kinds answer the same questions, what was set (`altered`) and what there is to tell
-(`entries`), and take the same order: put these in the place of those (`alter`).  `alter_each` is what both of the
-alter APIs do with a request.
+DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name.  `find` returns the
+object for it.  Every kind of resource returns the settings that clients have set (`altered`) and all its settings with
+their sources (`entries`).  Every kind can check new settings and put them in place of the old ones.
+
+Both alter APIs use `alter_each`.  It checks each resource of a request alone, then alters all resources of one kind
+together, because each change of the files that keep settings costs a write of the whole file.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.entries import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from hmb.broker.config.group_configs import GroupResource
 from hmb.broker.config.loggers import Loggers
 from hmb.broker.context import BrokerContext
-from hmb.broker.errors import Answer, answering
+from hmb.broker.errors import Answer, answer_with, answering, outcome_of
 from hmb.broker.topics.registry import Topics
+from hmb.broker.topics.topic import Topic
 from hmb.protocol.enums import ALL_BROKERS, ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
@@ -33,8 +37,12 @@ class Resource(Protocol):
 
     def entries(self) -> Iterable[ConfigEntry]: ...
 
-    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
-        """Put these in the place of all that was set.  Raises KafkaError, and then nothing has changed."""
+    def check(self, configs: Mapping[str, str]) -> None:
+        """Raise KafkaError if these cannot be the settings of the resource."""
+
+    @staticmethod
+    def alter_all(changes: Sequence[tuple[Any, Mapping[str, str]]], broker: BrokerContext) -> list[KafkaError | None]:
+        """Replace all that clients have set for each of these resources.  Returns why a resource was not altered."""
 
 
 def find(type: int, name: str, broker: BrokerContext) -> Resource:
@@ -42,7 +50,7 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
     match type:
         case ResourceType.TOPIC:
             check_topic_name(name)
-            return _TopicResource(name, broker.topics, broker.configs)
+            return _TopicResource(broker.topics.find(name, NO_TOPIC_ID), broker.topics, broker.configs)
         case ResourceType.BROKER:
             _check_broker(name, (ALL_BROKERS, broker.configs.name))
             return _BrokerResource(name, broker.configs)
@@ -67,31 +75,42 @@ AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
 def alter_each(
-    wanted: Iterable[NamedT], new_answer: Callable[..., AnswerT], alter_one: Callable[[NamedT], None]
+    wanted: Sequence[NamedT],
+    new_answer: Callable[..., AnswerT],
+    change: Callable[[NamedT, Resource], Mapping[str, str]],
+    broker: BrokerContext,
+    *,
+    validate_only: bool,
 ) -> list[AnswerT]:
-    """An answer for each resource, with the error that altering it raised.  One that is named twice is not altered."""
-    resources = list(wanted)
-    times = Counter((each.resource_type, each.resource_name) for each in resources)
+    """Alter resources.  `change` returns the new settings of a resource from the request and the old ones.
+
+    Returns an answer for each resource, with its error.  A resource that the request names twice is not altered.
+    """
+    times = Counter((each.resource_type, each.resource_name) for each in wanted)
     answers: list[AnswerT] = []
-    for each in resources:
-        name = {"resource_type": each.resource_type, "resource_name": each.resource_name}
-        answers.append(answer := new_answer(**name, error_message=None))
-        with answering(answer):
-            if times[each.resource_type, each.resource_name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
-            alter_one(each)
+    accepted: dict[type[Resource], list[tuple[AnswerT, Resource, Mapping[str, str]]]] = {}
+    with broker.configs.alterations:
+        for each in wanted:
+            name = {"resource_type": each.resource_type, "resource_name": each.resource_name}
+            answers.append(answer := new_answer(**name, error_message=None))
+            with answering(answer):
+                if times[each.resource_type, each.resource_name] > 1:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
+                resource = _find_alterable(each, broker)
+                configs = change(each, resource)
+                resource.check(configs)
+                accepted.setdefault(type(resource), []).append((answer, resource, configs))
+        for kind, together in accepted.items() if not validate_only else ():
+            outcomes = kind.alter_all([(resource, configs) for _, resource, configs in together], broker)
+            for (answer, _, _), outcome in zip(together, outcomes, strict=True):
+                answer_with(answer, outcome)
     return answers
 
 
-def alter(
-    named: Named, change: Callable[[Resource], Mapping[str, str]], broker: BrokerContext, *, validate_only: bool
-) -> None:
-    """Put what `change` makes of a resource's settings in their place.  Raises as `find` and `Resource.alter` do."""
+def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
     if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # in `find` it is another error
         raise KafkaError(ErrorCode.INVALID_REQUEST, "all topics have no settings of their own; a broker has")
-    resource = find(named.resource_type, named.resource_name, broker)
-    with broker.configs.alterations:
-        resource.alter(change(resource), validate_only=validate_only)
+    return find(named.resource_type, named.resource_name, broker)
 
 
 def _check_broker(name: str, known: tuple[str, ...]) -> None:
@@ -100,8 +119,8 @@ def _check_broker(name: str, known: tuple[str, ...]) -> None:
 
 
 class _TopicResource:
-    def __init__(self, name: str, topics: Topics, broker: DynamicConfig) -> None:
-        self._topic = topics.find(name, NO_TOPIC_ID)
+    def __init__(self, topic: Topic, topics: Topics, broker: DynamicConfig) -> None:
+        self._topic = topic
         self._topics = topics
         self._broker = broker
 
@@ -112,8 +131,14 @@ class _TopicResource:
     def entries(self) -> Iterable[ConfigEntry]:
         return topic_entries(self._topic.configs, self._broker)
 
-    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
-        self._topics.alter_configs(self._topic, configs, validate_only=validate_only)
+    def check(self, configs: Mapping[str, str]) -> None:
+        self._topics.check_configs(configs)
+
+    @staticmethod
+    def alter_all(
+        changes: Sequence[tuple[_TopicResource, Mapping[str, str]]], broker: BrokerContext
+    ) -> list[KafkaError | None]:
+        return broker.topics.alter_configs([(resource._topic, configs) for resource, configs in changes])
 
 
 class _BrokerResource:
@@ -128,5 +153,11 @@ class _BrokerResource:
     def entries(self) -> Iterable[ConfigEntry]:
         return default_broker_entries(self._broker) if self._name == ALL_BROKERS else broker_entries(self._broker)
 
-    def alter(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
-        self._broker.alter(self._name, configs, validate_only=validate_only)
+    def check(self, configs: Mapping[str, str]) -> None:
+        self._broker.alter(self._name, configs, validate_only=True)
+
+    @staticmethod
+    def alter_all(
+        changes: Sequence[tuple[_BrokerResource, Mapping[str, str]]], broker: BrokerContext
+    ) -> list[KafkaError | None]:
+        return [outcome_of(partial(broker.configs.alter, each._name, configs)) for each, configs in changes]

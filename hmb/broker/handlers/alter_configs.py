@@ -10,10 +10,7 @@ Left out: loggers and client metrics (INVALID_REQUEST).
 
 from __future__ import annotations
 
-from functools import partial
-
-from hmb.broker.config import resources as config_resources
-from hmb.broker.config.resources import Resource
+from hmb.broker.config.resources import Resource, alter_each
 from hmb.broker.context import RequestContext
 from hmb.protocol.enums import ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -24,17 +21,14 @@ Answer = AlterConfigsResponse.AlterConfigsResourceResponse
 
 
 def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
-    def alter(wanted: Wanted) -> None:
-        if wanted.resource_type == ResourceType.BROKER_LOGGER:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
-        change = partial(_configs, wanted)
-        config_resources.alter(wanted, change, context.broker, validate_only=request.validate_only)
-
-    return AlterConfigsResponse(responses=config_resources.alter_each(request.resources, Answer, alter))
+    answers = alter_each(request.resources, Answer, _changed, context.broker, validate_only=request.validate_only)
+    return AlterConfigsResponse(responses=answers)
 
 
-def _configs(wanted: Wanted, resource: Resource) -> dict[str, str]:
-    """All settings that the resource is to have, whatever it has."""
+def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
+    """Return all settings that the resource is to have, whatever it has now."""
+    if wanted.resource_type == ResourceType.BROKER_LOGGER:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}
     if len(configs) < len(wanted.configs):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice, or has no value")

@@ -12,12 +12,14 @@ from __future__ import annotations
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.coordinator.modern.description import DescribedConsumerGroup
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 
 def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
+    check_repetitions(request.group_ids)
     groups = [_describe(group_id, context) for group_id in request.group_ids]
     if request.include_authorized_operations:
         for group in groups:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections import Counter
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import answer_with, answering
 from hmb.broker.topics.replicas import check_replicas
+from hmb.broker.topics.topic import NewPartitions
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from hmb.protocol.topics import NO_TOPIC_ID
@@ -26,20 +27,25 @@ Answer = CreatePartitionsResponse.CreatePartitionsTopicResult
 def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreatePartitionsResponse:
     response = CreatePartitionsResponse()
     times = Counter(topic.name for topic in request.topics)
+    grown: list[tuple[Answer, NewPartitions]] = []
     for wanted in {topic.name: topic for topic in request.topics}.values():
         answer = Answer(name=wanted.name)
         response.results.append(answer)
         with answering(answer):
             if times[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
-            _add(wanted, request.validate_only, context)
+            grown.append((answer, _checked(wanted, context)))
+    if not request.validate_only:
+        outcomes = context.broker.topics.add_partitions([partitions for _, partitions in grown])
+        for (answer, _), outcome in zip(grown, outcomes, strict=True):
+            answer_with(answer, outcome)
     return response
 
 
-def _add(wanted: Wanted, validate_only: bool, context: RequestContext) -> None:
+def _checked(wanted: Wanted, context: RequestContext) -> NewPartitions:
     topics = context.broker.topics
     topic = topics.find(wanted.name, NO_TOPIC_ID)
-    topics.add_partitions(topic, wanted.count, validate_only=True)
+    topics.check_growth(topic, wanted.count)
     if wanted.assignments is not None:
         added = wanted.count - len(topic.partitions)
         if len(wanted.assignments) != added:
@@ -49,5 +55,4 @@ def _add(wanted: Wanted, validate_only: bool, context: RequestContext) -> None:
             )
         for assignment in wanted.assignments:
             check_replicas(assignment.broker_ids, context.broker.config.broker_id)
-    if not validate_only:
-        topics.add_partitions(topic, wanted.count)
+    return NewPartitions(topic, wanted.count)

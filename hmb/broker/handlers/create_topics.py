@@ -13,11 +13,12 @@ Left out: quotas (`throttle_time_ms` is 0).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from hmb.broker.config.entries import topic_entries
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.topics.registry import Topic
+from hmb.broker.errors import answer_with, answering
+from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -29,34 +30,46 @@ DEFAULT = -1
 def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     response = CreateTopicsResponse()
     times = Counter(topic.name for topic in request.topics)
-    for wanted in request.topics:
-        if times[wanted.name] > 1:
-            if not any(answer.name == wanted.name for answer in response.topics):
-                message = "duplicate topic in the request"
-                response.topics.append(
-                    Answer(name=wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message=message)
-                )
-            continue
+    new: list[tuple[Answer, NewPartitions]] = []
+    for wanted in {topic.name: topic for topic in request.topics}.values():
         answer = Answer(name=wanted.name, error_message=None)
         response.topics.append(answer)
         with answering(answer):
-            _create(wanted, answer, request.validate_only, context)
+            if times[wanted.name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
+            new.append((answer, _checked(wanted, context)))
+    outcomes = _create([topic for _, topic in new], request, context)
+    # Topics with the same settings share their part of the answer: to look settings up takes longer than all the rest.
+    configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
+    for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
+        if outcome is None:
+            answer.topic_id, answer.num_partitions, answer.replication_factor = topic.id, count, 1
+            if (own := frozenset(topic.configs.items())) not in configs:
+                configs[own] = _configs(topic, context)
+            answer.configs = configs[own]
+        answer_with(answer, outcome)
     return response
 
 
-def _create(wanted: Wanted, answer: Answer, validate_only: bool, context: RequestContext) -> None:
+def _create(
+    new: Sequence[NewPartitions], request: CreateTopicsRequest, context: RequestContext
+) -> Sequence[KafkaError | None]:
+    if request.validate_only:
+        return [None] * len(new)
+    return context.broker.topics.create_all(new)
+
+
+def _checked(wanted: Wanted, context: RequestContext) -> NewPartitions:
+    """Return the topic as it will be.  Raises KafkaError."""
     configs = {}
     for config in wanted.configs:
         if config.value is None:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"{config.name}: null is no value")
         configs[config.name] = config.value
     partitions = _partitions(wanted, context)
-    context.broker.topics.check(wanted.name, partitions, configs)
+    topic = context.broker.topics.check(wanted.name, partitions, configs)
     _check_replicas(wanted, context)
-    topic = context.broker.topics.create(wanted.name, partitions, configs, validate_only=validate_only)
-    answer.topic_id = topic.id
-    answer.num_partitions, answer.replication_factor = partitions, 1
-    answer.configs = _configs(topic, context)
+    return NewPartitions(topic, partitions)
 
 
 def _partitions(wanted: Wanted, context: RequestContext) -> int:

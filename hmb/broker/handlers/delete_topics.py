@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections import Counter
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import answer_with, answering
 from hmb.broker.topics.registry import Topics
+from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
@@ -23,6 +24,7 @@ Answer = DeleteTopicsResponse.DeletableTopicResult
 
 def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
     response = DeleteTopicsResponse()
+    doomed: list[tuple[Answer, Topic]] = []
     all_wanted = [*request.topics, *(Wanted(name=name) for name in request.topic_names)]
     identities = [_identity(wanted, context.broker.topics) for wanted in all_wanted]
     times = Counter(identities)
@@ -39,7 +41,10 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
             answer.name, answer.topic_id = topic.name, topic.id
-            context.broker.topics.delete(topic, context.broker.on_topic_deleted)
+            doomed.append((answer, topic))
+    outcomes = context.broker.topics.delete([topic for _, topic in doomed], context.broker.on_topics_deleted)
+    for (answer, _), outcome in zip(doomed, outcomes, strict=True):
+        answer_with(answer, outcome)
     return response
 
 

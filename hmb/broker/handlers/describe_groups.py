@@ -12,15 +12,18 @@ from __future__ import annotations
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.coordinator.classic.states import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
-FIRST_VERSION_OF_UNKNOWN_GROUPS = DescribeGroupsResponse.first_version("groups.error_message")
+FIRST_VERSION_OF_MESSAGES = DescribeGroupsResponse.first_version("groups.error_message")
+FIRST_VERSION_OF_UNKNOWN_GROUPS = FIRST_VERSION_OF_MESSAGES
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+    check_repetitions(request.groups)
     groups = [_describe(group_id, context) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in groups:
@@ -40,4 +43,6 @@ def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
             group.group_state = GroupState.DEAD.value
             if context.version >= FIRST_VERSION_OF_UNKNOWN_GROUPS:
                 raise
+    if context.version < FIRST_VERSION_OF_MESSAGES:
+        group.error_message = None
     return group

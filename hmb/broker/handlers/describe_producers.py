@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from hmb.protocol.topics import TopicPartition
 
@@ -21,6 +22,7 @@ ProducerState = PartitionResponse.ProducerState
 
 
 def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
+    check_repetitions((topic.name, number) for topic in request.topics for number in topic.partition_indexes)
     response = DescribeProducersResponse()
     for topic in request.topics:
         answers = [PartitionResponse(partition_index=number) for number in topic.partition_indexes]

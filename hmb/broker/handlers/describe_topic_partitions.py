@@ -16,7 +16,7 @@ from bisect import bisect_left
 from hmb.broker.authorized import TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import Topic
+from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,

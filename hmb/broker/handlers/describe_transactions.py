@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.coordinator.transactions.records import by_topic
 from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
@@ -18,6 +19,7 @@ Answer = DescribeTransactionsResponse.TransactionState
 
 
 def handle(request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
+    check_repetitions(request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=[_describe(id, context) for id in request.transactional_ids])
 
 

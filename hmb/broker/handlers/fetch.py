@@ -66,6 +66,8 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
 def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
     watcher = Watcher()
     watched = [*(log.watchers for log in fetch.logs), context.broker.stop.watchers]
+    if context.memory.watchers is not None:
+        watched.append(context.memory.watchers)
     for watchers in watched:
         watchers.add(watcher)
     try:
@@ -73,7 +75,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
             fetch.read()  # once more after the watcher is in place: what came in between woke nobody
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
-            if fetch.is_satisfied or is_over:
+            if fetch.is_satisfied or is_over or context.memory.is_wanted:
                 return
             watcher.wait(min(remaining, LOOK_AGAIN))
     finally:

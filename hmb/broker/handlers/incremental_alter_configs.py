@@ -12,11 +12,8 @@ Left out: client metrics (INVALID_REQUEST).
 
 from __future__ import annotations
 
-from functools import partial
-
-from hmb.broker.config import resources as config_resources
 from hmb.broker.config.keys import split_list
-from hmb.broker.config.resources import Resource
+from hmb.broker.config.resources import Resource, alter_each
 from hmb.broker.context import RequestContext
 from hmb.protocol.enums import ConfigOperation, ConfigType, ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -31,15 +28,12 @@ Answer = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
 
 
 def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> IncrementalAlterConfigsResponse:
-    def alter(wanted: Wanted) -> None:
-        change = partial(_changed, wanted)
-        config_resources.alter(wanted, change, context.broker, validate_only=request.validate_only)
-
-    return IncrementalAlterConfigsResponse(responses=config_resources.alter_each(request.resources, Answer, alter))
+    answers = alter_each(request.resources, Answer, _changed, context.broker, validate_only=request.validate_only)
+    return IncrementalAlterConfigsResponse(responses=answers)
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
-    """All settings of the resource after the changes."""
+    """Return all settings of the resource after the changes."""
     configs = dict(resource.altered)
     if len({change.name for change in wanted.configs}) < len(wanted.configs):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice")

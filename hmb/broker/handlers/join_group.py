@@ -27,6 +27,7 @@ def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupRespo
     call = WaitingCall(
         context.header.client_id or "", client_host, context.version, is_client_gone=context.is_client_gone
     )
+    context.memory.close()  # the request may wait for long; what the group keeps of it is limited by the groups
     response = JoinGroupResponse(member_id=request.member_id)
     with answering(response):
         response = context.broker.groups.join(call, request)

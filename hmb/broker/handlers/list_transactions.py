@@ -9,6 +9,9 @@ Left out: in a regular expression `.` and the like stand for the characters that
 
 from __future__ import annotations
 
+from collections.abc import Set
+from typing import NamedTuple
+
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.coordinator.modern.topic_regex import TopicRegex
@@ -21,12 +24,27 @@ Answer = ListTransactionsResponse.TransactionState
 STATES = {state.label for state in TransactionState}
 
 
+class Filters(NamedTuple):
+    """The filters of a request.  An empty set selects all transactions."""
+
+    states: Set[str]
+    producer_ids: Set[int]
+    duration: int  # ms; negative: any
+
+    def fit(self, each: Transaction, now: int) -> bool:
+        """Whether a transaction passes all filters."""
+        lasts = self.duration < 0 or now - each.started > self.duration
+        is_one_of_them = not self.producer_ids or each.producer_id in self.producer_ids
+        return lasts and is_one_of_them and (not self.states or each.state.label in self.states)
+
+
 def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTransactionsResponse:
     unknown = [name for name in request.state_filters if name not in STATES]
     response = ListTransactionsResponse(unknown_state_filters=list(dict.fromkeys(unknown)))
     with answering(response):
         pattern = request.transactional_id_pattern
         regex, now = TopicRegex(pattern) if pattern else None, now_ms()
+        filters = Filters(set(request.state_filters), set(request.producer_id_filters), request.duration_filter)
         response.transaction_states = [
             Answer(
                 transactional_id=each.transactional_id,
@@ -34,12 +52,6 @@ def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTra
                 transaction_state=each.state.label,
             )
             for each in context.broker.transactions.list()
-            if _fits(each, request, now) and (regex is None or regex.matches(each.transactional_id))
+            if filters.fit(each, now) and (regex is None or regex.matches(each.transactional_id))
         ]
     return response
-
-
-def _fits(each: Transaction, request: ListTransactionsRequest, now: int) -> bool:
-    lasts = request.duration_filter < 0 or now - each.started > request.duration_filter
-    is_one_of_them = not request.producer_id_filters or each.producer_id in request.producer_id_filters
-    return lasts and is_one_of_them and (not request.state_filters or each.state.label in request.state_filters)

@@ -2,8 +2,10 @@
 
 Versions: 0-13, flexible from 9.
 Behaviour: names this broker, at the advertised address of the listener that the client came by, as leader of every
-    partition.  A topic that is not there is made at once where the client and `auto.create.topics.enable` allow it,
-    and the same answer names its leader, so that clients need no second try.  A topic asked for twice is told once.
+    partition.  A topic that does not exist is made if the client and `auto.create.topics.enable` allow it.  The same
+    answer names its leader, so that clients need no second try.  One request makes at most MOST_MADE partitions, so
+    that it does not keep the connection for long.  Further topics are LEADER_NOT_AVAILABLE, and the client's next
+    request makes more of them.  A topic that the request names twice is in the answer once.
 Version notes: in 0 an empty list of topics asks for all, from 1 on null does and an empty list asks for none; 4 lets
     the client forbid automatic creation; topics by id from 12.  10 and 11 have room for an id and for no name
     already, but a request that uses it gets INVALID_REQUEST for all its topics.
@@ -12,10 +14,12 @@ Left out: racks, offline replicas: one broker has none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.topics.registry import Topic
+from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.topics import OFFSETS_TOPIC, check_topic_name
@@ -23,6 +27,7 @@ from hmb.protocol.topics import OFFSETS_TOPIC, check_topic_name
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 PartitionAnswer = TopicAnswer.MetadataResponsePartition
 FIRST_VERSION_OF_IDS = 12
+MOST_MADE = 100
 
 
 def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
@@ -41,11 +46,12 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
     if request.topics is None or (context.version == 0 and not request.topics):
         response.topics = [_describe(topic, TopicAnswer(), context) for topic in broker.topics.all()]
     else:
+        failures = _make_missing(request, context)
         for wanted in {(each.name, each.topic_id): each for each in request.topics}.values():
             answer = TopicAnswer(name=wanted.name, topic_id=wanted.topic_id)
             response.topics.append(answer)
             with answering(answer):
-                _describe(_find(wanted, request, context), answer, context)
+                _describe(_find(wanted, failures, context), answer, context)
     if request.include_topic_authorized_operations:
         for answer in response.topics:
             answer.topic_authorized_operations = TOPIC_OPERATIONS
@@ -64,20 +70,41 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
     )
 
 
-def _find(wanted: MetadataRequest.MetadataRequestTopic, request: MetadataRequest, context: RequestContext) -> Topic:
+def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
+    """Make the topics that do not exist, if that is allowed.  Returns by name why a topic was not made."""
     topics, config = context.broker.topics, context.broker.config
-    may_create = request.allow_auto_topic_creation and config.auto_create_topics
+    names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}
+    if not (names and request.allow_auto_topic_creation and config.auto_create_topics):
+        return {}
+    if OFFSETS_TOPIC in names:
+        context.broker.groups.make_topic()
+        names.discard(OFFSETS_TOPIC)
+    failures: dict[str, KafkaError] = {}
+    new: dict[str, NewPartitions] = {}
+    most = max(1, MOST_MADE // config.num_partitions)
+    for name in sorted(names):
+        try:
+            topic = topics.check(name, config.num_partitions, {})
+        except KafkaError as error:
+            failures[name] = error
+            continue
+        if len(new) < most:
+            new[name] = NewPartitions(topic, config.num_partitions)
+        else:
+            failures[name] = KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
+    outcomes = topics.create_all(list(new.values()))
+    return failures | {name: outcome for name, outcome in zip(new, outcomes, strict=True) if outcome is not None}
+
+
+def _find(
+    wanted: MetadataRequest.MetadataRequestTopic, failures: Mapping[str, KafkaError], context: RequestContext
+) -> Topic:
     if wanted.name is not None:
         check_topic_name(wanted.name)
-    if may_create and wanted.name == OFFSETS_TOPIC:
-        context.broker.groups.make_topic()
-    elif may_create and wanted.name is not None and wanted.name not in topics:
-        try:
-            return topics.create(wanted.name, config.num_partitions)
-        except KafkaError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # else another connection was faster
-                raise
-    return topics.find(wanted.name, wanted.topic_id)
+        failure = failures.get(wanted.name)
+        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # made by another connection
+            raise failure
+    return context.broker.topics.find(wanted.name, wanted.topic_id)
 
 
 def _describe(topic: Topic, answer: TopicAnswer, context: RequestContext) -> TopicAnswer:

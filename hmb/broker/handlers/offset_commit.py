@@ -17,7 +17,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_answers import merged
 from hmb.broker.later import Later
-from hmb.broker.topics.registry import Topic
+from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
 from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Set
 from uuid import UUID
 
 from hmb.broker.context import RequestContext
+from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.coordinator.offsets import NO_TOPIC_ID, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -39,6 +40,7 @@ NO_OFFSET = -1
 
 def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.version >= FIRST_VERSION_OF_GROUPS:
+        check_repetitions(group.group_id for group in request.groups)
         return OffsetFetchResponse(groups=[_group(group, request.require_stable, context) for group in request.groups])
     wanted = None
     if request.topics is not None:

@@ -1,10 +1,15 @@
-"""What several handlers' answers have in common."""
+"""What the answers of several handlers have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
+
+from hmb.broker.errors import CloseConnection
+
+MOST_TIMES = 2
 
 
 class TopicAnswer(Protocol):
@@ -30,3 +35,14 @@ def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
         if known is not answer:
             known.partitions += answer.partitions
     return list(topics.values())
+
+
+def check_repetitions(names: Iterable[Hashable]) -> None:
+    """Raise CloseConnection if a request names one thing more than MOST_TIMES.
+
+    What is known about a group or a topic may fill megabytes, and its name has few bytes.  A request that repeats it a
+    thousand times asks for an answer of gigabytes.
+    """
+    for name, times in Counter(names).items():
+        if times > MOST_TIMES:
+            raise CloseConnection(f"a request names {str(name)[:100]!r} {times} times")

@@ -11,6 +11,8 @@ Left out: who may send it: there are no ACLs yet.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -22,13 +24,19 @@ Wanted = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 TopicResult = Result.WritableTxnMarkerTopicResult
 PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
+Written = list[tuple[PartitionResult, Callable[[], None]]]  # each with what waits until its marker is durable
 
 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(markers=[_write(wanted, context) for wanted in request.markers])
+    written: Written = []
+    response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
+    for answer, finish in written:  # the first marker of a partition waits for the disk, and syncs the others with it
+        with answering(answer):
+            finish()
+    return response
 
 
-def _write(wanted: Wanted, context: RequestContext) -> Result:
+def _write(wanted: Wanted, written: Written, context: RequestContext) -> Result:
     kind = ControlType.COMMIT if wanted.transaction_result else ControlType.ABORT
     marker = EndTransactionMarker(kind, wanted.coordinator_epoch)
     producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
@@ -39,5 +47,6 @@ def _write(wanted: Wanted, context: RequestContext) -> Result:
         for answer in answers:
             with answering(answer):
                 partition = TopicPartition(topic.name, answer.partition_index)
-                context.broker.transactions.write_marker(marker, producer, partition, wanted.transaction_version)
+                begin = context.broker.transactions.begin_marker
+                written.append((answer, begin(marker, producer, partition, wanted.transaction_version)))
     return result

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.headers import RequestHeader
@@ -37,10 +38,10 @@ class LoggedDispatcher(Dispatcher):
         super().__init__(*arguments, **options)
         self._peer = peer
 
-    def begin(self, frame: memoryview) -> list[Part] | Finish | None:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> list[Part] | Finish | None:
         started = time.perf_counter()
         request = f"{self._peer} {_described(frame)}: {len(frame) + LENGTH_SIZE} B"
-        answer = super().begin(frame)
+        answer = super().begin(frame, memory)
         if not callable(answer):
             _log(request, answer, started)
             return answer

@@ -23,24 +23,27 @@ from hmb.broker.dispatch import Dispatcher
 from hmb.broker.network import request_log
 from hmb.broker.network.connection import Connection, has_left
 from hmb.broker.network.listeners import Listener, bind
+from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
 
 LOGGER = logging.getLogger(__name__)
 ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors or threads
+DEADLINES_CHECKED = 1.0  # seconds: how often connections that missed their deadline are looked for
 
 
 class Server:
     """Accepts connections on all listeners."""
 
-    def __init__(self, listeners: Sequence[Listener], most_connections: int) -> None:
+    def __init__(self, listeners: Sequence[Listener], memory: RequestMemory, most_connections: int) -> None:
         """Listen; connections wait until `start`. The process has descriptors for `most_connections`.
 
         Raises BindError.
         """
+        self._memory = memory
         self._most_connections = most_connections
-        self._connections: set[Connection] = set()
-        self._lock = threading.Lock()  # guards the set of connections
-        self._stopping = False
+        self._connections: dict[Connection, None] = {}  # the oldest first
+        self._lock = threading.Lock()  # guards the table of connections
+        self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []
         try:
             for listener in listeners:
@@ -66,10 +69,12 @@ class Server:
             )
             self._acceptors.append(acceptor)
             acceptor.start()
+        threading.Thread(target=self._watch_deadlines, name="deadlines", daemon=True).start()
 
     def stop(self, deadline: float) -> None:
         """Accept no more, let the requests under way be answered, close all connections at the deadline."""
-        self._stopping = True
+        self._stopping.set()
+        self._memory.stop()
         self._close_listeners()
         with self._lock:
             connections = list(self._connections)
@@ -87,11 +92,11 @@ class Server:
             self._handlers.resize(threads)
 
     def _accept(self, bound: socket.socket, listener: Listener, broker: BrokerContext) -> None:
-        while not self._stopping:
+        while not self._stopping.is_set():
             try:
                 client, address = bound.accept()
             except OSError as error:
-                if not self._stopping:  # out of descriptors: wait until some are free
+                if not self._stopping.is_set():  # out of descriptors: wait until some are free
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue
@@ -123,24 +128,50 @@ class Server:
                 ),
                 idle=broker.config.connections_max_idle / 1000,
                 max_request=broker.config.request_max_bytes,
+                memory=self._memory,
                 on_close=self._forget,
             )
-            connection.thread.start()  # before it is in the set: none is there without its thread
-            self._connections.add(connection)
+            connection.thread.start()  # before it is in the table: none is there without its thread
+            self._connections[connection] = None
+
+    def _make_room(self, most: int) -> bool:
+        """Have room for one more connection; False if there is none.  The lock is held.
+
+        Connections whose clients have not sent anything yet must not keep other clients out.  The oldest one ends.
+        """
+        if len(self._connections) < most:
+            return True
+        silent = next((connection for connection in self._connections if connection.is_silent), None)
+        if silent is None:
+            return False
+        LOGGER.info("closing %s, which has sent no request, for a new connection", silent)
+        del self._connections[silent]
+        silent.close()
+        return True
+
+    def _watch_deadlines(self) -> None:
+        """Close the connections whose clients do not send what they have announced, or nothing at all."""
+        while not self._stopping.wait(DEADLINES_CHECKED):
+            now = time.monotonic()
+            with self._lock:
+                late = [each for each in self._connections if each.deadline is not None and each.deadline < now]
+            for connection in late:
+                LOGGER.info("closing %s: its request did not arrive in time", connection)
+                connection.close()
 
     def _reason_to_refuse(self, max_connections: int) -> str | None:
-        count = len(self._connections)
-        if self._stopping:
+        """Return why no connection can be added; None if there is room for it, or room was made. The lock is held."""
+        if self._stopping.is_set():
             return "the broker stops"
-        if count >= max_connections:
+        if self._make_room(min(max_connections, self._most_connections)):
+            return None
+        if len(self._connections) >= max_connections:
             return "max.connections reached"
-        if count >= self._most_connections:
-            return f"{count} connections are all that the limit of descriptors allows (ulimit -n)"
-        return None
+        return f"{self._most_connections} connections are all that the limit of descriptors allows (ulimit -n)"
 
     def _forget(self, connection: Connection) -> None:
         with self._lock:
-            self._connections.discard(connection)
+            self._connections.pop(connection, None)
 
     def _close_listeners(self) -> None:
         for bound, _ in self._bound:

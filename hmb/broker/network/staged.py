@@ -28,7 +28,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.connection import API_KEY_SIZE, Connection, Requests
+from hmb.broker.network.connection import API_KEY_SIZE, Connection
+from hmb.broker.network.request_memory import Account
 from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
@@ -79,7 +80,7 @@ class StagedConnection(Connection):
         self._handlers = handlers
         self._answers: SimpleQueue[list[Part] | None] = SimpleQueue()  # None: no more will come
         self._changed = threading.Condition()  # guards all below; no other lock is taken under it
-        self._frames: deque[memoryview] = deque()  # read, and not begun
+        self._frames: deque[tuple[memoryview, Account]] = deque()  # read, and not begun
         self._has_turn = False
         self._under_way = 0  # read, and not answered
         self._broken = False
@@ -93,9 +94,9 @@ class StagedConnection(Connection):
     def serve_next(self) -> None:
         """One turn: the handler's thread serves one request."""
         with self._changed:
-            frame = self._frames.popleft()
+            frame, memory = self._frames.popleft()
         self._handlers.release()
-        self._begin(frame)
+        self._begin(frame, memory)
         with self._changed:
             self._has_turn = more = bool(self._frames)
         if more:
@@ -105,40 +106,40 @@ class StagedConnection(Connection):
         responder = threading.Thread(target=self._respond, name=f"responder-{self._peer}", daemon=True)
         responder.start()
         try:
-            with Requests(self._socket.fileno(), self._max_request) as requests:
+            with self._requests as requests:
                 while not self._stopping and (frame := requests.next()) is not None:
                     if self._stopping:
                         break
-                    self._take(frame)
+                    self._take(frame, requests.account)
         finally:
             self._wait_below(1)
             self._answers.put(None)
             responder.join()
 
-    def _take(self, frame: memoryview) -> None:
+    def _take(self, frame: memoryview, memory: Account) -> None:
         """The processor's work on a request: find room for it, and give it away."""
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)
             with self._changed:
                 self._under_way += 1
-            self._begin(frame)
+            self._begin(frame, memory)
             return
         self._wait_below(MOST_UNDER_WAY)
         while not self._handlers.admit(timeout=1):
             if self._stopping:
                 return
         with self._changed:
-            self._frames.append(frame)
+            self._frames.append((frame, memory))
             self._under_way += 1
             has_turn, self._has_turn = self._has_turn, True
         if not has_turn:
             self._handlers.queue(self)
 
-    def _begin(self, frame: memoryview) -> None:
+    def _begin(self, frame: memoryview, memory: Account) -> None:
         parts: list[Part] | None = None
         if not self._broken:
             try:
-                answer = self._dispatcher.begin(frame)
+                answer = self._dispatcher.begin(frame, memory)
                 parts = answer() if callable(answer) else answer
             except CloseConnection as error:
                 LOGGER.warning("closing %s: %s", self._peer, error)
@@ -146,6 +147,7 @@ class StagedConnection(Connection):
                     self._broken = True
                     self._changed.notify_all()
                 self.stop()
+        memory.close()
         self._answers.put(parts or [])
 
     def _respond(self) -> None:

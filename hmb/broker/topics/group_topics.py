@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from hmb.broker.topics.registry import Topic, Topics
+from hmb.broker.topics.registry import Topics
+from hmb.broker.topics.topic import Topic
 from hmb.coordinator.cluster_topics import TopicDescription
 from hmb.protocol.errors import KafkaError
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.topics.internal import own_topics
-from hmb.broker.topics.registry import Topic, Topics
+from hmb.broker.topics.registry import Topics
+from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log import Log
 

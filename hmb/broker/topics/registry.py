@@ -11,44 +11,27 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from hmb.broker.config.broker_config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config.keys import ConfigError
+from hmb.broker.errors import outcome_of
 from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
+from hmb.broker.topics.topic import NewPartitions, Topic, metric_name
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topics import INTERNAL_TOPICS, NO_TOPIC_ID, TopicPartition, check_topic_name
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
 from hmb.storage import trash
 from hmb.storage.checkpoints import encode_uuid
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, LogManager
+from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, LogManager, NewLog
 
 LOGGER = logging.getLogger(__name__)
-MAX_PARTITIONS = 10_000  # of one topic: each is a directory, and one request could ask for 2^31
-
-
-@dataclass(slots=True)
-class Topic:
-    name: str
-    id: uuid.UUID
-    partitions: dict[int, Log] = field(default_factory=dict)
-    configs: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_internal(self) -> bool:
-        """The broker's own, which clients only read."""
-        return self.name in INTERNAL_TOPICS
-
-    def log(self, partition: int) -> Log:
-        """Raises UNKNOWN_TOPIC_OR_PARTITION."""
-        log = self.partitions.get(partition)
-        if log is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.name!r} has no partition {partition}")
-        return log
+MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request (Kafka's limit); each is a directory
+Forget = Callable[[Mapping[str, uuid.UUID]], None]  # takes the ids of deleted topics, by name
 
 
 class Topics:
@@ -59,7 +42,7 @@ class Topics:
         self._logs = logs
         self._default = config.log
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}  # kept as by another broker
-        # Guards the two tables and the store; the log manager's lock is taken under it.
+        # Guards the tables and the store; the log manager's lock is taken under it.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
@@ -72,6 +55,7 @@ class Topics:
         ids = logs.topic_ids()
         self._by_name = {name: Topic(name, ids[name], configs=stored[name].configs) for name in ids}
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
+        self._by_metric_name = {metric_name(name): topic for name, topic in self._by_name.items()}
         for name, log in logs.items():
             self._by_name[name.topic].partitions[name.partition] = log
         self.version = 0  # grows with every topic or partition that comes or goes
@@ -93,7 +77,8 @@ class Topics:
             if wanted - present:
                 LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
                 config = log_config(topic.configs, self._default)
-                self._logs.create_all(sorted(wanted - present), config, ids.get(name) or uuid.uuid4())
+                topic_id = ids.get(name) or uuid.uuid4()
+                self._logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
             if name not in self._own:
                 LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until told", name)
@@ -111,7 +96,10 @@ class Topics:
         deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
         ids = {name: id for name, id in self._logs.topic_ids().items() if id in deleted_ids}
         rest = {name: ids[name.topic] for name, _ in self._logs.items() if name.topic in ids}
-        left = [each.path for each in deleted] + self._logs.delete(rest)
+        renamed, kept = self._logs.delete(rest)
+        for error in kept.values():
+            raise error
+        left = [each.path for each in deleted] + renamed
         trash.empty(left)
         present = {name.topic for name, _ in self._logs.items()}
         for name, topic in list(stored.items()):
@@ -171,88 +159,138 @@ class Topics:
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write the log start offsets: {error}") from error
 
-    def create(
-        self, name: str, partitions: int, configs: Mapping[str, str] | None = None, *, validate_only: bool = False
-    ) -> Topic:
+    def create(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> Topic:
         """Make a topic.
 
         Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the controller's own log),
         INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
         """
-        with self._lock:
-            topic = self.check(name, partitions, configs or {})
-            if validate_only:
-                return topic
-            self._make_partitions(topic, range(partitions))
-            self._by_name[name] = self._by_id[topic.id] = topic
-            self.version += 1
-        LOGGER.info("created topic %s, partitions: %d", name, partitions)
+        topic = self.check(name, partitions, configs or {})
+        (outcome,) = self.create_all([NewPartitions(topic, partitions)])
+        if outcome is not None:
+            raise outcome
         return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        """The topic as it would be if it were made now, without its logs.  Raises as `create` does."""
-        self._check_name(name)
+        """Return the topic as `create` would make it now, without its logs.  Raises as `create` does."""
+        check_topic_name(name)
+        self._check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
         _check_count(name, partitions)
         return topic
 
-    def _make_partitions(self, topic: Topic, numbers: range) -> None:
-        """Make the logs of a topic's new partitions, all or none.  Raises KAFKA_STORAGE_ERROR."""
-        names = [TopicPartition(topic.name, number) for number in numbers]
+    def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
+        """Make topics that `check` returned, all together.
+
+        Returns for each topic why it was not made: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many partitions
+        together), KAFKA_STORAGE_ERROR.
+        """
+        with self._lock:
+            taken: set[str] = set()
+
+            def check(name: str) -> None:
+                self._check_is_free(name)
+                if metric_name(name) in taken:
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with another new one")
+                taken.add(metric_name(name))
+
+            return self._make_partitions(new, [outcome_of(partial(check, each.topic.name)) for each in new])
+
+    def add_partitions(self, grown: Sequence[NewPartitions]) -> list[KafkaError | None]:
+        """Give topics more partitions, all together.
+
+        Returns for each topic why it got none: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION (too
+        many), KAFKA_STORAGE_ERROR.
+        """
+        with self._lock:
+            return self._make_partitions(grown, [outcome_of(partial(self.check_growth, *each)) for each in grown])
+
+    def check_growth(self, topic: Topic, count: int) -> None:
+        """Raise the error with which `add_partitions` would refuse so many partitions of a topic."""
+        self._check_is_there(topic)
+        if count <= (before := topic.next_partition):
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {before} partitions, {count} would not be more"
+            )
+        _check_count(topic.name, count)
+
+    def _make_partitions(
+        self, wanted: Sequence[NewPartitions], outcomes: Sequence[KafkaError | None]
+    ) -> list[KafkaError | None]:
+        """Make the missing partitions of those topics whose outcome is None; of all these topics, or of none.
+
+        A new topic is in the tables afterwards.  Returns the outcomes.
+        """
+        new = {each.topic.name: each for each, outcome in zip(wanted, outcomes, strict=True) if outcome is None}
         try:
-            self._write_store({**self._stored(), topic.name: StoredTopic(numbers.stop, topic.configs)})
-            made = self._logs.create_all(names, log_config(topic.configs, self._default), topic.id)
+            made = self._make_logs(new)
+        except KafkaError as error:
+            return [outcome or error for outcome in outcomes]
+        for (topic, total), logs in zip(new.values(), made, strict=True):
+            what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
+            LOGGER.info(what, topic.name, total)
+            topic.partitions = {**topic.partitions, **logs}  # a new table: other threads may be reading the old one
+            self._add(topic)
+        self.version += bool(new)
+        return list(outcomes)
+
+    def _make_logs(self, new: Mapping[str, NewPartitions]) -> list[dict[int, Log]]:
+        """Return the new logs of each topic, by partition.  Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
+        numbers = [range(topic.next_partition, count) for topic, count in new.values()]
+        if sum(map(len, numbers)) > MAX_PARTITIONS:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request makes at most {MAX_PARTITIONS} partitions")
+        logs = [
+            NewLog(TopicPartition(topic.name, number), log_config(topic.configs, self._default), topic.id)
+            for (topic, _), wanted in zip(new.values(), numbers, strict=True)
+            for number in wanted
+        ]
+        stored = {name: StoredTopic(count, topic.configs) for name, (topic, count) in new.items()}
+        try:
+            if new:
+                self._write_store(self._stored() | stored)
+            made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
+            # Not the topic's own id: the next start deletes all partitions of a topic that has a deleted one.
+            names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # what cannot be undone, the next start completes
-                self._remove_files(self._logs.delete(dict.fromkeys(names, uuid.uuid4())))  # not the topic's id
-            raise KafkaError(
-                ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make partitions of {topic.name!r}: {error}"
-            ) from error
-        # A new table: others may be reading the old one.
-        topic.partitions = {**topic.partitions, **dict(zip(numbers, made, strict=True))}
-        self.version += 1
+                self._remove_files(self._logs.delete(names).left)
+            why = f"cannot make partitions of {', '.join(map(repr, new))}: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+        return [dict(zip(wanted, made, strict=False)) for wanted in numbers]
 
-    def add_partitions(self, topic: Topic, count: int, *, validate_only: bool = False) -> None:
-        """Give a topic so many partitions in all.
+    def check_configs(self, configs: Mapping[str, str]) -> None:
+        """Raise INVALID_CONFIG if these cannot be a topic's own settings."""
+        self._checked_configs(configs)
 
-        Raises KafkaError: INVALID_PARTITIONS, POLICY_VIOLATION (too many), UNKNOWN_TOPIC_OR_PARTITION,
+    def alter_configs(self, changes: Sequence[tuple[Topic, Mapping[str, str]]]) -> list[KafkaError | None]:
+        """Replace the settings of topics, all together.  Their logs heed the new settings from now on.
+
+        Returns for each topic why it keeps its settings: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION,
         KAFKA_STORAGE_ERROR.
         """
         with self._lock:
-            self._check_is_there(topic)
-            first = max(topic.partitions, default=-1) + 1
-            if count <= first:
-                raise KafkaError(
-                    ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {first} partitions, {count} would not be more"
-                )
-            _check_count(topic.name, count)
-            if validate_only:
-                return
-            self._make_partitions(topic, range(first, count))
-        LOGGER.info("topic %s has more partitions: %d", topic.name, count)
+            checked: dict[str, tuple[Topic, dict[str, str], LogConfig]] = {}
 
-    def alter_configs(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Put these settings in the place of those that the topic has; its logs heed them from now on.
+            def check(topic: Topic, configs: Mapping[str, str]) -> None:
+                self._check_is_there(topic)
+                checked[topic.name] = topic, *self._checked_configs(configs)
 
-        Raises KafkaError: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
-        """
-        with self._lock:
-            self._check_is_there(topic)
-            configs, settings = self._checked_configs(configs)
-            if validate_only:
-                return
+            outcomes = [outcome_of(partial(check, *change)) for change in changes]
             stored = self._stored()
+            new = {name: replace(stored[name], configs=configs) for name, (_, configs, _) in checked.items()}
             try:
-                self._write_store({**stored, topic.name: replace(stored[topic.name], configs=configs)})
+                if new:
+                    self._write_store(stored | new)
             except OSError as error:
-                raise KafkaError(
-                    ErrorCode.KAFKA_STORAGE_ERROR, f"cannot keep the settings of topic {topic.name!r}: {error}"
-                ) from error
-            topic.configs = configs
-            for log in topic.partitions.values():
-                log.reconfigure(settings)
-        LOGGER.info("altered topic %s, its own settings: %s", topic.name, configs)
+                why = f"cannot keep the settings of {', '.join(map(repr, new))}: {error}"
+                return [outcome or KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) for outcome in outcomes]
+            for topic, configs, settings in checked.values():
+                topic.configs = configs
+                for log in topic.partitions.values():
+                    log.reconfigure(settings)
+                LOGGER.info("altered topic %s, its own settings: %s", topic.name, configs)
+            return outcomes
 
     def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
         """A topic's own settings as we write them, and all those of its logs.  Raises INVALID_CONFIG."""
@@ -274,30 +312,41 @@ class Topics:
                 for log in topic.partitions.values():
                     log.reconfigure(settings)
 
-    def delete(self, topic: Topic, forget: Callable[[str, uuid.UUID], None] = lambda name, id: None) -> None:
-        """Delete a topic with all its records.
+    def delete(self, topics: Sequence[Topic], forget: Forget = lambda ids: None) -> list[KafkaError | None]:
+        """Delete topics with all their records, all together.
 
-        `forget` is for what others keep of it: called when the topic is gone and its files, which may take long, are
-        not yet.  Raises UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        `forget` removes what other parts of the broker keep about the topics.  It is called when the topics are gone,
+        before their files are removed, which may take long.
+
+        Returns for each topic why it stays: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
-        names = {TopicPartition(topic.name, number): topic.id for number in topic.partitions}
         with self._lock:
-            self._check_is_there(topic)
+            outcomes = [outcome_of(partial(self._check_is_there, topic)) for topic in topics]
+            present = {topic.name: topic for topic, outcome in zip(topics, outcomes, strict=True) if outcome is None}
+            logs = {
+                TopicPartition(name, number): topic.id for name, topic in present.items() for number in topic.partitions
+            }
             try:
-                left = self._logs.delete(names)
+                left, kept = self._logs.delete(logs)
             except OSError as error:
-                why = f"cannot delete topic {topic.name!r}: {error}"
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
-            del self._by_name[topic.name], self._by_id[topic.id]
-            self.version += 1
-        LOGGER.info("deleted topic %s", topic.name)
-        forget(topic.name, topic.id)
+                left, kept = [], dict.fromkeys(present, error)
+            gone = {name: topic.id for name, topic in present.items() if name not in kept}
+            for name in gone:
+                self._remove(present[name])
+                LOGGER.info("deleted topic %s", name)
+            self.version += bool(gone)
+        forget(gone)
+        self._remove_files_of_deleted(left)
+        return [outcome or _not_deleted(topic, kept) for topic, outcome in zip(topics, outcomes, strict=True)]
+
+    def _remove_files_of_deleted(self, directories: Sequence[Path]) -> None:
+        """Remove what is left of deleted topics; report what stays."""
         try:
-            trash.empty(left)
+            trash.empty(directories)
             with self._lock:
-                self._remove_files(left)
-        except OSError as error:  # the topic is deleted anyway
-            LOGGER.warning("topic %s: its files stay until the next start removes them: %s", topic.name, error)
+                self._remove_files(directories)
+        except OSError as error:  # the topics are deleted anyway
+            LOGGER.warning("files of deleted topics stay until the next start removes them: %s", error)
 
     def _remove_files(self, directories: Sequence[Path]) -> None:
         """Remove the directories of deleted logs. Before that, write the list of topics, which names them no more.
@@ -312,20 +361,30 @@ class Topics:
         if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
 
-    def _check_name(self, name: str) -> None:
-        check_topic_name(name)
+    def _check_is_free(self, name: str) -> None:
+        """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION for a name that is in use."""
         if name == KAFKA_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")
         if name in self._by_name:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
-        # Metric names turn '.' into '_', so Kafka lets only one of such a pair exist.
-        metric_name = name.replace(".", "_")
-        for other in self._by_name:
-            if other.replace(".", "_") == metric_name:
-                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with {other!r}")
+        if (other := self._by_metric_name.get(metric_name(name))) is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with {other.name!r}")
+
+    def _add(self, topic: Topic) -> None:
+        self._by_name[topic.name] = self._by_id[topic.id] = self._by_metric_name[metric_name(topic.name)] = topic
+
+    def _remove(self, topic: Topic) -> None:
+        del self._by_name[topic.name], self._by_id[topic.id]
+        self._by_metric_name.pop(metric_name(topic.name), None)  # two topics of another broker may share it
 
     def _stored(self) -> dict[str, StoredTopic]:
-        return {name: StoredTopic(_count(topic.partitions), topic.configs) for name, topic in self._by_name.items()}
+        return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}
+
+
+def _not_deleted(topic: Topic, kept: Mapping[str, OSError]) -> KafkaError | None:
+    """Return the error of a topic that stays because the names of its directories could not be changed."""
+    error = kept.get(topic.name)
+    return error and KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}")
 
 
 def _check_count(name: str, partitions: int) -> None:
@@ -333,8 +392,3 @@ def _check_count(name: str, partitions: int) -> None:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
     if partitions > MAX_PARTITIONS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most")
-
-
-def _count(partitions: Mapping[int, Log]) -> int:
-    """How many partitions; 0 where some numbers are missing, as in a directory of one broker of several."""
-    return len(partitions) if partitions.keys() == set(range(len(partitions))) else 0

@@ -44,6 +44,9 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 FIRST_VERSION_OF_REQUIRED_IDS = 4
 FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
+LONGEST_PREFIX = 255  # characters of a client id in a member id, which as a whole must fit into a string of the wire
+MOST_PENDING = 1000  # member ids that were assigned and not joined with: a client can ask for any number
+LONGEST_REASON = 255  # characters, as Kafka's clients send it
 
 Protocols = Sequence[tuple[str, bytes]]
 MemberIdentity = LeaveGroupRequest.MemberIdentity
@@ -113,11 +116,13 @@ class ClassicGroup(ClassicRebalance):
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """A client without a member id."""
         instance_id = request.group_instance_id
-        member_id = f"{call.client_id if instance_id is None else instance_id}-{uuid4()}"
+        member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
         if instance_id is not None and instance_id in self.members.instances:
             self._replace(call, request, protocols, member_id, now)
         elif instance_id is None and call.version >= FIRST_VERSION_OF_REQUIRED_IDS:
             self.pending[member_id] = now + request.session_timeout_ms
+            if len(self.pending) > MOST_PENDING:  # its client is UNKNOWN_MEMBER_ID, and gets another id
+                self.pending.pop(next(iter(self.pending)))
             self._answer(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
         else:
             self._add(call, request, protocols, member_id, now)
@@ -328,4 +333,4 @@ def _differ(told: str | None, known: str | None) -> bool:
 
 
 def _reason(request: JoinGroupRequest | MemberIdentity) -> str:
-    return f" ({request.reason})" if request.reason else ""
+    return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -61,6 +61,11 @@ class ClassicMember:
     def speaks(self, protocol: str) -> bool:
         return any(name == protocol for name, _ in self.protocols)
 
+    @property
+    def protocol_names(self) -> set[str]:
+        """The names of its protocols, for comparisons with many others."""
+        return {name for name, _ in self.protocols}
+
 
 @dataclass(slots=True)
 class ClassicMembers:
@@ -129,17 +134,25 @@ class ClassicMembers:
         return joined is not None
 
     @property
+    def size(self) -> int:
+        """The bytes of all members' metadata."""
+        return sum(len(metadata) for member in self.by_id.copy().values() for _, metadata in member.protocols)
+
+    @property
     def rebalance_timeout(self) -> int:
         """The longest that a member asks for (ms)."""
         return max((member.rebalance_timeout for member in self), default=0)
 
     def support_one_of(self, protocols: Sequence[tuple[str, bytes]]) -> bool:
         """Whether all members speak one of these."""
-        return any(all(member.speaks(name) for member in self) for name, _ in protocols)
+        return bool(self._spoken_by_all({name for name, _ in protocols}))
+
+    def _spoken_by_all(self, names: set[str]) -> set[str]:
+        """Return those of the protocols that all members speak."""
+        return names.intersection(*(member.protocol_names for member in self))
 
     def select_protocol(self) -> str:
-        """The protocol with the most votes, among those that all members speak."""
-        first = next(iter(self))
-        common = {name for name, _ in first.protocols if all(member.speaks(name) for member in self)}
+        """Return the protocol with the most votes, among those that all members speak."""
+        common = self._spoken_by_all(next(iter(self)).protocol_names)
         votes = Counter(next(name for name, _ in member.protocols if name in common) for member in self)
         return votes.most_common(1)[0][0]

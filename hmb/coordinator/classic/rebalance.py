@@ -251,6 +251,11 @@ class ClassicRebalance:
         self._move(GroupState.DEAD)
 
     @property
+    def size(self) -> int:
+        """The memory, in bytes, that the members' metadata take."""
+        return self.members.size
+
+    @property
     def is_unloaded(self) -> bool:
         return self.state is GroupState.DEAD
 

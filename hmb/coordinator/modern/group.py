@@ -39,7 +39,7 @@ from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId, TopicDesc
 from hmb.coordinator.group import Commit, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, MemberState
+from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, MemberState, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -369,6 +369,11 @@ class ConsumerGroup(ConsumerState):
         if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
             return "Stable"
         return "Reconciling"
+
+    @property
+    def size(self) -> int:
+        """The memory, in bytes, that the members' subscriptions take."""
+        return sum(subscription_size(member.topics, member.regex) for member in self.members.copy().values())
 
     def is_subscribed(self, topic: str) -> bool:
         return any(topic in self.reads(member) for member in self.members.values())

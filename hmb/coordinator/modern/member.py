@@ -23,9 +23,10 @@ Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentB
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from sys import getsizeof
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
@@ -151,6 +152,11 @@ class ConsumerMember:
 
     def _moved(self, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:
         return replace(self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking)
+
+
+def subscription_size(topics: Iterable[str], regex: str | None) -> int:
+    """Return the memory, in bytes, that a subscription takes."""
+    return sum(map(getsizeof, topics)) + len(regex or "")
 
 
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:

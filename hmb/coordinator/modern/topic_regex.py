@@ -8,8 +8,8 @@ of a name is looked at once (Thompson, 1968)::
     expression --parse--> states, each with the characters it takes and the states that follow
     name       --match--> the set of states that can be reached, character by character
 
-Sets that were reached once are remembered with where each character leads from them, which makes the next names fast.
-An expression matches a name as a whole.
+The automaton remembers the sets of states that it has reached, and where each character leads from them.  The next
+names are then matched faster.  An expression matches a name as a whole.
 
 Syntax: characters, `.`, `[a-z]`, `[^...]`, `(...)`, `(?:...)`, `(?P<name>...)`, `|`, `*`, `+`, `?`, `{n}`, `{n,}`,
 `{n,m}` (lazy or not is all the same here), `^`, `$`, `\\A`, `\\z`, the classes `\\d`, `\\w`, `\\s`, their opposites,
@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
+from hmb.coordinator.known_names import cached_by_name
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "._-")  # a topic has no others
@@ -41,7 +41,7 @@ POSIX = {
 CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 MAX_STATES = 1000
 MAX_REPEAT = 1000
-MAX_REMEMBERED = 1000  # sets of states, of some ten kB each where an expression is as large as it may be
+MAX_REMEMBERED = 5000  # states in all remembered sets together: some 300 kB
 Characters = frozenset[str]
 Fragment = Callable[[int], int]  # a part of the automaton, to be made: state that follows -> first state
 
@@ -69,6 +69,7 @@ class TopicRegex:
         self._accepting = self._state(None)
         self._start = _Parser(regex, self).parse()(self._accepting)
         self._known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self._room = MAX_REMEMBERED
 
     def _state(self, takes: Characters | str | None, *following: int) -> int:
         if len(self._takes) >= MAX_STATES:
@@ -92,7 +93,8 @@ class TopicRegex:
         if found is None:
             taken = [self._next[state][0] for state in states if self._takes_character(state, character)]
             found = self._closure(taken, at_start=False, at_end=at_end)
-            if len(self._known) < MAX_REMEMBERED:
+            if (size := len(states) + len(found) + 1) <= self._room:
+                self._room -= size
                 self._known[key] = found
         return found
 
@@ -332,7 +334,7 @@ class _Parser:
                 raise self._invalid("invalid or unsupported Perl syntax")
 
 
-@lru_cache(100)
+@cached_by_name(32)
 def topic_regex(regex: str) -> TopicRegex:
-    """The same expression ready again, with what it remembers.  Raises InvalidRegex."""
+    """Return the automaton of an expression; the same one again, while it is cached.  Raises InvalidRegex."""
     return TopicRegex(regex)

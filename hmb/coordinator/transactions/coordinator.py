@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Container, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,9 +112,9 @@ class TransactionCoordinator:
         """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
         self._journal.make_topic()
 
-    def on_topic_deleted(self, name: str) -> None:
-        """The journal's own takes everything."""
-        if name == TRANSACTIONS_TOPIC:
+    def on_topics_deleted(self, names: Container[str]) -> None:
+        """Forget all transactional ids if the journal's topic is among the deleted topics."""
+        if TRANSACTIONS_TOPIC in names:
             with self._lock:
                 self._entries = {}
 
@@ -183,11 +183,14 @@ class TransactionCoordinator:
         )
         return after.producer if version >= VERSION_2 else producer
 
-    def write_marker(
+    def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
-    ) -> None:
-        """End a transaction in one partition, whatever is known of it here.  Raises KafkaError."""
-        self._markers.write_one(marker, producer, partition, version)
+    ) -> Callable[[], None]:
+        """End a transaction in one partition, whatever the coordinator knows about it.
+
+        Returns a function that waits until the end is durable.  Both raise KafkaError.
+        """
+        return self._markers.begin_one(marker, producer, partition, version)
 
     # -- steps
 
@@ -279,7 +282,7 @@ class TransactionCoordinator:
         known = [entry.transaction for entry in self._all()]
         for found, marker in list(hanging(self._markers.open_transactions(), known)):
             try:
-                self._markers.write_one(marker, found.producer, found.partition, version=0)
+                self._markers.begin_one(marker, found.producer, found.partition, version=0)()
             except KafkaError as error:  # the next start tries again
                 LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 

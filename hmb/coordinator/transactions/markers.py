@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -24,6 +26,7 @@ from hmb.records import EndTransactionMarker
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
+Finish = Callable[[], None]
 FindLog = Callable[[TopicPartition], Log]  # raises UNKNOWN_TOPIC_OR_PARTITION
 AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
@@ -43,24 +46,15 @@ class MarkerWriter:
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> None:
         """End the transaction in all of these, durably.  Raises KafkaError, and then some of them may have theirs."""
-        written = [self._append_if_wanted(marker, producer, partition) for partition in sorted(partitions)]
-        if self._sync():
-            for log in written:
-                if log is not None:
-                    log.flush()
-
-    def _append_if_wanted(
-        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition
-    ) -> Log | None:
+        begun: list[tuple[TopicPartition, Finish]] = []
         try:
-            return self._append(marker, producer, partition)
-        except KafkaError as error:
-            if error.code is ErrorCode.INVALID_PRODUCER_EPOCH:  # a newer epoch has ended it there
-                LOGGER.info("%s needs no marker of producer %d, epoch %d any more", partition, *producer)
-                return None
-            if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # deleted meanwhile
-                return None
-            raise
+            for partition in sorted(partitions):
+                with _unless_over(partition, producer):
+                    begun.append((partition, self._begin(marker, producer, partition)))
+        finally:  # what has its place is written, also if another partition cannot take its marker
+            for partition, finish in begun:
+                with _unless_over(partition, producer):
+                    finish()
 
     def open_transactions(self) -> Iterator[OpenTransaction]:
         """Return the transactions that are open in any log."""
@@ -69,29 +63,44 @@ class MarkerWriter:
                 if active.first_offset >= 0:
                     yield OpenTransaction(partition, active)
 
-    def write_one(
+    def begin_one(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
-    ) -> None:
-        """End it in one partition, durably, by the rules of a transaction version.  Raises as `_append` does."""
+    ) -> Finish:
+        """Write the marker of one partition, by the rules of a transaction version.
+
+        Returns a function that waits until the marker is durable, so that many markers share a sync.  Raises as
+        `_begin` does.
+        """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).active_producers(producer.producer_id):
                 if first_offset >= 0 and state.epoch >= producer.epoch:
                     raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {state.epoch} is still open")
-        log = self._append(marker, producer, partition)
-        if log is not None and self._sync():
-            log.flush()
+        return self._begin(marker, producer, partition)
 
-    def _append(
-        self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition
-    ) -> Log | None:
-        """Give a partition its marker; the log where it has yet to be synced.
+    def _begin(self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Finish:
+        """Write the marker of one partition; the function that it returns waits until the marker is durable.
 
-        Raises UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR,
-        NOT_COORDINATOR.
+        Both raise UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED,
+        KAFKA_STORAGE_ERROR, NOT_COORDINATOR.
         """
         if partition.topic == OFFSETS_TOPIC:
-            self.groups.end_transaction(partition.partition, marker, producer)
-            return None
+            return partial(self.groups.finish, self.groups.begin_end(partition.partition, marker, producer))
         log = self._find_log(partition)
         log.append_marker(marker, *producer)
-        return log
+        return log.flush if self._sync() else _is_written
+
+
+def _is_written() -> None:
+    pass
+
+
+@contextmanager
+def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
+    """Go on where a partition needs no marker: a newer epoch has ended its transaction, or its topic was deleted."""
+    try:
+        yield
+    except KafkaError as error:
+        if error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
+            LOGGER.info("%s needs no marker of producer %d, epoch %d any more", partition, *producer)
+        elif error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise

@@ -1,0 +1,55 @@
+"""One topic: its name, its id, its partitions' logs, and its own settings."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import INTERNAL_TOPICS
+from hmb.storage.log import Log
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic and its partitions."""
+
+    name: str
+    id: uuid.UUID
+    partitions: dict[int, Log] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the topic belongs to the broker, so that clients may only read it."""
+        return self.name in INTERNAL_TOPICS
+
+    @property
+    def next_partition(self) -> int:
+        """The number that a new partition would have."""
+        return max(self.partitions, default=-1) + 1
+
+    @property
+    def count(self) -> int:
+        """The number of partitions, or 0 if numbers are missing, as in a directory of one broker of several."""
+        return len(self.partitions) if len(self.partitions) == self.next_partition else 0
+
+    def log(self, partition: int) -> Log:
+        """Return a partition's log.  Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        log = self.partitions.get(partition)
+        if log is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.name!r} has no partition {partition}")
+        return log
+
+
+class NewPartitions(NamedTuple):
+    """A topic that is to have `total` partitions, more than it has now."""
+
+    topic: Topic
+    total: int
+
+
+def metric_name(name: str) -> str:
+    """Return the name that metrics show.  It has '_' in place of '.', so Kafka lets only one of such a pair exist."""
+    return name.replace(".", "_")

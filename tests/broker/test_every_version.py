@@ -1,0 +1,82 @@
+"""Every handler in every version, with values at their limits: each request gets an answer that can be encoded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from hmb.broker.errors import CloseConnection
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.messages import API_KEYS, api_name, request_class
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.produce import ProduceRequest
+from tests.broker.calls import produce
+from tests.broker.conftest import Asker
+from tests.broker.offset_calls import commit
+from tests.reliability.requests import COMPACTED, CONSUMER_GROUP, GROUP, TOPIC, TRANSACTION, Generator, Known
+from tests.storage.conftest import batch
+
+TRIES = 40  # requests of each version
+
+
+def nothing(ask: Asker) -> Known:
+    """A broker that nobody has used."""
+    return Known()
+
+
+def something(ask: Asker) -> Known:
+    """A broker with topics, groups of both protocols, committed offsets and a transactional id."""
+    known = Known()
+    for name, configs in ((TOPIC, {}), (COMPACTED, {"cleanup.policy": "compact"})):
+        known.topic_ids.append(ask.broker.topics.create(name, 2, configs).id)
+    ask(produce(batch(3)), 9)
+    for key_type in (0, 1):
+        ask(FindCoordinatorRequest(key="any", key_type=key_type), 1)
+    commit(ask, {0: 1})
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"topics")
+    joining = JoinGroupRequest(
+        group_id=GROUP, session_timeout_ms=6_000, protocol_type="consumer", protocols=[protocol], rebalance_timeout_ms=1
+    )
+    known.members.append(ask(joining, 1).member_id)
+    heartbeat = ConsumerGroupHeartbeatRequest(
+        group_id=CONSUMER_GROUP,
+        member_id="member",
+        rebalance_timeout_ms=1,
+        subscribed_topic_names=[TOPIC],
+        topic_partitions=[],
+    )
+    known.members.append(ask(heartbeat, 0).member_id)
+    producer = InitProducerIdRequest(transactional_id=TRANSACTION, transaction_timeout_ms=60_000)
+    known.producer_ids.append(ask(producer, 4).producer_id)
+    return known
+
+
+@pytest.mark.parametrize("make_state", [nothing, something], ids=["fresh", "used"])
+@pytest.mark.parametrize("api_key", API_KEYS, ids=api_name)
+def test_every_request_has_an_answer_in_its_version(
+    make_asker: Callable[..., Asker],
+    caplog: pytest.LogCaptureFixture,
+    api_key: ApiKey,
+    make_state: Callable[[Asker], Known],
+) -> None:
+    """DescribeGroups v0 to v5 closed the connection, because its answer had a field that these versions lack."""
+    caplog.set_level(logging.ERROR)
+    cls = request_class(api_key)
+    ask = make_asker(offsets_topic_num_partitions="2", transaction_state_log_num_partitions="2")
+    generator = Generator(Random(api_key), make_state(ask))
+    for version in cls.versions:
+        for _ in range(TRIES):
+            request = generator.message(cls, version)
+            ask.client = ClientConnection("test")  # a Produce with acks=0 leaves the old one waiting for an answer
+            try:
+                ask(request, version)
+            except CloseConnection as error:
+                is_refused = isinstance(request, ProduceRequest) and request.acks == 0
+                assert is_refused, f"v{version}: {error}: {caplog.text[-2000:]}"

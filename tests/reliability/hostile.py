@@ -1,0 +1,327 @@
+"""A hostile client: mutated requests of every API and version, requests of full size, and connections that say nothing.
+
+    python -m tests.reliability.hostile                            # 200,000 requests, then 200 connections, then 1,000
+    python -m tests.reliability.hostile --requests 5000 --seed 7   # a quick look; the same seed sends the same requests
+
+The broker runs with its default settings in a process of its own. While it is attacked, a well-behaved client connects
+again and again. At the end:
+
+- the log has no traceback, and the broker still serves;
+- no request took more than LIMIT seconds, and neither did the well-behaved client;
+- the resident memory never was above MOST_MEMORY.
+
+A request that waits by its contract (Fetch, JoinGroup, SyncGroup) may do so; its client leaves after LIMIT seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hmb.protocol import primitives
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.errors import KafkaError, ProtocolError
+from hmb.protocol.framing import read_frame
+from hmb.protocol.messages import API_KEYS, api_name, request_class, response_class
+from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.schema import Request, Response
+from tests.reliability.broker_process import MIB, BrokerProcess, Probe, ask
+from tests.reliability.mutations import mutate
+from tests.reliability.requests import COMPACTED, LONGEST_STRING, TOPIC, Generator, Known
+
+LIMIT = 1.0  # seconds
+MOST_MEMORY = 200 * MIB
+FULL_SIZE = 100 * MIB  # socket.request.max.bytes
+WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
+SENTINEL = b"".join(part for part in ClientConnection("sentinel").request(ApiVersionsRequest(), 0) if part)
+
+
+@dataclass
+class Figures:
+    """What an attack has found."""
+
+    sent: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    slowest: dict[str, float] = field(default_factory=dict)  # seconds, by API
+    too_slow: list[str] = field(default_factory=list)
+
+    def note(self, what: str, api: str, seconds: float, *, may_wait: bool = False) -> None:
+        """Count one request."""
+        self.sent += 1
+        self.outcomes[what] += 1
+        if may_wait:
+            return
+        self.slowest[api] = max(self.slowest.get(api, 0.0), seconds)
+        if seconds > LIMIT:
+            self.too_slow.append(f"request {self.sent}, {api}: {seconds:.2f} s ({what})")
+
+
+class Attacker:
+    """Sends requests, one after the other, on a connection that it renews when the broker closes it."""
+
+    def __init__(self, broker: BrokerProcess, seed: int) -> None:
+        self._broker = broker
+        self._random = Random(seed)
+        self._known = Known()
+        self._connection: socket.socket | None = None
+        self.figures = Figures()
+
+    def attack(self, requests: int) -> None:
+        """Send so many requests."""
+        self._prepare()
+        for _ in range(requests):
+            self._send_one()
+        self._leave()
+
+    def _prepare(self) -> None:
+        with self._broker.connect() as connection:
+            New = CreateTopicsRequest.CreatableTopic
+            compact = [New.CreatableTopicConfig(name="cleanup.policy", value="compact")]
+            topics = [New(name=TOPIC, num_partitions=3, replication_factor=1)]
+            topics.append(New(name=COMPACTED, num_partitions=1, replication_factor=1, configs=compact))
+            ask(connection, CreateTopicsRequest(topics=topics), 5)
+            for key_type in (0, 1):
+                ask(connection, FindCoordinatorRequest(key="any", key_type=key_type), 1)
+            found: Any = ask(connection, MetadataRequest(topics=None), 12)
+        self._known.topic_ids = [topic.topic_id for topic in found.topics]
+
+    def _send_one(self) -> None:
+        random = self._random
+        api_key = random.choice(API_KEYS)
+        cls = request_class(api_key)
+        version = random.choice(cls.versions)
+        longest = LONGEST_STRING if random.random() < 0.98 else random.choice((LONGEST_STRING + 1, 100_000))
+        generator = Generator(random, self._known, 2, longest, large_arrays=0.005)
+        body = _body(generator.message(cls, version), version, random)
+        if body is None:
+            return  # a string that this version has no room for
+        if random.random() < 0.5:
+            body = mutate(random, body)
+        begin = time.monotonic()
+        outcome = self._exchange(body, api_key, version)
+        may_wait = outcome == "waits" and api_key in WAITING_APIS
+        self.figures.note(outcome, api_name(api_key), time.monotonic() - begin, may_wait=may_wait)
+
+    def _exchange(self, body: bytes, api_key: ApiKey, version: int) -> str:
+        """Send a request, and one that is answered after it in any case."""
+        if self._connection is None:
+            self._connection = self._broker.connect()
+        self._connection.settimeout(LIMIT if api_key in WAITING_APIS else 60.0)
+        stream = self._connection.makefile("rb")
+        try:
+            self._connection.sendall(len(body).to_bytes(4, "big") + body + SENTINEL)
+            while (frame := read_frame(stream, 1 << 30)) is not None:
+                if frame[:4] == SENTINEL[8:12]:
+                    return "answered"
+                self._learn(bytes(frame), api_key, version)
+        except TimeoutError:
+            self._leave()
+            return "waits"
+        except (OSError, ProtocolError):  # the broker has closed the connection while this side was sending
+            pass
+        self._leave()
+        return "closed"
+
+    def _learn(self, frame: bytes, api_key: ApiKey, version: int) -> None:
+        """Remember ids from an answer, so that later requests hit what exists."""
+        cls = response_class(api_key)
+        with contextlib.suppress(ProtocolError, KafkaError):
+            answer: Any = cls.decode(frame, version, 5 if version in cls.flexible_header else 4)
+            for kind, name in (("members", "member_id"), ("producer_ids", "producer_id"), ("sessions", "session_id")):
+                value = getattr(answer, name, None)
+                if value and value != -1:
+                    known = getattr(self._known, kind)
+                    known.append(value)
+                    del known[:-10]
+
+    def _leave(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _body(request: Request, version: int, random: Random) -> bytes | None:
+    """Return a request with its header; the correlation id differs from the sentinel's."""
+    client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
+    client.request(ApiVersionsRequest(), 0)
+    try:
+        parts = client.request(request, version)
+    except (KafkaError, ValueError):
+        return None
+    return b"".join(bytes(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))[4:]
+
+
+# Requests of full size
+
+
+def full_size_bodies() -> dict[str, bytes]:
+    """The beginnings of requests that have 100 MB; zeros follow, which are empty strings or more records."""
+    def header(api_key: ApiKey, version: int, flexible: bool = False) -> bytes:
+        return api_key.to_bytes(2) + version.to_bytes(2) + b"\0\0\0\7\0\1a" + (b"\0" if flexible else b"")
+
+    topic, size = b"\0\1t", (FULL_SIZE - 100).to_bytes(4)
+    return {
+        "one batch": header(ApiKey.PRODUCE, 3) + b"\xff\xff\0\1\0\0\0\1\0\0\0\1" + topic + b"\0\0\0\1\0\0\0\0" + size,
+        "tiny topics": header(ApiKey.METADATA, 1) + (40 * MIB).to_bytes(4),
+        "tiny partitions": header(ApiKey.OFFSET_FETCH, 0) + b"\0\1g\0\0\0\1" + topic + (20 * MIB).to_bytes(4),
+        "a member's metadata": header(ApiKey.JOIN_GROUP, 0) + b"\0\1g\0\0\x17\x70\0\0\0\1c\0\0\0\1\0\1r" + size,
+        "an assignment": header(ApiKey.SYNC_GROUP, 0) + b"\0\1g\0\0\0\1\0\0\0\0\0\1\0\0" + size,
+        "nothing else": header(ApiKey.API_VERSIONS, 0),
+        "unknown tags": header(ApiKey.API_VERSIONS, 3, flexible=True) + b"\2a\2a\xff\xff\xff\x0f",
+    }
+
+
+def send_full_size(broker: BrokerProcess, body: bytes, zeros: memoryview) -> str:
+    """Send a request of 100 MB and see what the broker does with it."""
+    with broker.connect() as connection:
+        try:
+            connection.sendall(FULL_SIZE.to_bytes(4) + body)
+            left = FULL_SIZE - len(body)
+            while left > 0:
+                left -= connection.send(zeros[: min(left, len(zeros))])
+            return "answered" if connection.recv(4) else "closed"
+        except OSError:
+            return "closed"
+
+
+def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
+    """Send requests of full size on many connections at once."""
+    bodies, zeros, outcomes = list(full_size_bodies().items()), memoryview(bytes(MIB)), Counter[str]()
+
+    def attack(number: int) -> None:
+        name, body = bodies[number % len(bodies)]
+        outcomes[f"{name}: {send_full_size(broker, body, zeros)}"] += 1
+
+    threads = [threading.Thread(target=attack, args=(number,)) for number in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+# Connections that send nothing, or the beginning of a request
+
+
+@contextlib.contextmanager
+def half_open(broker: BrokerProcess, connections: int) -> Iterator[list[socket.socket]]:
+    """Keep connections that are silent, that have sent a part of a request, or that are idle after a request."""
+    beginnings: tuple[Callable[[socket.socket], object], ...] = (
+        lambda connection: None,
+        lambda connection: connection.sendall(b"\0\0"),
+        lambda connection: connection.sendall(FULL_SIZE.to_bytes(4) + b"\0"),
+        lambda connection: connection.sendall((100_000).to_bytes(4) + bytes(50_000)),
+        lambda connection: ask(connection, ApiVersionsRequest(), 0),
+    )
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(broker.connect()) for _ in range(connections)]
+        for number, connection in enumerate(opened):
+            beginnings[number % len(beginnings)](connection)
+        yield opened
+
+
+@dataclass
+class Report:
+    """The figures of one run, and what is wrong with them."""
+
+    lines: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def fault_if(self, is_fault: bool, what: str) -> None:
+        if is_fault:
+            self.faults.append(what)
+            self.add(f"FAULT: {what}")
+
+
+def run(directory: Path, *, requests: int, connections: int, silent: int, seed: int) -> Report:
+    """Attack a broker in all three ways."""
+    report = Report()
+    primitives.LONGEST_STRING = 1 << 30  # this process sends strings that no broker must take
+    with BrokerProcess(directory) as broker:
+        _report_requests(report, broker, requests, seed)
+        for name, attack in (
+            (f"{connections} connections with requests of 100 MB", lambda: storm(broker, connections)),
+            (f"{silent} half-open and idle connections", lambda: _hold(broker, silent)),
+        ):
+            with Probe(broker, MetadataRequest(topics=None), 1) as probe:
+                begin = time.monotonic()
+                found = attack()
+            report.add(f"{name}, {time.monotonic() - begin:.1f} s: {dict(found)}")
+            slowest = max(probe.times, default=LIMIT)
+            report.add(f"  another client was served {len(probe.times)} times, at most in {slowest:.2f} s")
+            report.fault_if(slowest > LIMIT, f"another client had to wait {slowest:.2f} s during {name}")
+            _report_memory(report, broker)
+        _report_end(report, broker)
+    return report
+
+
+def _hold(broker: BrokerProcess, connections: int) -> Counter[str]:
+    with half_open(broker, connections):
+        time.sleep(3)
+        return Counter({"held": connections})
+
+
+def _report_requests(report: Report, broker: BrokerProcess, requests: int, seed: int) -> None:
+    begin, attacker = time.monotonic(), Attacker(broker, seed)
+    attacker.attack(requests)
+    figures, seconds = attacker.figures, time.monotonic() - begin
+    report.add(f"{figures.sent} requests with seed {seed} in {seconds:.0f} s: {dict(figures.outcomes)}")
+    slowest = sorted(figures.slowest.items(), key=lambda item: -item[1])[:5]
+    report.add("  slowest: " + ", ".join(f"{api} {seconds:.3f} s" for api, seconds in slowest))
+    for line in figures.too_slow[:20]:
+        report.fault_if(True, line)
+    _report_memory(report, broker)
+
+
+def _report_memory(report: Report, broker: BrokerProcess) -> None:
+    peak = broker.peak_memory
+    report.add(f"  resident memory {broker.memory / MIB:.0f} MB, at most {peak / MIB:.0f} MB")
+    report.fault_if(peak > MOST_MEMORY, f"the broker has used {peak / MIB:.0f} MB")
+
+
+def _report_end(report: Report, broker: BrokerProcess) -> None:
+    report.fault_if(not broker.is_alive, "the broker has ended")
+    with broker.connect() as connection:
+        answer: Response = ask(connection, MetadataRequest(topics=None), 1)
+    report.fault_if(not isinstance(answer, response_class(ApiKey.METADATA)), "the broker does not serve any more")
+    report.fault_if("Traceback" in broker.log, f"a traceback is in the log: {_first_traceback(broker.log)}")
+
+
+def _first_traceback(log: str) -> str:
+    start = log.find("Traceback")
+    return log[max(0, start - 300) : start + 3000]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--connections", type=int, default=200, help="with requests of 100 MB")
+    parser.add_argument("--silent", type=int, default=1_000, help="half-open and idle connections")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hmb-hostile-") as directory:
+        report = run(Path(directory), **vars(arguments))
+    sys.exit(1 if report.faults else 0)
+
+
+if __name__ == "__main__":
+    main()
