@@ -384,7 +384,9 @@ class Topics:
 def _not_deleted(topic: Topic, kept: Mapping[str, OSError]) -> KafkaError | None:
     """Return the error of a topic that stays because the names of its directories could not be changed."""
     error = kept.get(topic.name)
-    return error and KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}")
+    if error is None:
+        return None
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}")
 
 
 def _check_count(name: str, partitions: int) -> None:
