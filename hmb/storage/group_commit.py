@@ -46,9 +46,9 @@ class GroupCommit:
     """The syncs of one log."""
 
     def __init__(
-        self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Sequence[Segment], int], None]
+        self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
     ) -> None:
-        """`on_names_synced` gets the last segments of the log, and its end, after new files were synced."""
+        """`on_names_synced` gets the active segment of the log, and its end, after new files were synced."""
         self.recovery_point = recovery_point
         self.synced_at = now  # ms
         self._directory = directory
@@ -76,7 +76,7 @@ class GroupCommit:
                 why = f"cannot sync {self._directory}: {error}"
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
             if unsynced.names_made > self._names_synced:
-                self._on_names_synced(unsynced.segments, unsynced.end_offset)
+                self._on_names_synced(unsynced.segments[-1], unsynced.end_offset)
             self._names_synced = unsynced.names_made
             self.recovery_point, self.synced_at = unsynced.end_offset, clock()
 

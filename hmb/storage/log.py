@@ -110,7 +110,7 @@ class Log:
         self._repeated_reads = RepeatedReads()
         self._refusal: KafkaError | None = None  # why nothing more is taken
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self._commit = GroupCommit(directory, synced, clock(), self._segments.record)
+        self._commit = GroupCommit(directory, synced, clock(), self._segments.note)
         self._sync_begun_at = self._segments.active.size  # size (bytes) of the active segment at the last `_sync_ahead`
         self._names_made = 1  # in the directory; a sync is for those, too, that were made since the last one
 
@@ -289,6 +289,8 @@ class Log:
             self._commit.fail(error)
             raise
         self._segments.active.close()  # it is complete and on disk: no descriptor is needed until a client reads it
+        # A power cut takes this entry back only together with the next segment's, and then this segment is checked.
+        self._segments.note(self._segments.active, self._end_offset, sync=False)
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._write_snapshot()
         segment = Segment(self.directory, self._end_offset, self.config)
@@ -353,12 +355,21 @@ class Log:
             self.cleanup_lock.release()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record that is not older than `timestamp` (ms)."""
-        return log_reading.first_at_or_after(self.segments, timestamp, self._start_offset)
+        """Return the first record that is not older than `timestamp` (ms). Raises KafkaError."""
+        return self._search(lambda: log_reading.first_at_or_after(self.segments, timestamp, self._start_offset))
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the greatest timestamp; None where no record has one (KIP-734)."""
-        return log_reading.newest(self.segments, self._start_offset)
+        """Return the first record with the greatest timestamp; None if no record has one (KIP-734)."""
+        return self._search(lambda: log_reading.newest(self.segments, self._start_offset))
+
+    def _search(self, search: Callable[[], TimestampOffset | None]) -> TimestampOffset | None:
+        """Return the result of a search by time. Repair each damaged segment that it meets, as `read` does."""
+        for _ in self.segments:
+            try:
+                return search()
+            except DamagedSegment as damage:
+                self.repair(damage)
+        return search()
 
     # -- delete
 
@@ -437,13 +448,15 @@ class Log:
             swap.put_in_place(new)
         except OSError as error:
             raise swap.UnfinishedSwap(str(error)) from error
-        self._segments.end_replacement(new, next_offset)
+        self._segments.note(new, next_offset)
 
-    def manifest_entries(self, *, only_new: bool = False) -> list[SegmentEntry]:
+    def manifest_entries(self) -> list[SegmentEntry]:
         """Return the segments' entries for the manifest, while nothing is appended. Raises OSError."""
-        if only_new:
-            return self._segments.new_entries(self.segments, self._end_offset)
         return self._segments.entries(self._end_offset)
+
+    def active_entry(self) -> SegmentEntry:
+        """Return the active segment's entry for the manifest, while nothing is appended. Raises OSError."""
+        return self._segments.active_entry(self._end_offset)
 
     def last_batches_of_producers(self) -> dict[int, LastBatch]:
         """By producer id."""

@@ -97,7 +97,7 @@ def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: i
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """Return the first record that is not older than `timestamp` (ms), or None.
 
-    Raises CORRUPT_MESSAGE where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
+    Raises DamagedSegment where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -108,7 +108,7 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
 
 
 def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
-    for position, header in segment.batches_from(segment.begin_of_search(timestamp), segment.size):
+    for position, header in segment.headers_from(segment.begin_of_search(timestamp), segment.size):
         try:
             batch = segment.whole(position, header)
             if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:

@@ -18,7 +18,6 @@ from hmb.storage.manifest import BEING_REPLACED, Manifest, SegmentEntry
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
-NO_ENTRY = SegmentEntry(-1, -1, -1, 0, 0, 0, 0, 0)
 
 
 class LogSegments:
@@ -81,27 +80,21 @@ class LogSegments:
         next_offsets = [*(segment.base_offset for segment in self._segments[1:]), end_offset]
         return [segment.entry(after) for segment, after in zip(self._segments, next_offsets, strict=True)]
 
-    def new_entries(self, segments: Sequence[Segment], end_offset: int) -> list[SegmentEntry]:
-        """Return the entries of these segments, the last of the log, that differ from the manifest. Raises OSError.
+    def active_entry(self, end_offset: int) -> SegmentEntry:
+        """Return the entry of the active segment of a log that ends at `end_offset`. Raises OSError.
 
-        A segment that was complete when it was noted has not changed since. If its file has, another process did it,
-        and the entry stays as it is, so that the next start notices.
+        The other segments have been noted when they were closed, and have not changed since. If a file has, another
+        process did it, and the entry stays as it is, so that the next start notices.
         """
-        known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
-        next_offsets = [*(segment.base_offset for segment in segments[1:]), end_offset]
-        return [
-            segment.entry(after)
-            for segment, after in zip(segments, next_offsets, strict=True)
-            if segment is self.active or known.get(segment.base_offset, NO_ENTRY).next_offset != after
-        ]
+        return self.active.entry(end_offset)
 
-    def record(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Note in the manifest that the files of these segments, the last of the log, are on disk."""
+    def note(self, segment: Segment, next_offset: int, *, sync: bool = True) -> None:
+        """Note in the manifest how a segment's files are now. The segment after it begins at `next_offset`."""
         if self._manifest is None:
             return
         try:
-            self._manifest.record({self._partition: self.new_entries(segments, end_offset)})
-        except OSError as error:  # a full disk; the manifest writes it together with the next entries
+            self._manifest.record({self._partition: [segment.entry(next_offset)]}, sync=sync)
+        except OSError as error:  # a full disk; the manifest writes the entry together with the next entries
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def forget(self, segments: Sequence[Segment]) -> None:
@@ -117,14 +110,6 @@ class LogSegments:
         if self._manifest is not None:
             entry = SegmentEntry(old[0].base_offset, next_offset, BEING_REPLACED, 0, 0, 0, 0, 0)
             self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
-
-    def end_replacement(self, new: Segment, next_offset: int) -> None:
-        """Note in the manifest that the new segment is in its place."""
-        if self._manifest is not None:
-            try:
-                self._manifest.record({self._partition: [new.entry(next_offset)]})
-            except OSError as error:  # as in `record`
-                LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def delete_removed(self, now: int | None = None) -> None:
         """Delete the files whose time (ms) has come; None: all. Raises OSError."""

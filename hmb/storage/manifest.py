@@ -218,7 +218,6 @@ class Manifest:
         except OSError as error:
             LOGGER.warning("%s: %s", self.path, error)
 
-
     def _name(self, path: Path) -> str:
         return path.relative_to(self._directory).as_posix()
 
@@ -260,13 +259,13 @@ class Manifest:
         lines = [f"forget {partition} {base_offset}" for base_offset in base_offsets]
         self._append([*lines, _segment_line(partition, entry)])
 
-    def record(self, partitions: Mapping[str, Iterable[SegmentEntry]]) -> None:
-        """Add or change entries of segments. Raises OSError."""
+    def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
+        """Add or change entries of segments. Without `sync` a power cut may take them back. Raises OSError."""
         lines = []
         for name, entries in partitions.items():
             known = self._partitions.get(name, Partition()).segments
             lines += [_segment_line(name, entry) for entry in entries if known.get(entry.base_offset) != entry]
-        self._append(lines)
+        self._append(lines, sync=sync)
 
     # -- write
 

@@ -189,17 +189,20 @@ class Segment:
 
     def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
         """Return the batch that holds `offset` with its position, or the next one. Raises DamagedSegment, OSError."""
+        found = self.headers_from(offset, end)
+        return next(((position, batch) for position, batch in found if batch.last_offset >= offset), None)
+
+    def headers_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
+        """Yield the batches as `batches_from` does, for a reader. Raises DamagedSegment, OSError."""
         last_offset = -1
         try:
             for position, batch in self.batches_from(offset, end):
                 if batch.last_offset <= last_offset:
-                    raise DamagedSegment(self, f"position {position}: offsets go back")
+                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
                 last_offset = batch.last_offset
-                if last_offset >= offset:
-                    return position, batch
+                yield position, batch
         except (KafkaError, FileNotFoundError) as error:
-            raise error if isinstance(error, DamagedSegment) else DamagedSegment(self, str(error)) from error
-        return None
+            raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
         """The batches from one at or before `offset` on: from an index entry, or from the start if that is wrong.

@@ -113,6 +113,8 @@ class VirtualFile:
                 continue
             self._is_used = False  # the second use sets the mark: a file that is used once is closed before others
             OPEN_FILES.add(self)
+            if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # other threads have opened files at the same time
+                OPEN_FILES.close_one()
             return file
 
     def read(self, size: int, position: int) -> bytes:

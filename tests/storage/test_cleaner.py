@@ -139,6 +139,7 @@ def test_a_round_appended_to_what_a_failed_round_could_not_remove(
     with monkeypatch.context() as patch:
         patch.setattr(swap, "make_ready", broken)
         patch.setattr(Segment, "delete", broken)
+        patch.setattr(cleaner_module, "FIRST_PAUSE", 0.0)  # the next round tries this log again
         cleaner.run()
     assert list(log.directory.glob("*.log.cleaned"))
     before = log.size
@@ -188,7 +189,7 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
     if harm == "cut off":
         os.truncate(segment.path, segment.size // 2)
     elif harm == "damaged":
-        os.pwrite(segment.file.fileno(), bytes([whole[40] ^ 1]), 40)
+        segment.file.write([bytes([whole[40] ^ 1])], 40)
     else:
         spend = cleaner_module.Throttle.spend
         monkeypatch.setattr(
@@ -213,7 +214,7 @@ def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
     fill(log)
     segment = log.segments[1]
     whole = segment.path.read_bytes()
-    os.pwrite(segment.file.fileno(), bytes([whole[40] ^ 1]), 40)
+    segment.file.write([bytes([whole[40] ^ 1])], 40)
     tries = []
     for second in range(200):
         now = float(second)
@@ -222,7 +223,7 @@ def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
         if len(caplog.records) > before:
             tries.append(second)
     assert tries == [0, 15, 45, 105]
-    os.pwrite(segment.file.fileno(), whole, 0)
+    segment.file.write([whole], 0)
     size, now = log.size, 225.0
     cleaner.run()
     assert log.size < size

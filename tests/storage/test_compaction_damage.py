@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,11 +115,11 @@ def test_a_damaged_batch_is_never_written_again(log: Log, caplog: pytest.LogCapt
     for place in range(21, 61):
         changed = bytearray(before[1])
         changed[place] ^= 0x10
-        os.pwrite(segment.file.fileno(), changed, 0)
+        segment.file.write([changed], 0)
         with pytest.raises(KafkaError) as error:
             compact(log)
         assert error.value.code is ErrorCode.CORRUPT_MESSAGE
         assert [each.path.read_bytes() for each in log.segments] == [before[0], bytes(changed), *before[2:]]
     assert caplog.text.count(f"{segment.path}, position 0, offsets ") == 1
-    os.pwrite(segment.file.fileno(), before[1], 0)
+    segment.file.write([before[1]], 0)
     assert compact(log) == log.segments[-1].base_offset

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 import pytest
@@ -35,8 +34,8 @@ def damage(log: Log, offset: int, place: int) -> str:
     """Change a bit of the batch at an offset; return its place as the broker names it."""
     segment = log.segments[offset // 3]
     position = offset % 3 * len(timed_batch(0)) + place
-    (byte,) = os.pread(segment.file.fileno(), 1, position)
-    os.pwrite(segment.file.fileno(), bytes([byte ^ 1]), position)
+    (byte,) = segment.file.read(1, position)
+    segment.file.write([bytes([byte ^ 1])], position)
     return f"{segment.path}, position {position - place}, offsets {offset} to {offset}: the batch's CRC is 0x"
 
 
@@ -60,14 +59,14 @@ def test_a_damaged_batch_at_the_end_of_a_segment_leaves_the_search_to_the_next_o
     assert log.offset_for_timestamp(105) is None
 
 
-def test_a_search_that_cannot_get_past_damage_says_so(log: Log) -> None:
-    """A wrong length hides where the next batch begins."""
+def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+    """A wrong length hides where the next batch begins, until the segment is repaired."""
     damage(log, 4, LENGTH + 2)
-    assert log.offset_for_timestamp(30) == (30, 3)
-    with pytest.raises(KafkaError, match="no whole batch at position") as error:
-        log.offset_for_timestamp(50)
-    assert error.value.code is ErrorCode.CORRUPT_MESSAGE
-    assert log.offset_for_timestamp(60) == (60, 6)
+    damage(log, 7, LENGTH + 2)
+    assert [log.offset_for_timestamp(timestamp) for timestamp in (30, 40, 50, 60, 80)] == [
+        *((30, 3), (40, 4), (50, 5), (60, 6), (80, 8))
+    ]
+    assert caplog.text.count("are restored, as their CRC proves") == 2
 
 
 def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pytest.LogCaptureFixture) -> None:
@@ -101,9 +100,9 @@ def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCapture
         log.append(messages(3, 1, codec))
     log.append(batch(1, first_timestamp=2_000))
     segment = log.segments[0]
-    os.pwrite(segment.file.fileno(), b"\xff", 20)  # of the first message
+    segment.file.write([b"\xff"], 20)  # of the first message
     wrapper_end = segment.size - len(batch(1))
-    os.pwrite(segment.file.fileno(), b"\xff", wrapper_end - 1)
+    segment.file.write([b"\xff"], wrapper_end - 1)
     assert log.offset_for_timestamp(1_000) == (1_001, 1)
     assert log.offset_for_timestamp(1_003) == (2_000, 6)
     lines = [record.message for record in caplog.records]
