@@ -1,6 +1,6 @@
-"""The settings with which Sphinx builds these pages.
+"""The settings of Sphinx for these pages.
 
-`make docs` builds them from the present code and needs no network.
+`make docs` builds the pages from the code of this checkout, without network access.
 """
 
 import sys
@@ -40,7 +40,7 @@ html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
 
-# The tones of drawings (see _ext/drawing.py): of an edge, and of the area inside.
+# The tones of drawings (_ext/drawing.py). Each tone has a color for edges and a color for areas.
 TONES_ON_LIGHT = {
     "plain": ("#64748b", "#ffffff"),
     "blue": ("#1d4ed8", "#dbeafe"),

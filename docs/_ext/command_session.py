@@ -1,18 +1,21 @@
-"""The directive `session`: commands that are run while the pages are built, and what they printed.
+"""The directive `session`: a page shows commands with their output, and the build of the page runs them.
 
     ```{session}
     $ hmb topics create weather --partitions 2
     $ hmb topics describe nosuch  # exit code 3
     ```
 
-Each line behind `$ ` is a line of shell; a line that ends with a backslash goes on in the next.  All sessions of a page
-run in one temporary directory, with a broker of their own whose data is in `hmb-data`.  A command whose exit code is
-not the one in its comment, or 0, fails the build.  One that ends with `&` goes on in the background; what it prints
-first is shown.  The default port and three more behind it stand for some that are free, in what is typed and in what
-is printed; paths are shown as if the directory were the root.
+A line that begins with `$ ` is a command for the shell. A line that ends with a backslash continues on the next line.
+All sessions of a page share one temporary directory and one broker, whose data is in `hmb-data`.
 
-Options: `:files:` copied into the directory, relative to the page; `:no-broker:` none is started; `:lines: 10` of each
-command's output are shown at most.
+A comment can name the expected exit code. Without a comment, the expected exit code is 0. Another exit code fails the
+build. A command that ends with `&` continues in the background, and the page shows its first output.
+
+The broker uses free ports of the machine. The page shows the default port and the three ports after it instead, and the
+directive replaces these numbers in commands and in output. The page shows paths as if the directory were the root.
+
+The directive has three options. `:files:` names files, relative to the page, that are copied into the directory. With
+`:no-broker:` no broker is started. `:lines: 10` limits the output of each command to 10 lines.
 """
 
 from __future__ import annotations
@@ -41,8 +44,8 @@ from sphinx.util.docutils import SphinxDirective
 from hmb.defaults import DEFAULT_HOST, DEFAULT_PORT
 
 TIMEOUT = 60.0  # seconds, for a command
-PORTS = 4  # the broker's, and those behind it, for `hmb sniff`
-FIRST_LINE = 30.0  # seconds, until a command in the background prints something
+PORTS = 4  # the broker's port and three ports after it, for `hmb sniff`
+FIRST_LINE = 30.0  # seconds until a background command must have printed a line
 EXIT_CODE = re.compile(r"#\s*exit code (\d+)\s*$")
 WRAPPER = """\
 #!{python}
@@ -55,11 +58,11 @@ run()
 
 
 class CommandFailed(Exception):
-    """A command did not end as it should."""
+    """A command of a page ended with another exit code than expected, or too late."""
 
 
 class CommandSession:
-    """A temporary directory, perhaps a broker, and commands that run there."""
+    """A temporary directory with the commands that run in it, and with a broker if a session needs one."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="hmb-docs-"))
@@ -78,30 +81,30 @@ class CommandSession:
         self._broker: subprocess.Popen[bytes] | None = None
 
     def start_broker(self) -> None:
-        """Once."""
+        """Start the broker of this page, unless it runs already. Raises CommandFailed."""
         if self._broker is None:
-            self._broker, said = self._start("hmb broker --data-dir hmb-data")
-            if not said.startswith("listening"):
-                raise CommandFailed(f"the broker says: {said}")
+            self._broker, output = self._start("hmb broker --data-dir hmb-data")
+            if not output.startswith("listening"):
+                raise CommandFailed(f"the broker did not start: {output}")
 
     def run(self, command: str) -> str:
-        """What it printed; CommandFailed if its exit code is not the expected one."""
+        """Run a command and return its output. Raises CommandFailed if its exit code is not the expected one."""
         if command.endswith("&"):
             return self._shown(self._start(command.removesuffix("&"))[1])
-        said = EXIT_CODE.search(command)
-        expected = int(said[1]) if said else 0
-        done = self._popen(command, subprocess.PIPE)
+        comment = EXIT_CODE.search(command)
+        expected = int(comment[1]) if comment else 0
+        process = self._popen(command, subprocess.PIPE)
         try:
-            output, _ = done.communicate(timeout=TIMEOUT)
+            output, _ = process.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
-            _end(done, signal.SIGKILL)
+            _end(process, signal.SIGKILL)
             raise CommandFailed(f"{command!r} took more than {TIMEOUT:g} s") from None
-        if done.returncode != expected:
-            raise CommandFailed(f"{command!r} ended with exit code {done.returncode}:\n{output.decode()}")
+        if process.returncode != expected:
+            raise CommandFailed(f"{command!r} ended with exit code {process.returncode}:\n{output.decode()}")
         return self._shown(output.decode())
 
     def close(self) -> None:
-        """End all that runs, and remove the directory."""
+        """End all background commands, and remove the directory."""
         for process in self._background:
             _end(process, signal.SIGINT)
         shutil.rmtree(self._root, ignore_errors=True)
@@ -118,7 +121,7 @@ class CommandSession:
         )
 
     def _start(self, command: str) -> tuple[subprocess.Popen[bytes], str]:
-        """In the background; also what it printed first."""
+        """Start a command in the background. Return its process and its first output."""
         path = self._root / f"output-{len(self._background)}"
         with path.open("wb") as output:
             process = self._popen("trap - INT; exec " + command, output)
@@ -131,19 +134,22 @@ class CommandSession:
         return process, text
 
     def _shown(self, output: str) -> str:
-        """Without what is different each time and on each machine."""
+        """Replace ports and paths, which differ in each build, by fixed ones."""
         output = _with_ports(output, self._port, DEFAULT_PORT)
         return output.replace(f"{self.directory}/", "").replace(str(self._root), "")
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Ports from one on become those from another on."""
+    """Replace the ports from `before` on by the ports from `after` on."""
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 
 
 def _free_ports() -> int:
-    """The first of some in a row; with four digits, so that columns stay in line."""
+    """Return the first of PORTS consecutive free ports.
+
+    Each port has four digits like the default port, so the columns of an output stay aligned.
+    """
     first = DEFAULT_PORT + PORTS
     for port in random.sample(range(first, 10_000 - PORTS, PORTS), 50):
         try:
@@ -168,7 +174,7 @@ def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 class SessionLexer(RegexLexer):
-    """What was typed stands out; what was printed is only text, whatever it looks like."""
+    """Highlights the commands of a session. Their output stays plain text."""
 
     name = "Session"
     tokens: ClassVar[dict[str, Any]] = {
@@ -180,7 +186,7 @@ class SessionLexer(RegexLexer):
 
 
 class SessionDirective(SphinxDirective):
-    """See the module."""
+    """Runs the commands of one `session` block, and shows them with their output."""
 
     has_content = True
     option_spec: ClassVar[dict[str, Any]] = {
@@ -216,7 +222,7 @@ class SessionDirective(SphinxDirective):
 
 
 def commands(lines: list[str]) -> list[str]:
-    """What is typed: a line behind a prompt, and those in which it goes on."""
+    """Return the commands of a session. A command may continue on several lines."""
     found: list[str] = []
     for line in lines:
         if line.startswith("$ "):
@@ -224,12 +230,12 @@ def commands(lines: list[str]) -> list[str]:
         elif found and found[-1].endswith("\\"):
             found[-1] += "\n" + line
         elif line.strip():
-            raise CommandFailed(f"{line!r} is no command: it does not begin with `$ `")
+            raise CommandFailed(f"{line!r} is not a command: a command begins with `$ `")
     return found
 
 
 def end_session(app: Sphinx, _doctree: nodes.document) -> None:
-    """The page is read."""
+    """Close the session of a page after Sphinx has read the page."""
     session = app.env.temp_data.pop("command_session", None)
     if session is not None:
         session.close()

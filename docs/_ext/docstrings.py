@@ -1,10 +1,12 @@
-"""The code's own words in these pages: the directive `essay`, and docstrings that autodoc can read.
+"""Docstrings on the pages: the directive `essay`, and docstrings that autodoc can read.
 
     ```{essay} hmb.storage.segment
     ```
 
-A module begins with a short essay; the directive shows it.  Docstrings are written to be read in the code: a block that
-stands further in is text to be shown as it is, whether or not a double colon announces it, and so are lines in columns.
+A module begins with a short essay in its docstring. The directive shows this essay on a page.
+
+Docstrings are written for readers of the code, so they are not exact reStructuredText. This module treats an indented
+block as literal text, also without a double colon before it. Lines with columns are literal text, too.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-COLUMNS = re.compile(r"\S.*[^\s.:;?!] {2,}\S")  # two spaces follow the end of a sentence, too
+COLUMNS = re.compile(r"\S.*[^\s.:;?!] {2,}\S")  # two spaces after the end of a sentence are not a column
 ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
 
 
 def as_markdown(docstring: str) -> str:
-    """A docstring, which is nearly Markdown."""
+    """Return a docstring as Markdown. Only the double colon at the end of a line differs."""
     return re.sub(r"::$", ":", docstring, flags=re.MULTILINE)
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Move paragraphs of which every line has columns further in."""
+    """Indent each paragraph whose lines all have columns."""
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -44,31 +46,31 @@ def indent_columns(lines: list[str]) -> list[str]:
 
 
 def announce_blocks(lines: list[str]) -> list[str]:
-    """In reStructuredText a block to be shown as it is needs a double colon: put one before each that has none."""
+    """Put a double colon before each indented block that has none, because reStructuredText requires one."""
     announced: list[str] = []
-    said = ""  # the last line with text, outside of a block
+    last = ""  # the last line with text outside of a block
     for number, line in enumerate(lines):
         is_indented = line.startswith("    ")
         begins = is_indented and number > 0 and not lines[number - 1].strip()
-        if begins and not said.endswith("::") and not ITEM.match(said) and not said.startswith(" "):
+        if begins and not last.endswith("::") and not ITEM.match(last) and not last.startswith(" "):
             announced += ["::", ""]
-            said = "::"
+            last = "::"
         elif line.strip() and not is_indented:
-            said = line
+            last = line
         announced.append(line)
     return announced
 
 
 class Essay(SphinxDirective):
-    """The docstring of a module, as Markdown."""
+    """The directive `essay`, which shows the docstring of a module."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         found = find_spec(self.arguments[0])
-        assert found is not None and found.origin is not None, f"there is no module {self.arguments[0]}"
+        assert found is not None and found.origin is not None, f"no module {self.arguments[0]} exists"
         self.env.note_dependency(found.origin)
-        # Not imported: a module of hmb.spark wants PySpark, which need not be here.
+        # The module is parsed, not imported: hmb.spark needs PySpark, which may not be installed.
         docstring = ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8")))
         text = as_markdown(docstring or "")
         node = nodes.container(classes=["essay"])
@@ -77,12 +79,12 @@ class Essay(SphinxDirective):
 
 
 def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """For autodoc."""
+    """Prepare a docstring for autodoc, in place."""
     lines[:] = announce_blocks(indent_columns(lines))
 
 
 def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:
-    """For sphinx-click: a help text is no reStructuredText, in which a backslash would take the next character."""
+    """Double the backslashes of a help text for sphinx-click: in reStructuredText a backslash hides a character."""
     lines[:] = [line.replace("\\", "\\\\") for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""Drawings that code makes: an SVG canvas, and the directive `drawing`, which puts a drawing on a page.
+"""Drawings made by code: an SVG canvas, and the directive `drawing`, which shows a drawing on a page.
 
     ```{drawing} drawings/log.py:append
     The producer appends a record at the end of the log.

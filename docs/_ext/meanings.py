@@ -1,4 +1,4 @@
-"""Tables that the code has: the directive `meanings` shows a dictionary of names and what each is for.
+"""The directive `meanings`: a table of options, made from a dictionary in the code (option -> meaning).
 
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```
@@ -15,7 +15,7 @@ from tables import TableDirective
 
 
 class Meanings(TableDirective):
-    """See the module."""
+    """Shows a dictionary as a table with one row for each option."""
 
     def run(self) -> list[nodes.Node]:
         meanings, source = self.table()

@@ -1,7 +1,7 @@
-"""Notebooks run when the pages are built, if Spark can run here; if not, each says so at its top and shows its code.
+"""Runs the notebooks during the build of the pages, if Spark can run on this machine.
 
-Spark wants PySpark and a Java (`pip install 'hmb[spark]'` brings both), and the pages are to be built without them
-as well.
+Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. The pages can be built without both. Each
+notebook then shows its code without results, and a note at its top names the reason.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sphinx.config import Config
 FOLDER = "notebooks/"
 NOTE = """
 :::{{note}}
-This page was built where its code could not run: {problem}. So there are no results below. To see them, install what is
-missing and build the pages again, or run the notebook yourself (`hmb notebooks`).
+This page has no results, because its code could not run during the build: {problem}. Install the missing part and build
+the pages again, or run the notebook yourself (`hmb notebooks`).
 :::
 """
 
 
 def problem() -> str | None:
-    """Why notebooks cannot run."""
+    """Return why notebooks cannot run, or None if they can."""
     for module in ("pyspark", "pyarrow", "pandas", "matplotlib"):
         if find_spec(module) is None:
             return f"{module} is not installed (`pip install 'hmb[spark]'`)"
@@ -37,13 +37,14 @@ def problem() -> str | None:
 
 
 def configure(app: Sphinx, config: Config) -> None:
+    """Exclude all notebooks from execution if they cannot run."""
     app.add_config_value("notebooks_problem", problem(), "env")
     if config.notebooks_problem:
         config.nb_execution_excludepatterns = [*config.nb_execution_excludepatterns, f"{FOLDER}*.md"]
 
 
-def say_so(app: Sphinx, name: str, source: list[str]) -> None:
-    """Below the heading."""
+def add_note(app: Sphinx, name: str, source: list[str]) -> None:
+    """Add the note below the heading of a notebook that did not run. `source` is a list with the text of one page."""
     if app.config.notebooks_problem and name.startswith(FOLDER) and "file_format: mystnb" in source[0]:
         before, heading, after = source[0].partition("\n# ")
         title, rest = after.split("\n", 1)
@@ -52,5 +53,5 @@ def say_so(app: Sphinx, name: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", configure, priority=100)  # before myst-nb reads its settings
-    app.connect("source-read", say_so)
+    app.connect("source-read", add_note)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

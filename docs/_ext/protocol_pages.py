@@ -1,8 +1,10 @@
-"""A page for each API, and the table of them, made from the code before the pages are read.
+"""Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The table of handlers is the one registry of what the broker serves; the message classes say which versions there
-are; both have docstrings.  The pages are written into `protocol/api`, and only where they changed, so that Sphinx
-does not read again what is the same.
+The contents come from the code. The table of handlers lists the APIs that the broker serves. The message classes
+declare the versions. The docstrings of handlers and messages describe them.
+
+The pages are files in `protocol/api`. A file is written only if its text has changed, because Sphinx reads every
+changed file again.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write what has changed, remove what is no more."""
+    """Write the pages that have changed, and remove the pages of APIs that no longer exist."""
     folder = Path(app.srcdir) / "protocol" / "api"
     folder.mkdir(parents=True, exist_ok=True)
     pages = {f"{_stem(request)}.md": page(request) for request in _requests()}
@@ -40,8 +42,8 @@ def write_pages(app: Sphinx) -> None:
 
 
 def table() -> str:
-    """One row an API, in the order of their numbers."""
-    rows = ["| key | API | versions | flexible | what for |", "| --- | --- | --- | --- | --- |"]
+    """Return a Markdown table with one row for each API, in the order of their keys."""
+    rows = ["| key | API | versions | flexible | purpose |", "| --- | --- | --- | --- | --- |"]
     for request in _requests():
         link = f"[{api_name(request.api_key)}](api/{_stem(request)}.md)"
         title = _sentences(_handler_docstring(request))[0]
@@ -53,7 +55,7 @@ def table() -> str:
 
 
 def page(request: type[Request]) -> str:
-    """What the handler says, and the messages."""
+    """Return the page of an API: the docstring of its handler, its messages, and its code."""
     title, rest = _sentences(_handler_docstring(request))
     response = response_class(request.api_key)
     lines = [f"# {api_name(request.api_key)} ({int(request.api_key)})", "", _capital(title.partition(": ")[2]), ""]
@@ -80,7 +82,7 @@ def _handler_docstring(request: type[Request]) -> str:
 
 
 def _sentences(docstring: str) -> tuple[str, str]:
-    """The first line, and the rest."""
+    """Split a docstring into its first line and the rest."""
     first, _, rest = docstring.partition("\n")
     return first, rest.strip()
 

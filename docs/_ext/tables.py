@@ -1,4 +1,4 @@
-"""What directives that show a table of the code have in common: they are told where it is, `module:name`."""
+"""The base class of directives that show a table of the code. Their argument is `module:name`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class TableDirective(SphinxDirective):
-    """One argument, `module:name`; the page is made anew when the module changes."""
+    """A directive whose argument names a table. The page is built again when the module of the table changes."""
 
     required_arguments = 1
 
     def table(self) -> tuple[Any, str]:
-        """What has that name, and the file that it is in."""
+        """Return the table that the argument names, and the path of its module."""
         module_name, _, name = self.arguments[0].partition(":")
         module = import_module(module_name)
         assert module.__file__ is not None

@@ -1,1 +1,1 @@
-"""The notebooks: pages of the documentation, and in the package for `hmb notebooks`, which copies them out."""
+"""The notebooks are pages of the documentation. This package contains them, so that `hmb notebooks` can copy them."""

@@ -1,4 +1,7 @@
-"""Counts a topic's records by key, going on where it was before:  python job.py MASTER SERVERS DIRECTORY"""
+"""Counts the records of a topic by key: python job.py MASTER SERVERS DIRECTORY
+
+Each run continues where the last one ended.
+"""
 
 import sys
 

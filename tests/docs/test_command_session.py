@@ -1,4 +1,4 @@
-"""The documentation's directive that runs commands: what it shows, and that a failing command fails the build."""
+"""The directive `session` shows commands with their output, and a failing command fails the build."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` brings it")
+pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` installs it")
 
 from docutils import nodes
 from sphinx.testing.util import SphinxTestApp
@@ -35,19 +35,19 @@ def session() -> Iterator[Any]:
     session.close()
 
 
-def test_a_broker_with_the_default_port(session: Any) -> None:
+def test_a_page_shows_the_default_port_of_its_broker(session: Any) -> None:
     session.start_broker()
     assert session.run("hmb topics create weather") == "created topic weather\n"
     assert "127.0.0.1:9092" in session.run("hmb meta --versions")
     assert session.run("ls hmb-data | grep weather") == "weather-0\n"
 
 
-def test_what_is_typed_names_default_ports_too(session: Any) -> None:
+def test_a_command_may_name_the_default_port(session: Any) -> None:
     session.start_broker()
     assert session.run("hmb topics list -b 127.0.0.1:9092") == ""
 
 
-def test_exit_codes(session: Any) -> None:
+def test_a_comment_names_the_expected_exit_code(session: Any) -> None:
     assert "neither a file nor" in session.run("hmb decode nosuch.bin  # exit code 3")
     with pytest.raises(command_session.CommandFailed, match=r"ended with exit code 3:\nhmb: nosuch.bin"):
         session.run("hmb decode nosuch.bin")
@@ -68,14 +68,14 @@ def test_commands_in_the_background_end_with_the_session() -> None:
     assert not session.directory.exists()
 
 
-def test_a_command_in_the_background_that_ends_at_once(session: Any) -> None:
+def test_a_background_command_without_output_fails_the_build(session: Any) -> None:
     with pytest.raises(command_session.CommandFailed, match="printed no line"):
         session.run("true &")
 
 
-def test_lines_that_go_on() -> None:
+def test_a_command_may_continue_on_several_lines() -> None:
     assert command_session.commands(["$ one \\", "  more", "", "$ two"]) == ["one \\\n  more", "two"]
-    with pytest.raises(command_session.CommandFailed, match="no command"):
+    with pytest.raises(command_session.CommandFailed, match="is not a command"):
         command_session.commands(["one"])
 
 
@@ -89,7 +89,7 @@ def build(directory: Path, text: str) -> SphinxTestApp:
     return app
 
 
-def test_a_page(tmp_path: Path) -> None:
+def test_a_page_shows_commands_with_their_output(tmp_path: Path) -> None:
     (tmp_path / "three.txt").write_text("1\n2\n3\n")
     app = build(
         tmp_path,
@@ -101,13 +101,13 @@ def test_a_page(tmp_path: Path) -> None:
     app.cleanup()
 
 
-def test_a_page_with_a_command_that_fails(tmp_path: Path) -> None:
+def test_a_failing_command_fails_the_build(tmp_path: Path) -> None:
     app = build(tmp_path, "Title\n=====\n\n.. session::\n   :no-broker:\n\n   $ false\n")
     assert "'false' ended with exit code 1" in app.warning.getvalue()
     app.cleanup()
 
 
-def test_docstrings_have_their_blocks_announced() -> None:
+def test_indented_blocks_and_columns_of_a_docstring_become_literal_text() -> None:
     docstrings = load("docstrings")
     text = ["What it is:", "", "    a  layout", "", "- an item", "", "    of it", "", "Said::", "", "    so"]
     announced = [*text[:2], "::", "", *text[2:]]

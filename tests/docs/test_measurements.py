@@ -1,4 +1,4 @@
-"""The documentation shows the newest file of a suite, as `hmb bench show` prints it; without a file it says so."""
+"""A page shows the tables of the newest file of a suite. Without a file, the page contains a note."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` brings it")
+pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` installs it")
 
 from docutils import nodes
 
@@ -63,7 +63,7 @@ def test_the_newest_file_of_a_suite_is_shown_with_its_origin(build: Build, resul
     assert complaints == ""
 
 
-def test_a_page_says_that_nothing_is_published_yet(build: Build) -> None:
+def test_a_page_notes_that_no_run_is_published_yet(build: Build) -> None:
     page, complaints = build("```{measured} thesis\n```\n\n```{measured-plot} growth\n```")
     assert "No run of hmb bench thesis is published yet." in page.astext()
     assert "No run of hmb bench growth is published yet." in page.astext()

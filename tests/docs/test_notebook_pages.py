@@ -1,4 +1,4 @@
-"""The documentation's notebooks where Spark cannot run: not executed, and they say so; and tables from the code."""
+"""Notebooks of the documentation on a machine without Spark: they are not executed, and a note gives the reason."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` brings it")
+pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` installs it")
 
 from tests.docs.test_command_session import load
 
 NOTEBOOK = "---\nfile_format: mystnb\n---\n\n# Events\n\nText.\n\n```{code-cell}\n# no heading\n```\n"
 
 
-def said(problem: str | None, name: str, text: str) -> str:
+def noted(problem: str | None, name: str, text: str) -> str:
     source = [text]
-    load("notebooks").say_so(SimpleNamespace(config=SimpleNamespace(notebooks_problem=problem)), name, source)
+    load("notebooks").add_note(SimpleNamespace(config=SimpleNamespace(notebooks_problem=problem)), name, source)
     return source[0]
 
 
-def test_a_notebook_that_did_not_run_says_so_below_its_heading() -> None:
-    text = said("no Java was found", "notebooks/events", NOTEBOOK)
+def test_a_notebook_that_did_not_run_has_a_note_below_its_heading() -> None:
+    text = noted("no Java was found", "notebooks/events", NOTEBOOK)
     heading, note, rest = text.index("# Events"), text.index("no Java was found"), text.index("Text.")
     assert heading < note < rest
 
 
 def test_other_pages_and_notebooks_that_ran_stay_as_they_are() -> None:
-    assert said(None, "notebooks/events", NOTEBOOK) == NOTEBOOK
-    assert said("no Java was found", "notebooks/index", "# Notebooks\n") == "# Notebooks\n"
-    assert said("no Java was found", "log", NOTEBOOK) == NOTEBOOK
+    assert noted(None, "notebooks/events", NOTEBOOK) == NOTEBOOK
+    assert noted("no Java was found", "notebooks/index", "# Notebooks\n") == "# Notebooks\n"
+    assert noted("no Java was found", "log", NOTEBOOK) == NOTEBOOK
 
 
 def test_without_spark_notebooks_are_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""The documentation has a page for each command, and shows code that is there: what Sphinx would say, only sooner."""
+"""The documentation has a page for each command, and the functions that its pages include exist.
+
+Sphinx would report the same errors, but later.
+"""
 
 import ast
 import re
@@ -28,15 +31,15 @@ def test_a_page_runs_its_command_and_lists_its_options(name: str) -> None:
 
 
 @pytest.mark.parametrize(("page", "path", "name"), INCLUDED, ids=[name for _, _, name in INCLUDED])
-def test_included_code_is_there(page: Path, path: str, name: str) -> None:
+def test_an_included_function_exists(page: Path, path: str, name: str) -> None:
     node: ast.AST = ast.parse((page.parent / path).read_text())
     for part in name.split("."):
         inner = {
             each.name: each for each in ast.iter_child_nodes(node) if isinstance(each, ast.ClassDef | ast.FunctionDef)
         }
-        assert part in inner, f"{page.name} shows {name} of {path}; it is renamed, or gone"
+        assert part in inner, f"{page.name} includes {name} of {path}, which does not exist: was it renamed?"
         node = inner[part]
 
 
-def test_the_tour_shows_code() -> None:
+def test_the_tours_include_many_functions() -> None:
     assert len(INCLUDED) > 15
