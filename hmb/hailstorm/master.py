@@ -1,0 +1,147 @@
+"""The master state and the reports: everything that the negotiator and the processors say to each other.
+
+An answer counts only if the processor has seen the present master state. Otherwise a slow spout could still report the
+position of its last pause, while it is about to flow on.
+
+They never send each other messages. The negotiator writes one value, the *master state*, into the registry, and each
+processor watches it. Each processor writes one value, its *report*, into its own entry below `living`, and the
+negotiator watches these. Both values are complete: whoever reads the newest one knows all it needs, even if it has
+missed those before.
+
+    negotiator   writes  master             reads   living/*
+    count-0      writes  living/count-0     reads   master
+
+A round of the snapshot protocol, as the values change (C is the clock (tags-0: 7)):
+
+    master                         living/tags-0        living/count-0
+    Flowing(None)
+    SpoutsPaused                   position 7
+    SpoutsPaused(C)                                     split at C
+    Flowing(C)                     position None        stored C
+    Flowing(None), completed C
+
+Every value carries the epoch in which it was written. Values of an older epoch are refused.
+
+Source: Hailstorm, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from hmb.hailstorm.clock import Clock
+
+
+class MasterPhase(Enum):
+    """The states of a topology, named as in the paper. A state in parentheses has a clock."""
+
+    DISCONNECTED = "Disconnected"
+    INITIALIZE = "Initialize"
+    SPOUTS_REWIND = "SpoutsRewind"
+    FLOWING = "Flowing(None)"
+    SPOUTS_PAUSED = "SpoutsPaused"
+    SPOUTS_PAUSED_AT = "SpoutsPaused(clock)"
+    FLOWING_TO = "Flowing(clock)"
+    ENDED = "Ended"
+
+
+@dataclass(frozen=True)
+class MasterState:
+    """The value of the registry's `master` node.
+
+    epoch        the number of this start of the topology; each recovery begins a new one number       of this value:
+    each new value of an epoch has the next one clock        SpoutsRewind: where the spouts rewind to;
+    SpoutsPaused(clock) and Flowing(clock): the desired snapshot clock snapshot     SpoutsRewind: the clock of the
+    snapshots to restore; None to begin with empty states completed    the newest clock that every processor has saved
+    ending       whether the snapshot in progress is the last one: the spouts stay paused error        Ended: why, or
+    None
+    """
+
+    phase: MasterPhase
+    epoch: int
+    number: int = 0
+    clock: Clock | None = None
+    snapshot: Clock | None = None
+    completed: Clock | None = None
+    ending: bool = False
+    error: str | None = None
+
+    @property
+    def lets_spouts_flow(self) -> bool:
+        return self.phase in (MasterPhase.FLOWING, MasterPhase.FLOWING_TO) and not self.ending
+
+    def to_value(self) -> dict[str, Any]:
+        return {name: _encoded(value) for name, value in vars(self).items()} | {"phase": self.phase.value}
+
+    @classmethod
+    def from_value(cls, value: dict[str, Any]) -> MasterState:
+        clocks = {name: _clock(value[name]) for name in ("clock", "snapshot", "completed")}
+        return cls(**{**value, **clocks, "phase": MasterPhase(value["phase"])})
+
+    def __str__(self) -> str:
+        name = self.phase.value.replace("(clock)", f"{self.clock}")
+        return f"{name}, epoch {self.epoch}"
+
+
+@dataclass
+class Report:
+    """The value of a processor's registry entry.
+
+    epoch        of the master state that the processor follows; 0 before it has seen one
+    seen         the number of the master state that it has seen last: its answers are answers to this one
+    address      (host, port) of its listener, where upstream processors of other processes connect; None in one process
+    saved        clocks of its snapshots that are intact; filled when it registers
+    start        a spout: the offset where it would begin without a snapshot
+    is_ready     whether it has restored its snapshot, or rewound
+    position     a spout that is paused: the next offset; None while it flows
+    is_at_end    a spout that reads a bounded topic: whether it has read all of it
+    split        the clock at which its state is split, or was split last
+    stored       the clock of the snapshot that it saved last in this epoch
+    not_saved    the clock of a snapshot that it could not save, and why
+    failure      why it cannot go on, and why a restart would not help
+    figures      counts and sizes for displays
+    """
+
+    epoch: int = 0
+    seen: int = -1
+    address: tuple[str, int] | None = None
+    saved: list[Clock] = field(default_factory=list)
+    start: int | None = None
+    is_ready: bool = False
+    position: int | None = None
+    is_at_end: bool = False
+    split: Clock | None = None
+    stored: Clock | None = None
+    not_saved: tuple[Clock, str] | None = None
+    failure: str | None = None
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def to_value(self) -> dict[str, Any]:
+        return {name: _encoded(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_value(cls, value: dict[str, Any]) -> Report:
+        report = cls(**value)
+        report.saved = [Clock.from_value(clock) for clock in value["saved"]]
+        report.split, report.stored = _clock(value["split"]), _clock(value["stored"])
+        if value["not_saved"] is not None:
+            clock, why = value["not_saved"]
+            report.not_saved = Clock.from_value(clock), why
+        return report
+
+
+def _encoded(value: Any) -> Any:
+    """Return the value with the clocks in it replaced by plain values."""
+    if isinstance(value, Clock):
+        return value.to_value()
+    if isinstance(value, dict):
+        return {key: _encoded(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(map(_encoded, value))
+    return value
+
+
+def _clock(value: Any) -> Clock | None:
+    return None if value is None else Clock.from_value(value)

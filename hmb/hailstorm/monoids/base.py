@@ -1,0 +1,95 @@
+"""`Monoid`: what a bolt asks of its state.
+
+`empty` and `merge` define a monoid, and they are all that the paper has. A bolt that merged a map of a million words
+with a map of one word for each tuple would copy the large map each time. Two more operations avoid that. They follow
+from `merge`, so a monoid that leaves them out is slower and otherwise equal:
+
+    absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`, which are not used any more
+    view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
+
+A bolt absorbs each tuple into a state. It reads a view while its state is split into A and B.
+
+A snapshot stores `to_value(state)`. Monoids whose states are plain values (numbers, strings, lists, dicts ...) need no
+conversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+S = TypeVar("S")
+
+
+class Monoid(Generic[S]):
+    """A commutative monoid over states of type S.
+
+    Invariants: `merge` is associative and commutative, `empty()` is its identity, and `merge` changes neither argument.
+    """
+
+    def empty(self) -> S:
+        """Return a new empty state."""
+        raise NotImplementedError
+
+    def merge(self, a: S, b: S) -> S:
+        """Return the combination of two states. The result may share parts with them."""
+        raise NotImplementedError
+
+    def lift(self, value: Any) -> S:
+        """Return the state of one value."""
+        state: S = value
+        return state
+
+    def result(self, state: S) -> Any:
+        """Return what a reader wants to know of a state: the mean, the estimate. By default the state itself."""
+        return state
+
+    def absorb(self, a: S, b: S) -> S:
+        """Return merge(a, b); may change `a` and keep parts of `b`."""
+        return self.merge(a, b)
+
+    def view(self, a: S, b: S) -> S:
+        """Return merge(a, b) to read; valid until `a` or `b` changes."""
+        return self.merge(a, b)
+
+    def to_value(self, state: S) -> Any:
+        """Return the state as a value that the codec stores."""
+        return state
+
+    def from_value(self, value: Any) -> S:
+        """Return the state that `to_value` was called with."""
+        state: S = value
+        return state
+
+    def size(self, state: S) -> int:
+        """Return the number of entries of a state, for displays."""
+        return len(state) if hasattr(state, "__len__") else 1
+
+
+class FunctionMonoid(Monoid[S]):
+    """A monoid made of two functions of the user."""
+
+    def __init__(self, empty: Callable[[], S], merge: Callable[[S, S], S]) -> None:
+        self._empty, self._merge = empty, merge
+
+    def empty(self) -> S:
+        return self._empty()
+
+    def merge(self, a: S, b: S) -> S:
+        return self._merge(a, b)
+
+
+class Nothing(Monoid[None]):
+    """The state of a bolt that remembers nothing: None is the only state."""
+
+    def empty(self) -> None:
+        return None
+
+    def merge(self, a: None, b: None) -> None:
+        return None
+
+    def lift(self, value: Any) -> None:
+        return None
+
+    def size(self, state: None) -> int:
+        return 0

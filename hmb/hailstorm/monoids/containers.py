@@ -1,0 +1,128 @@
+"""States made of states: sets, maps, and the newest value by version.
+
+`MapOf(Sum())` is the state of the paper's word count: a map from words to counts, where a missing word counts 0. A map
+of monoids is a monoid, because maps merge key by key. The key of the map is usually the key by which tuples are
+grouped. Each bolt instance then holds a map of its own keys, and the whole state is the union of the instances' maps.
+
+While a bolt is split, `MapOf.view` returns a `MergedMap`. It looks a key up in both maps when it is asked, and copies
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from hmb.hailstorm.codec import encode
+from hmb.hailstorm.monoids.base import Monoid
+
+V = TypeVar("V")
+
+
+class MergedMap(Mapping[Any, Any]):
+    """Two maps of monoids as one, to read."""
+
+    __slots__ = ("_a", "_b", "_values")
+
+    def __init__(self, values: Monoid[Any], a: Mapping[Any, Any], b: Mapping[Any, Any]) -> None:
+        self._values, self._a, self._b = values, a, b
+
+    def __getitem__(self, key: Any) -> Any:
+        if key not in self._b:
+            return self._a[key]
+        if key not in self._a:
+            return self._b[key]
+        return self._values.view(self._a[key], self._b[key])
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._a
+        for key in self._b:
+            if key not in self._a:
+                yield key
+
+    def __len__(self) -> int:
+        return len(self._a) + sum(key not in self._a for key in self._b)
+
+
+class MapOf(Monoid[dict[Any, Any]]):
+    """Maps whose values are states of the monoid `values`. Two maps merge key by key."""
+
+    def __init__(self, values: Monoid[Any]) -> None:
+        self.values = values
+
+    def empty(self) -> dict[Any, Any]:
+        return {}
+
+    def merge(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
+        merge = self.values.merge
+        return {**a, **{key: merge(a[key], value) if key in a else value for key, value in b.items()}}
+
+    def lift(self, value: Any) -> dict[Any, Any]:
+        """Return the map of one (key, value) pair."""
+        return {value[0]: self.values.lift(value[1])}
+
+    def absorb(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
+        absorb = self.values.absorb
+        for key, value in b.items():
+            a[key] = absorb(a[key], value) if key in a else value
+        return a
+
+    def view(self, a: dict[Any, Any], b: dict[Any, Any]) -> Any:
+        return MergedMap(self.values, a, b)
+
+    def result(self, state: Mapping[Any, Any]) -> Any:
+        return {key: self.values.result(value) for key, value in state.items()}
+
+    def to_value(self, state: dict[Any, Any]) -> dict[Any, Any]:
+        convert = self.values.to_value
+        if type(self.values).to_value is Monoid.to_value:
+            return state
+        return {key: convert(value) for key, value in state.items()}
+
+    def from_value(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        convert = self.values.from_value
+        if type(self.values).from_value is Monoid.from_value:
+            return value
+        return {key: convert(each) for key, each in value.items()}
+
+
+class SetOf(Monoid[set[Any]]):
+    """Sets of hashable values under union."""
+
+    def empty(self) -> set[Any]:
+        return set()
+
+    def merge(self, a: set[Any], b: set[Any]) -> set[Any]:
+        return a | b
+
+    def lift(self, value: Any) -> set[Any]:
+        return {value}
+
+    def absorb(self, a: set[Any], b: set[Any]) -> set[Any]:
+        a |= b
+        return a
+
+
+class Newest(Monoid[tuple[Any, Any] | None]):
+    """The value with the highest version. A state is (version, value); None is the empty state.
+
+    A bolt that follows a running value stores it exactly in this way, if the versions of a key only grow: a count is a
+    version of the mean beside it. Two values of one version should not differ. If they do, the one with the larger
+    encoding is kept: commutativity needs a rule that does not depend on the order.
+    """
+
+    def empty(self) -> None:
+        return None
+
+    def merge(self, a: tuple[Any, Any] | None, b: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+        if a is None or b is None:
+            return b if a is None else a
+        if a[0] != b[0]:
+            return b if a[0] < b[0] else a
+        return a if a[1] == b[1] or encode(a[1]) > encode(b[1]) else b
+
+    def result(self, state: tuple[Any, Any] | None) -> Any:
+        return state and state[1]
+
+    def size(self, state: tuple[Any, Any] | None) -> int:
+        return 1

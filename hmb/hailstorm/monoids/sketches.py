@@ -1,0 +1,151 @@
+"""Sketches: estimates from a bounded state. Each of the three is a map of monoids.
+
+    HyperLogLog    how many different values?          register -> highest rank           MapOf(Max())
+    CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
+    Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
+
+So their laws are the laws of `MapOf`, and so are their views, their encoding and their merges. A replay returns the
+same estimate, digit for digit. Libraries have faster sketches that lack this. The quantile sketch of `datasketches`
+(KLL), for example, drops values at random, so that the result of a merge differs from run to run. Within its error
+bound that is fine for a query, but it breaks the laws.
+
+Hashes come from BLAKE2b over the encoded value, because Python's `hash` of a string differs from process to process.
+
+Sources: Flajolet et al., "HyperLogLog" (2007); Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
+(2017), for the estimator that needs no tables; Cormode and Muthukrishnan, "An improved data stream summary: the
+count-min sketch" (2005); Masson et al., "DDSketch" (2019).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from hmb.hailstorm.codec import encode
+from hmb.hailstorm.monoids.containers import MapOf
+from hmb.hailstorm.monoids.numbers import Max, Sum
+
+HASH_BITS = 64
+
+
+def stable_hash(value: Any, salt: int = 0) -> int:
+    """Return 64 bits that are the same in every process."""
+    digest = blake2b(encode(value), digest_size=HASH_BITS // 8, salt=salt.to_bytes(2, "big")).digest()
+    return int.from_bytes(digest, "big")
+
+
+class HyperLogLog(MapOf):
+    """The number of different values. A state maps registers to ranks.
+
+    The first `precision` bits of a value's hash choose a register. The rank is the position of the first 1 in the other
+    bits: rank r occurs once in 2**r values, so the highest rank tells how many different values there were. The
+    standard error is 1.04 / sqrt(2**precision), 1.6 % for the default.
+    """
+
+    def __init__(self, precision: int = 12) -> None:
+        if not 4 <= precision <= 18:
+            raise ValueError(f"precision is from 4 to 18, not {precision}")
+        super().__init__(Max())
+        self.precision = precision
+
+    def lift(self, value: Any) -> dict[int, int]:
+        rest_bits = HASH_BITS - self.precision
+        hashed = stable_hash(value)
+        rest = hashed & ((1 << rest_bits) - 1)
+        return {hashed >> rest_bits: rest_bits - rest.bit_length() + 1}
+
+    def result(self, state: Mapping[int, int]) -> Any:
+        """Return the estimate, a float (Ertl, algorithm 6)."""
+        registers, ranks = 1 << self.precision, HASH_BITS - self.precision
+        counts = [0] * (ranks + 2)
+        counts[0] = registers - len(state)
+        for rank in state.values():
+            counts[rank] += 1
+        total = registers * _tau(1 - counts[ranks + 1] / registers)
+        for rank in range(ranks, 0, -1):
+            total = 0.5 * (total + counts[rank])
+        total += registers * _sigma(counts[0] / registers)
+        return registers * registers / (2 * math.log(2)) / total
+
+
+def _sigma(x: float) -> float:
+    """Return x + the sum of x**(2**k) * 2**(k-1), which corrects the estimate for empty registers."""
+    if x == 1:
+        return math.inf
+    total, power, before = x, 1.0, 0.0
+    while total != before:
+        x, before = x * x, total
+        total += x * power
+        power *= 2
+    return total
+
+
+def _tau(x: float) -> float:
+    """Return the correction for registers at their highest rank."""
+    if x in (0, 1):
+        return 0.0
+    total, power, before = 1 - x, 1.0, -1.0
+    while total != before:
+        x, before = math.sqrt(x), total
+        power *= 0.5
+        total -= (1 - x) ** 2 * power
+    return total / 3
+
+
+class CountMin(MapOf):
+    """How often each value occurred, never too low. A state maps cells to counts.
+
+    Each value adds to one cell in each of `depth` rows of `width` cells. Other values share cells with it, so each cell
+    counts too much, and the smallest one is the best estimate. It exceeds the truth by at most e / width of all
+    occurrences, with a probability of 1 - e**-depth.
+    """
+
+    def __init__(self, width: int = 2048, depth: int = 5) -> None:
+        if width < 1 or depth < 1:
+            raise ValueError(f"width and depth are at least 1, not {width} and {depth}")
+        super().__init__(Sum())
+        self.width, self.depth = width, depth
+
+    def lift(self, value: Any) -> dict[int, int]:
+        return dict.fromkeys(self._cells(value), 1)
+
+    def estimate(self, state: Mapping[int, int], value: Any) -> int:
+        return min(state.get(cell, 0) for cell in self._cells(value))
+
+    def _cells(self, value: Any) -> list[int]:
+        return [row * self.width + stable_hash(value, row) % self.width for row in range(self.depth)]
+
+
+class Quantiles(MapOf):
+    """Quantiles of numbers. A state maps buckets to counts.
+
+    Bucket i holds the numbers in (g**(i-1), g**i] with g = (1 + error) / (1 - error). So the middle of the bucket is at
+    most `error` away from each of them, relative to the number. Buckets of negative numbers have the keys (-1, i), of
+    positive ones (1, i), 0 has (0, 0).
+    """
+
+    def __init__(self, error: float = 0.01) -> None:
+        if not 0 < error < 1:
+            raise ValueError(f"the relative error is between 0 and 1, not {error}")
+        super().__init__(Sum())
+        self.base = (1 + error) / (1 - error)
+        self._log = math.log(self.base)
+
+    def lift(self, value: Any) -> dict[tuple[int, int], int]:
+        """Return the bucket of one number. Raises ValueError for NaN and infinity."""
+        if not math.isfinite(value):
+            raise ValueError(f"{value} has no rank among numbers: leave it out in `convert` or `transform`")
+        if value == 0:
+            return {(0, 0): 1}
+        return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
+
+    def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
+        """Return the number below which the share `q` (0 to 1) of all numbers is; None if there are no numbers."""
+        left = q * (sum(state.values()) - 1)
+        for sign, exponent in sorted(state, key=lambda key: (key[0], key[0] * key[1])):
+            left -= state[sign, exponent]
+            if left < 0:
+                return sign * 2 * self.base**exponent / (self.base + 1) if sign else 0.0
+        return None

@@ -1,0 +1,69 @@
+"""The n keys with the largest values, and where trimming breaks associativity.
+
+A map that is trimmed to its n largest entries after each merge has a bounded size. Trimming a map of *sums* is wrong,
+however. Take n = 1 and three states that each count words:
+
+    a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
+    merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
+    merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
+
+The partial sum 4 was forgotten, although later sums needed it. The *maximum* needs no forgotten value. If a key was
+trimmed, then n other keys had larger values. Under a maximum these only grow, so the key stays out unless a larger
+value of its own arrives, and this value is complete. So `TopN` merges values by maximum. It follows a bolt that sends
+growing running values, as the paper's topn bolts follow its count bolts: count sends (fog, 4), later (fog, 8), and TopN
+replaces 4 by 8.
+
+A top n by a value that can shrink, a mean for example, must keep all keys. Use `MapOf(Newest())`, and choose the n
+largest in `transform`.
+
+Keys of equal values are ordered by their encoding, so that the choice among them does not depend on the order of
+merges.
+
+Source: Hailstorm, chapter 4, "Example Topology", where the queue of each topn bolt is trimmed to n entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hmb.hailstorm.codec import encode
+from hmb.hailstorm.monoids.base import Monoid
+
+
+def rank(item: tuple[Any, Any]) -> tuple[Any, bytes]:
+    """Return the sort key of a (key, value) pair: by value, then by the key's encoding."""
+    return item[1], encode(item[0])
+
+
+class TopN(Monoid[dict[Any, Any]]):
+    """The n keys with the largest values; two values of one key merge by maximum.
+
+    Invariant: a state has at most n entries.
+    """
+
+    def __init__(self, n: int) -> None:
+        if n < 1:
+            raise ValueError(f"the top {n} would be empty: n is at least 1")
+        self.n = n
+
+    def empty(self) -> dict[Any, Any]:
+        return {}
+
+    def lift(self, value: Any) -> dict[Any, Any]:
+        """Return the map of one (key, value) pair."""
+        return {value[0]: value[1]}
+
+    def merge(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
+        return self.absorb(dict(a), b)
+
+    def absorb(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
+        for key, value in b.items():
+            if key not in a or a[key] < value:
+                a[key] = value
+        while len(a) > self.n:
+            del a[min(a.items(), key=rank)[0]]
+        return a
+
+    def result(self, state: dict[Any, Any]) -> list[tuple[Any, Any]]:
+        """Return [(key, value)], the largest value first."""
+        return sorted(state.items(), key=rank, reverse=True)

@@ -1,0 +1,129 @@
+"""Windows of event time: maps from windows to states.
+
+"Tweets with #love in each hour" asks for the hour in which a tweet was *written* (event time), not for the hour in
+which the topology saw it. A replay sees tuples at another hour, and must return the same result. So windows follow
+event time, in ms since 1970, and a window is a key of a map like any other:
+
+    Tumbling(duration)         [0, 60) [60, 120) ...                 one window for each time
+    Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        duration / step windows for each time
+    Sessions(gap)              grows as long as values are less than `gap` apart; one list of sessions for each key
+
+A map of windows grows forever, and a stream does not end. An *event-time watermark* W says that no value before W will
+come any more. Windows that end at or below W can then be dropped (`expire`). Where W comes from is explained in
+`hmb.hailstorm.processors.event_time`. A value that arrives below W anyway is *late*. Its state is expired, too, before
+the bolt merges it. Otherwise it would start a dropped window again, and an old count would be replaced by 1.
+
+Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hmb.hailstorm.monoids.base import Monoid
+from hmb.hailstorm.monoids.containers import MapOf
+
+Session = tuple[int, int, Any]  # first and last event time in ms, state
+
+
+class WindowsOf(MapOf):
+    """A map that knows event time, so that old entries can be dropped."""
+
+    def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
+        """Return the state without the windows that end at or below the watermark, in ms."""
+        raise NotImplementedError
+
+
+class Sliding(WindowsOf):
+    """Windows of `duration` ms, one every `step` ms. A state maps the start of each window to the window's state."""
+
+    def __init__(self, duration: int, step: int, values: Monoid[Any]) -> None:
+        if not duration >= step >= 1:
+            raise ValueError(f"a window has duration >= step >= 1 ms, not duration {duration} and step {step}")
+        super().__init__(values)
+        self.duration, self.step = duration, step
+
+    def starts(self, time: int) -> Iterable[int]:
+        """Return the starts of all windows that contain a time, the newest first."""
+        return range(time - time % self.step, time - self.duration, -self.step)
+
+    def lift(self, value: Any) -> dict[int, Any]:
+        """Return the windows of one (time, value) pair."""
+        time, content = value
+        return {start: self.values.lift(content) for start in self.starts(time)}
+
+    def expire(self, state: dict[int, Any], watermark: int) -> dict[int, Any]:
+        return {start: each for start, each in state.items() if start + self.duration > watermark}
+
+
+class Tumbling(Sliding):
+    """Windows of `duration` ms that follow each other without overlap."""
+
+    def __init__(self, duration: int, values: Monoid[Any]) -> None:
+        super().__init__(duration, duration, values)
+
+
+class SessionList(Monoid[list[Session]]):
+    """The sessions of one key, in order of time.
+
+    Invariant: sessions are at least `gap` ms apart, so their order and their borders do not depend on the order of
+    merges.
+    """
+
+    def __init__(self, gap: int, values: Monoid[Any]) -> None:
+        self.gap, self.values = gap, values
+
+    def empty(self) -> list[Session]:
+        return []
+
+    def lift(self, value: Any) -> list[Session]:
+        """Return the session of one (time, value) pair."""
+        return [(value[0], value[0], self.values.lift(value[1]))]
+
+    def merge(self, a: list[Session], b: list[Session]) -> list[Session]:
+        """Return the sessions of both lists, and join those that are less than `gap` apart."""
+        joined: list[Session] = []
+        for first, last, state in sorted([*a, *b], key=lambda session: session[:2]):
+            if joined and first - joined[-1][1] < self.gap:
+                begin, end, before = joined[-1]
+                joined[-1] = (begin, max(end, last), self.values.merge(before, state))
+            else:
+                joined.append((first, last, state))
+        return joined
+
+    def result(self, state: list[Session]) -> list[Session]:
+        return [(first, last, self.values.result(each)) for first, last, each in state]
+
+    def to_value(self, state: list[Session]) -> Any:
+        return [(first, last, self.values.to_value(each)) for first, last, each in state]
+
+    def from_value(self, value: Any) -> list[Session]:
+        return [(first, last, self.values.from_value(each)) for first, last, each in value]
+
+
+class Sessions(WindowsOf):
+    """Sessions by key: values of one key that are less than `gap` ms apart. A state maps keys to lists of sessions."""
+
+    def __init__(self, gap: int, values: Monoid[Any]) -> None:
+        if gap < 1:
+            raise ValueError(f"a session ends after a gap of at least 1 ms, not {gap}")
+        super().__init__(SessionList(gap, values))
+        self.gap = gap
+
+    def lift(self, value: Any) -> dict[Any, list[Session]]:
+        """Return the session of one (time, (key, value)) pair."""
+        time, (key, content) = value
+        return {key: self.values.lift((time, content))}
+
+    def expire(self, state: dict[Any, list[Session]], watermark: int) -> dict[Any, list[Session]]:
+        kept = ((key, [it for it in sessions if it[1] + self.gap > watermark]) for key, sessions in state.items())
+        return {key: sessions for key, sessions in kept if sessions}
+
+
+def session_at(sessions: Iterable[Session], time: int) -> Session:
+    """Return the session that contains a time. Raises KeyError if no session does."""
+    for session in sessions:
+        if session[0] <= time <= session[1]:
+            return session
+    raise KeyError(time)

@@ -1,0 +1,163 @@
+"""When an event of the table has occurred: one function of the master state and of the registry for each event.
+
+A function sees only the present values, never messages or their order. So a negotiator that has just taken over, or one
+that missed ten changes of the registry, decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.negotiator.steps import NegotiatorEvent
+
+Answer = Callable[[MasterState, Report], bool]
+
+
+@dataclass(frozen=True)
+class NegotiatorSettings:
+    """Times in seconds. `grace_period` None takes only one snapshot, when the topology ends."""
+
+    grace_period: float | None = 1.0
+    patience: float = 30.0  # for answers of processors
+    max_restarts: int | None = 10  # without a complete snapshot between them; None: no limit
+
+
+class RegistryView(NamedTuple):
+    """What the negotiator sees when it decides."""
+
+    living: Mapping[str, Report]  # by the names of processors
+    now: float  # seconds of a clock that never goes back
+    is_elected: bool = True  # whether the master node is this negotiator's
+    stop_requested: bool = False
+
+
+@dataclass
+class Situation:
+    """Everything that the conditions depend on."""
+
+    state: MasterState
+    view: RegistryView
+    settings: NegotiatorSettings
+    spouts: Mapping[TopicPartition, str]  # the names of the spouts
+    savers: Iterable[str]  # the processors that save snapshots
+    everyone: Iterable[str]
+    since: float  # when the present phase began
+    restarts: list[str] = field(default_factory=list)  # why, since the last complete snapshot
+    stale: str | None = None  # why the snapshot store refused the epoch
+
+    def report(self, name: str) -> Report:
+        """Return a processor's report of the present epoch; an empty one if it has written none."""
+        report = self.view.living.get(name)
+        return report if report is not None and report.epoch == self.state.epoch else Report()
+
+    def waits_for(self) -> list[str]:
+        """Return the names of the processors whose answer the present phase waits for."""
+        if self.state.phase not in ANSWERS:
+            return []
+        who, is_answer = ANSWERS[self.state.phase]
+        return [name for name in who(self) if not self._has_answered(self.report(name), is_answer)]
+
+    def _has_answered(self, report: Report, is_answer: Answer) -> bool:
+        return report.seen == self.state.number and is_answer(self.state, report)
+
+    @property
+    def has_all_answers(self) -> bool:
+        return not self.waits_for()
+
+    def lost(self) -> list[str]:
+        """Return the names of the processors without an entry of the present epoch."""
+        return [name for name in self.everyone if self.report(name).epoch == 0]
+
+    def failures(self) -> list[str]:
+        """Return the errors that processors of the present epoch report."""
+        return [failure for name in self.everyone if (failure := self.report(name).failure)]
+
+    def not_saved(self) -> list[str]:
+        """Return why processors could not save their snapshot at the present clock."""
+        clock = self.state.clock
+        pairs = [self.report(name).not_saved for name in self.savers]
+        return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
+
+    def newest_common(self) -> Clock | None:
+        """Return the newest clock at which every saving processor has a snapshot, or None before the first."""
+        saved = [set(self.report(name).saved) for name in self.savers]
+        return max(set.intersection(*saved), key=_age, default=None) if saved else None
+
+    def missing_snapshot(self) -> str | None:
+        """Return an error if the newest common clock is older than the newest complete one; else None.
+
+        Outputs up to the complete clock may be written already. A replay from an older clock would write them again.
+        """
+        completed, newest = self.state.completed, self.newest_common()
+        if completed is None or (newest is not None and _age(newest) >= _age(completed)):
+            return None
+        missing = ", ".join(name for name in self.savers if completed not in self.report(name).saved)
+        return (
+            f"no intact snapshot of {missing} at the complete clock {completed}: restore the snapshot store from "
+            "a copy, or start with an empty store, which reads the topics from their beginning"
+        )
+
+
+def _age(clock: Clock) -> tuple[int, int]:
+    """Return a number that grows from one common clock to the next.
+
+    Common clocks form a chain: each start goes on from the newest one. Partitions are only ever added, and offsets only
+    grow.
+    """
+    return len(clock), sum(clock.values())
+
+
+
+# For each phase that waits: who has to answer, and how an answer is recognized.
+ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
+    MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
+    MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),
+    MasterPhase.SPOUTS_PAUSED: (lambda it: it.spouts.values(), lambda state, report: report.position is not None),
+    MasterPhase.SPOUTS_PAUSED_AT: (lambda it: it.savers, lambda state, report: report.split == state.clock),
+    MasterPhase.FLOWING_TO: (lambda it: it.savers, lambda state, report: report.stored == state.clock),
+}
+
+
+def _is_silent(it: Situation) -> bool:
+    return it.view.now - it.since > it.settings.patience and not it.has_all_answers
+
+
+def _gave_up(it: Situation) -> bool:
+    return it.settings.max_restarts is not None and len(it.restarts) > it.settings.max_restarts
+
+
+def _should_stop(it: Situation) -> bool:
+    return it.view.stop_requested or all(it.report(name).is_at_end for name in it.spouts.values())
+
+
+def _is_grace_over(it: Situation) -> bool:
+    grace = it.settings.grace_period
+    return grace is not None and it.view.now - it.since >= grace
+
+
+_E = NegotiatorEvent
+CONDITIONS: dict[NegotiatorEvent, Callable[[Situation], bool]] = {
+    _E.ELECTED: lambda it: it.view.is_elected,
+    _E.SESSION_LOST: lambda it: not it.view.is_elected,
+    _E.PROCESSOR_FAILED: lambda it: bool(it.failures()),
+    _E.GAVE_UP: _gave_up,
+    _E.EPOCH_STALE: lambda it: it.stale is not None,
+    _E.PROCESSOR_LOST: lambda it: bool(it.lost()),
+    _E.PROCESSOR_SILENT: _is_silent,
+    _E.STOP_REQUESTED: _should_stop,
+    _E.SNAPSHOT_MISSING: lambda it: it.has_all_answers and it.missing_snapshot() is not None,
+    _E.ALL_REGISTERED: lambda it: it.has_all_answers,
+    _E.ALL_READY: lambda it: it.has_all_answers,
+    _E.GRACE_OVER: _is_grace_over,
+    _E.ALL_PAUSED: lambda it: it.has_all_answers,
+    _E.ALL_SPLIT: lambda it: it.has_all_answers,
+    _E.LAST_SAVED: lambda it: it.state.ending and it.has_all_answers,
+    _E.ALL_SAVED: lambda it: it.has_all_answers,
+    _E.LAST_NOT_SAVED: lambda it: it.state.ending and bool(it.not_saved()),
+    _E.NOT_SAVED: lambda it: bool(it.not_saved()),
+}

@@ -1,0 +1,141 @@
+"""`Negotiator`: moves the master state along the table, one step at a time.
+
+A negotiator has no thread, no clock and no connection. A driver shows it the registry (`RegistryView`) and publishes
+the master state that `step` returns. So a test can run it step by step, and the simulation can run it against thousands
+of orders of events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import StaleEpochError
+from hmb.hailstorm.master import MasterPhase, MasterState
+from hmb.hailstorm.negotiator.conditions import CONDITIONS, NegotiatorSettings, RegistryView, Situation
+from hmb.hailstorm.negotiator.steps import STEPS, Step
+from hmb.hailstorm.topology import Processors
+
+
+class EpochStore(Protocol):
+    """The part of a snapshot store that the negotiator uses."""
+
+    def begin_epoch(self) -> int:
+        """Return a number above all earlier ones, and refuse snapshots of earlier epochs from now on."""
+
+    def completed(self) -> Clock | None:
+        """Return the newest clock that `complete` was called with, or None."""
+
+    def complete(self, epoch: int, clock: Clock) -> None:
+        """Note that every processor has saved its state at this clock, and delete older snapshots.
+
+        Raises StaleEpochError if a newer epoch has begun.
+        """
+
+
+class Negotiator:
+    """The negotiator of one topology.
+
+    `snapshots` counts the complete snapshots, `restarts` has the reason of each restart since the last one.
+    """
+
+    steps = STEPS
+
+    def __init__(self, processors: Processors, store: EpochStore, settings: NegotiatorSettings) -> None:
+        self.state = MasterState(MasterPhase.DISCONNECTED, epoch=0)
+        self.snapshots = 0
+        self.restarts: list[str] = []
+        self._processors, self._store, self._settings = processors, store, settings
+        self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
+        self._since = 0.0
+        self._stale: str | None = None  # why the store refused the epoch
+
+    def step(self, view: RegistryView) -> MasterState | None:
+        """Take one step if its event has occurred, and return the new master state; else return None.
+
+        Raises SnapshotError if the store cannot note an epoch or a complete clock.
+        """
+        situation = self._situation(view)
+        for step in self.steps:
+            if step.before is self.state.phase and CONDITIONS[step.event](situation):
+                before = self.state
+                try:
+                    self._take(step, situation)
+                except StaleEpochError as error:
+                    self.state, self._stale = before, str(error)
+                    return None  # the next view shows whether this negotiator is still the elected one
+                return self.state
+        return None
+
+    def waits_for(self, view: RegistryView) -> list[str]:
+        """Return the names of the processors whose answer the present phase waits for."""
+        return self._situation(view).waits_for()
+
+    def _situation(self, view: RegistryView) -> Situation:
+        processors = self._processors
+        return Situation(
+            self.state,
+            view,
+            self._settings,
+            processors.partitions,
+            self._savers,
+            processors.by_name,
+            self._since,
+            self.restarts,
+            self._stale,
+        )
+
+    def _take(self, step: Step, situation: Situation) -> None:
+        self.state = replace(self.state, phase=step.after, number=self.state.number + 1)
+        self._since = situation.view.now
+        if step.action is not None:
+            getattr(self, step.action)(situation)
+
+    # -- the actions of the table; `before` is the situation in which the event occurred
+
+    def _begin_epoch(self, before: Situation) -> None:
+        if before.state.phase is not MasterPhase.DISCONNECTED:
+            lost, silent = ", ".join(before.lost()), ", ".join(before.waits_for())
+            self.restarts.append(before.stale or (f"{lost} disappeared" if lost else f"{silent} did not answer"))
+            self._stale = None
+        epoch = self._store.begin_epoch()
+        self.state = MasterState(MasterPhase.INITIALIZE, epoch, completed=self._store.completed())
+
+    def _fail(self, before: Situation) -> None:
+        self.state = replace(self.state, error="; ".join(before.failures()))
+
+    def _give_up(self, before: Situation) -> None:
+        count, last = len(self.restarts), self.restarts[-1]
+        error = f"{count} restarts without a complete snapshot between them; the last because {last}"
+        self.state = replace(self.state, error=error)
+
+    def _refuse_to_lose_a_snapshot(self, before: Situation) -> None:
+        self.state = replace(self.state, error=before.missing_snapshot())
+
+    def _fail_to_save(self, before: Situation) -> None:
+        self.state = replace(self.state, error="the last snapshot was not saved: " + "; ".join(before.not_saved()))
+
+    def _choose_snapshot(self, before: Situation) -> None:
+        snapshot = before.newest_common()
+        starts = {partition: before.report(name).start or 0 for partition, name in before.spouts.items()}
+        clock = Clock({**starts, **(snapshot or {})})  # partitions that are new begin at their start
+        self.state = replace(self.state, clock=clock, snapshot=snapshot, completed=snapshot)
+
+    def _flow(self, before: Situation) -> None:
+        self.state = replace(self.state, clock=None, snapshot=None)
+
+    def _make_it_the_last(self, before: Situation) -> None:
+        self.state = replace(self.state, ending=True)
+
+    def _desire_clock(self, before: Situation) -> None:
+        positions = {partition: before.report(name).position or 0 for partition, name in before.spouts.items()}
+        self.state = replace(self.state, clock=Clock(positions))
+
+    def _complete(self, before: Situation) -> None:
+        clock = before.state.clock
+        assert clock is not None
+        self._store.complete(before.state.epoch, clock)
+        self.snapshots += 1
+        self.restarts.clear()
+        self.state = replace(self.state, completed=clock, clock=None)

@@ -1,0 +1,79 @@
+"""The negotiator's table: which event moves the master state from which phase to which, and which action goes with it.
+
+`Negotiator` takes its steps from this table, and the documentation draws the picture of the state machine from it. The
+order of the rows matters: of the steps that leave one phase, the first whose event has occurred is taken. So a lost
+session comes before everything else, and a failure before a restart.
+
+Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. SpoutsPaused(clock), Ended and the failures are additions to the
+paper's machine.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from hmb.hailstorm.master import MasterPhase
+
+
+class NegotiatorEvent(Enum):
+    """What the negotiator notices: in the registry, or by the time that has passed."""
+
+    ELECTED = "the negotiator gets the master node"
+    SESSION_LOST = "the negotiator's session ends, and its master node disappears"
+    PROCESSOR_FAILED = "a processor reports an error that a restart does not repair"
+    GAVE_UP = "too many restarts without a complete snapshot between them"
+    EPOCH_STALE = "the snapshot store has a newer epoch, of a negotiator that is gone"
+    PROCESSOR_LOST = "an entry of a processor disappears, or is of another epoch"
+    PROCESSOR_SILENT = "a processor does not answer for too long"
+    STOP_REQUESTED = "the user ends the topology, or the spouts have read all of bounded topics"
+    SNAPSHOT_MISSING = "a snapshot at the newest complete clock is missing"
+    ALL_REGISTERED = "all processors have registered, with the clocks of their snapshots"
+    ALL_READY = "all states are restored, and all spouts have rewound"
+    GRACE_OVER = "the grace period is over"
+    ALL_PAUSED = "all spouts are paused; their positions are the clock"
+    ALL_SPLIT = "all states are split at the clock"
+    LAST_SAVED = "all states at the clock are saved, and this snapshot is the last one"
+    ALL_SAVED = "all states at the clock are saved"
+    LAST_NOT_SAVED = "a processor cannot save its last state"
+    NOT_SAVED = "a processor cannot save its state; the next round tries again"
+
+
+class Step(NamedTuple):
+    """One arrow of the state machine. `action` is the name of a method of `Negotiator`, or None."""
+
+    before: MasterPhase
+    event: NegotiatorEvent
+    after: MasterPhase
+    action: str | None = None
+
+    @property
+    def because(self) -> str:
+        return self.event.value
+
+
+_P, _E = MasterPhase, NegotiatorEvent
+_WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)  # until processors answer
+_RUNNING = (_P.FLOWING, *_WAITING)
+
+STEPS = (
+    Step(_P.DISCONNECTED, _E.ELECTED, _P.INITIALIZE, "_begin_epoch"),
+    *(Step(before, _E.SESSION_LOST, _P.DISCONNECTED) for before in (_P.INITIALIZE, *_RUNNING)),
+    *(Step(before, _E.PROCESSOR_FAILED, _P.ENDED, "_fail") for before in (_P.INITIALIZE, *_RUNNING)),
+    Step(_P.INITIALIZE, _E.GAVE_UP, _P.ENDED, "_give_up"),
+    *(Step(before, _E.EPOCH_STALE, _P.INITIALIZE, "_begin_epoch") for before in _RUNNING),
+    *(Step(before, _E.PROCESSOR_LOST, _P.INITIALIZE, "_begin_epoch") for before in _RUNNING),
+    *(Step(before, _E.PROCESSOR_SILENT, _P.INITIALIZE, "_begin_epoch") for before in _WAITING),
+    Step(_P.INITIALIZE, _E.STOP_REQUESTED, _P.ENDED),
+    Step(_P.INITIALIZE, _E.SNAPSHOT_MISSING, _P.ENDED, "_refuse_to_lose_a_snapshot"),
+    Step(_P.INITIALIZE, _E.ALL_REGISTERED, _P.SPOUTS_REWIND, "_choose_snapshot"),
+    Step(_P.SPOUTS_REWIND, _E.ALL_READY, _P.FLOWING, "_flow"),
+    Step(_P.FLOWING, _E.STOP_REQUESTED, _P.SPOUTS_PAUSED, "_make_it_the_last"),
+    Step(_P.FLOWING, _E.GRACE_OVER, _P.SPOUTS_PAUSED),
+    Step(_P.SPOUTS_PAUSED, _E.ALL_PAUSED, _P.SPOUTS_PAUSED_AT, "_desire_clock"),
+    Step(_P.SPOUTS_PAUSED_AT, _E.ALL_SPLIT, _P.FLOWING_TO),
+    Step(_P.FLOWING_TO, _E.LAST_SAVED, _P.ENDED, "_complete"),
+    Step(_P.FLOWING_TO, _E.ALL_SAVED, _P.FLOWING, "_complete"),
+    Step(_P.FLOWING_TO, _E.LAST_NOT_SAVED, _P.ENDED, "_fail_to_save"),
+    Step(_P.FLOWING_TO, _E.NOT_SAVED, _P.FLOWING, "_flow"),
+)

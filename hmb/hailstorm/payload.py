@@ -1,0 +1,104 @@
+"""The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
+
+A tuple alone does not say whether it belongs to a snapshot. A *payload* adds where it comes from: the partition and the
+offset of the record from which the spout made the first tuple. Bolts copy the origin from each tuple that they receive
+to each tuple that they send, so every tuple of the topology can be compared with a clock.
+
+One record may become several tuples at a sink, because a bolt returns zero or more tuples and because a topology may
+have several paths. A tuple is identified by its partition, its offset, the path of nodes that made it, and its
+*number*: for each node of the path, which of the tuples that it made of one input this is. A replay makes a tuple of
+the same identity again. Sinks that overwrite by identity rely on it.
+
+Payloads of one partition travel together, as columns, because a Python object for each would cost more than the work on
+it:
+
+    sender      count-1                          the processor that sends
+    path        (tags, count)                    the nodes that made these tuples
+    partition   tags-0                           the origin of all of them
+    offsets     [7, 8, 10]                       the origin of each, ascending
+    numbers     None, or [(0, 0), (0, 1) ...]    None: each node made exactly one tuple of each input
+    tuples      [("love", 101), ("sun", 3) ...]
+    mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
+    times       tags-0: 1398902400000            the event times that belong to it, in ms
+
+Payloads may hold no tuples at all. They then carry only the mark, so that a receiver to which no tuples go learns of
+the progress, too.
+
+Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.clock import Clock
+
+Number = tuple[int, ...]
+
+
+class TupleId(NamedTuple):
+    """The identity of a tuple: the same in every replay, and of no other tuple."""
+
+    topic: str
+    partition: int
+    offset: int
+    path: str  # names of nodes, joined by "/"
+    number: Number
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}@{self.offset} {self.path} {'.'.join(map(str, self.number))}"
+
+
+@dataclass(slots=True)
+class Payloads:
+    """Payloads of one partition that one processor sends to another.
+
+    Invariants: `offsets` and `tuples` have the same length, and so has `numbers` if it is not None. `offsets` ascend.
+    Everything that the sender sends later originates at or above `mark`.
+    """
+
+    epoch: int
+    sender: str
+    path: tuple[str, ...]
+    partition: TopicPartition
+    mark: Clock
+    tuples: list[Any] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    numbers: list[Number] | None = None
+    times: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.tuples)
+
+    def ids(self) -> list[TupleId]:
+        """Return the identity of each tuple."""
+        topic, partition = self.partition
+        path = "/".join(self.path)
+        numbers = self.numbers or [(0,) * len(self.path)] * len(self.tuples)
+        return [TupleId(topic, partition, offset, path, n) for offset, n in zip(self.offsets, numbers, strict=True)]
+
+    def slice(self, begin: int, end: int) -> Payloads:
+        """Return payloads with these rows, and with the same mark and times."""
+        rows = slice(begin, end)
+        numbers = self.numbers and self.numbers[rows]
+        return replace(self, tuples=self.tuples[rows], offsets=self.offsets[rows], numbers=numbers)
+
+    def select(self, rows: list[int]) -> tuple[list[Any], list[int], list[Number] | None]:
+        """Return the tuples, offsets and numbers of these rows."""
+        tuples, offsets, numbers = self.tuples, self.offsets, self.numbers
+        return [tuples[n] for n in rows], [offsets[n] for n in rows], numbers and [numbers[n] for n in rows]
+
+    def to_value(self) -> list[Any]:
+        """Return the payloads as the codec sends them."""
+        times = [(topic, number, time) for (topic, number), time in self.times.items()]
+        origin = (self.epoch, self.sender, self.path, tuple(self.partition))
+        return [origin, self.mark.to_value(), times, self.tuples, self.offsets, self.numbers]
+
+    @classmethod
+    def from_value(cls, value: list[Any]) -> Payloads:
+        (epoch, sender, path, partition), mark, times, tuples, offsets, numbers = value
+        by_partition = {TopicPartition(topic, number): time for topic, number, time in times}
+        origin = (epoch, sender, path, TopicPartition(*partition))
+        return cls(*origin, Clock.from_value(mark), tuples, offsets, numbers, by_partition)

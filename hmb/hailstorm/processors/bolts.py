@@ -1,0 +1,216 @@
+"""The bolt's machine: merges each tuple into the state, sends what `transform` makes of it, and saves snapshots."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple, cast
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import UserCodeError
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.monoids.base import Nothing
+from hmb.hailstorm.payload import Number, Payloads
+from hmb.hailstorm.processors.emitter import Emitter
+from hmb.hailstorm.processors.event_time import Watermark
+from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
+from hmb.hailstorm.processors.split_state import SplitState
+from hmb.hailstorm.topology import Processor, Processors
+
+Results = list[Sequence[Any]]  # what `transform` returned for each tuple
+
+
+class SaveRequest(NamedTuple):
+    """A state to be saved in the background. `state.to_value()` is called there."""
+
+    clock: Clock
+    state: Any
+
+
+class BoltMachine:
+    """One bolt instance in one epoch."""
+
+    def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
+        assert isinstance(processor.node.runs, Bolt)
+        self.bolt = processor.node.runs
+        self.name, self.epoch = processor.name, epoch
+        self.report = Report(epoch)
+        self.save: SaveRequest | None = None
+        self.state = SplitState(self.bolt)
+        upstreams = processors.upstreams[processor.name]
+        self.marks, self.watermark = LowWaterMarks(upstreams, start), Watermark(upstreams)
+        self.received = self.refused = 0  # tuples; those of an older epoch are refused
+        self._emitter = Emitter(processors, processor, epoch)
+        self._node = processor.node.name
+        self._is_saving = False
+        self._desired: Clock | None = None  # not yet split, because an older save is in progress
+        self._waits_at: Clock | None = None  # tuples above this clock wait, because A is not complete
+        self._waiting: list[Payloads] = []
+        self._is_stateless = isinstance(self.bolt.monoid, Nothing)
+
+    @property
+    def outbox(self) -> list[tuple[str, Payloads]]:
+        return self._emitter.outbox
+
+    # -- what the driver calls
+
+    def restore(self, value: Any) -> None:
+        """Continue with the state of a snapshot."""
+        self.state.restore(value)
+
+    def observe(self, master: MasterState) -> None:
+        """Take a new master state of this epoch: begin or end a round of the snapshot protocol."""
+        self.report.seen = master.number
+        if master.phase is not MasterPhase.FLOWING_TO:
+            self._end_round()
+        if master.phase is MasterPhase.SPOUTS_PAUSED_AT:
+            self._desired = master.clock
+            self._split()
+
+    def receive(self, payloads: Payloads) -> None:
+        """Process the tuples of an upstream processor. Raises UserCodeError if a function of the user raises."""
+        if payloads.epoch != self.epoch:
+            self.refused += len(payloads)
+            return
+        self.received += len(payloads)
+        now = payloads if self._waits_at is None else self._without_waiting(payloads, self._waits_at)
+        results = self._process(now) if now.tuples else []
+        has_moved = self.marks.advance(payloads)
+        self.watermark.advance(payloads)
+        if results or has_moved or payloads.times:
+            self._send(now, results)
+        self._save_if_eligible()
+
+    def saved(self, clock: Clock, error: str | None = None) -> None:
+        """End a save: it succeeded, or failed with an error. Join the state again."""
+        self._is_saving, self.save = False, None
+        if error is None:
+            self.report.stored = clock
+        else:
+            self.report.not_saved = (clock, error)
+        self.state.join()
+        self._split()
+
+    # -- tuples
+
+    def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
+        """Put the tuples above the desired clock aside until A is complete, and return the payloads without them."""
+        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # offsets ascend
+        if boundary == len(payloads):
+            return payloads
+        self._waiting.append(payloads.slice(boundary, len(payloads)))
+        return payloads.slice(0, boundary)
+
+    def _process(self, payloads: Payloads) -> Results:
+        """Merge the tuples into S, A or B, and return what `transform` made of each."""
+        state, results = self.state, cast(Results, [])
+        try:
+            if state.b is None:
+                state.a, late = self._apply(payloads.tuples, state.a, None, results)
+                state.late_in_a += late
+            else:
+                state.b, late = self._apply(payloads.tuples, state.b, state.a, results)
+                state.late_in_b += late
+        except Exception as error:
+            row = len(results)
+            origin = f"{payloads.tuples[row]!r:.100} from {payloads.partition} at offset {payloads.offsets[row]}"
+            raise UserCodeError(self.name, "lift, merge or transform", origin, error) from error
+        return results
+
+    def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
+        """Merge tuples into a state, and append what `transform` makes of each to `results`.
+
+        Outputs are computed from merge(base, state), or from the state alone if `base` is None. Return the new state
+        and the number of late tuples.
+        """
+        bolt, monoid = self.bolt, self.bolt.monoid
+        lift, absorb, view, transform = bolt.lift, monoid.absorb, monoid.view, bolt.transform
+        if self._is_stateless:
+            for item in tuples:
+                results.append(tuple(transform(item, None)))
+            return None, 0
+        if bolt.windows is not None:
+            return self._apply_in_windows(tuples, state, base, results)
+        for item in tuples:
+            state = absorb(state, lift(item))
+            results.append(tuple(transform(item, state if base is None else view(base, state))))
+        return state, 0
+
+    def _apply_in_windows(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
+        """Do the same for a bolt with windows: leave out what falls into windows that are closed."""
+        bolt, windows, closed = self.bolt, self.bolt.windows, self.state.closed
+        assert windows is not None and bolt.event_time is not None
+        late = 0
+        for item in tuples:
+            lifted = bolt.lift(item)
+            if bolt.event_time(item) < closed and not (lifted := windows.expire(lifted, closed)):
+                late += 1
+                results.append(())
+                continue
+            state = windows.absorb(state, lifted)
+            results.append(tuple(bolt.transform(item, state if base is None else windows.view(base, state))))
+        return state, late
+
+    def _send(self, payloads: Payloads, results: Results) -> None:
+        """Send the results and the new mark. A result has the origin of the tuple that it was made of."""
+        tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
+        if set(map(len, results)) != {1}:
+            offsets, numbers = _spread(payloads, results)
+        elif numbers is not None:
+            numbers = [(*number, 0) for number in numbers]
+        self._emit((*payloads.path, self._node), payloads.partition, tuples, offsets, numbers)
+
+    def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
+        """Send tuples with the mark. While tuples above a clock wait, the mark must not pass them."""
+        mark, times = self.marks.clock, self.watermark.marks()
+        if self._waits_at is not None:
+            mark, times = mark.minimum(self._waits_at), {}
+        self._emitter.emit(path, partition, mark, times, *columns)
+
+    # -- snapshots
+
+    def _split(self) -> None:
+        """Begin the snapshot at the desired clock, as soon as no older save is in progress."""
+        if self._desired is not None and not self._is_saving:
+            if self._desired != self.report.stored:  # else nothing has happened since the last snapshot
+                self.state.split(self._desired, self.watermark.time)
+                self._waits_at = None if self._is_stateless else self._desired
+            self.report.split, self._desired = self._desired, None
+            self._save_if_eligible()
+
+    def _save_if_eligible(self) -> None:
+        """Save A when nothing at or below the desired clock can arrive any more, and go on with B."""
+        clock = self.state.clock
+        if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
+            self.state.freeze()
+            self._is_saving, self.save = True, SaveRequest(clock, self.state)
+            self._process_waiting()
+
+    def _process_waiting(self) -> None:
+        """Process the tuples that had to wait, and send the mark that was held back with them."""
+        waiting, self._waiting = self._waiting, []
+        for payloads in waiting:
+            self._send(payloads, self._process(payloads))
+        if self._waits_at is not None:
+            self._waits_at = None
+            self._emit((self._node,), next(iter(self.marks.clock)), [], [])
+
+    def _end_round(self) -> None:
+        """Join the state if its snapshot was not completed, because another processor could not save."""
+        self._desired, self.report.split, self.report.not_saved = None, None, None
+        if self.state.clock is not None and not self._is_saving:
+            self.state.join()
+            self._process_waiting()
+
+
+def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
+    """Return the offsets and numbers of results, if an input has none or several."""
+    numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
+    offsets, spread = [], []
+    for offset, number, made in zip(payloads.offsets, numbers, results, strict=True):
+        offsets += [offset] * len(made)
+        spread += [(*number, index) for index in range(len(made))]
+    return offsets, spread

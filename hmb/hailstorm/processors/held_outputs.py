@@ -1,0 +1,66 @@
+"""Outputs that a sink holds back until no replay can produce them again.
+
+A sink may write an output to the outside once the snapshot that includes its origin is *complete*: every bolt has saved
+its state at the clock, so no recovery goes back below it. Until then the output waits here. It is part of the sink's
+own snapshot. The bolts restored from clock C never send the outputs below C again, so if the sink lost them in a crash,
+nobody would have them.
+
+    arrives        held                     snapshot at C saved with       C complete
+    t at o < C     t                        t                              written, no longer held
+    u at o >= C    t, u                     -                              u stays
+
+Outputs keep the order in which they arrived, also in the snapshot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.payload import Payloads
+
+
+class HeldOutputs:
+    """Outputs in the order of their arrival, each with its origin."""
+
+    def __init__(self) -> None:
+        self.tuples: list[Any] = []
+        self.partitions: list[TopicPartition] = []
+        self.offsets: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.tuples)
+
+    def add(self, payloads: Payloads) -> None:
+        self.tuples += payloads.tuples
+        self.offsets += payloads.offsets
+        self.partitions += [payloads.partition] * len(payloads)
+
+    def up_to(self, clock: Clock) -> HeldOutputs:
+        """Return a copy with the outputs at or below a clock."""
+        return self._select(clock, is_included=True)
+
+    def after(self, clock: Clock) -> HeldOutputs:
+        """Return a copy with the outputs above a clock. Partitions that the clock does not have are above it."""
+        return self._select(clock, is_included=False)
+
+    def _select(self, clock: Clock, *, is_included: bool) -> HeldOutputs:
+        origins = zip(self.partitions, self.offsets, strict=True)
+        rows = [row for row, (p, offset) in enumerate(origins) if (offset < clock.get(p, 0)) is is_included]
+        selected = HeldOutputs()
+        selected.tuples = [self.tuples[row] for row in rows]
+        selected.partitions = [self.partitions[row] for row in rows]
+        selected.offsets = [self.offsets[row] for row in rows]
+        return selected
+
+    def to_value(self) -> Any:
+        """Return the outputs as the codec stores them."""
+        return [self.tuples, [p.topic for p in self.partitions], [p.partition for p in self.partitions], self.offsets]
+
+    @classmethod
+    def from_value(cls, value: Any) -> HeldOutputs:
+        held = cls()
+        held.tuples, topics, numbers, held.offsets = value
+        held.partitions = [TopicPartition(topic, number) for topic, number in zip(topics, numbers, strict=True)]
+        return held

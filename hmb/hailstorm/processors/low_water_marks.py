@@ -1,0 +1,56 @@
+"""Low water marks: the progress that all upstream processors have made, as one clock.
+
+    low water mark[p] = min over the upstream processors u that p reaches of mark_u[p]
+
+With 2 partitions, and 3 count bolts that send to topn-0:
+
+    sender                 tags-0   tags-1
+    count-0                     7       40
+    count-1                     9       38
+    count-2                     8       41
+    low water mark              7       38
+
+Everything that topn-0 receives from now on originates at offset 7 or above in tags-0, and at 38 or above in tags-1.
+
+Source: Hailstorm, chapter 3.4.2, "Low Water Mark", figure 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.payload import Payloads
+
+
+class LowWaterMarks:
+    """The marks of the upstream processors, and their minimum.
+
+    Invariant: neither a mark nor the minimum ever goes back. A rewind begins a new epoch, with a new object.
+    """
+
+    def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]], start: Clock) -> None:
+        self.clock = Clock({partition: start[partition] for partition in upstreams})
+        self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
+
+    def advance(self, payloads: Payloads) -> bool:
+        """Take the mark of a sender, and return whether the minimum moved.
+
+        Raises AssertionError if the mark went back, which is an internal error.
+        """
+        moved: dict[TopicPartition, int] = {}
+        sender = payloads.sender
+        for partition, offset in payloads.mark.items():
+            marks = self._marks[partition]
+            before = marks[sender]
+            if offset == before:
+                continue
+            if offset < before:
+                raise AssertionError(f"the mark of {sender} went back in {partition}: from {before} to {offset}")
+            marks[sender] = offset
+            if before == self.clock[partition] and (lowest := min(marks.values())) > before:
+                moved[partition] = lowest
+        if moved:
+            self.clock = self.clock.moved(moved)
+        return bool(moved)

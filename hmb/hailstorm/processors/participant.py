@@ -1,0 +1,105 @@
+"""A participant: one processor through all epochs of its topology.
+
+The machines of this folder live for one epoch. A participant makes a new one in each epoch, from the snapshot that the
+negotiator chose:
+
+    Initialize      drop the old machine; register with the clocks of its snapshots (a spout: with its start, too)
+    SpoutsRewind    make a machine at the clock, restore its snapshot, and report that it is ready
+    then            hand each master state to the machine
+
+A processor that starts while an epoch is running cannot join it, because its state of this epoch is lost. It registers
+with epoch 0. The negotiator takes this for a lost processor, and begins a new epoch.
+
+The paper's negotiator removes the entries of all processors, "a signal to restart". The new epoch in the master state
+is the same signal here, and it also tells old payloads and snapshots from new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.codec import decode
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.processors.bolts import BoltMachine
+from hmb.hailstorm.processors.sinks import SinkMachine
+from hmb.hailstorm.processors.spouts import SpoutMachine
+from hmb.hailstorm.snapshots.store import SnapshotStore
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Processor, Processors
+
+Machine = SpoutMachine | BoltMachine | SinkMachine
+
+
+class Participant:
+    """One processor, its machine of the present epoch, and its report.
+
+    `first_offset` returns the offset at which a spout begins if no snapshot exists.
+    """
+
+    spout_machine: type[SpoutMachine] = SpoutMachine
+    bolt_machine: type[BoltMachine] = BoltMachine
+    sink_machine: type[SinkMachine] = SinkMachine
+
+    def __init__(
+        self,
+        processors: Processors,
+        processor: Processor,
+        store: SnapshotStore,
+        first_offset: Callable[[], int] = lambda: 0,
+        address: tuple[str, int] | None = None,
+    ) -> None:
+        self.processor, self.name = processor, processor.name
+        self.machine: Machine | None = None
+        self._registration = Report(address=address)
+        self._processors, self._store, self._first_offset = processors, store, first_offset
+
+    @property
+    def report(self) -> Report:
+        """The value of the registry entry."""
+        return self._registration if self.machine is None else self.machine.report
+
+    def observe(self, master: MasterState) -> None:
+        """Take a new master state: register, restore, or hand it to the machine.
+
+        Raises SnapshotError if the snapshot cannot be restored, and whatever a sink's target raises when it is opened.
+        """
+        if master.phase is MasterPhase.INITIALIZE:
+            if master.epoch > self.report.epoch:
+                self._register(master)
+        elif master.epoch != self.report.epoch:
+            return
+        elif master.phase is MasterPhase.SPOUTS_REWIND:
+            self._rewind(master)
+        elif self.machine is not None:
+            self.machine.observe(master)
+
+    def close(self) -> None:
+        """Release what the machine holds: the target of a sink."""
+        if isinstance(self.machine, SinkMachine):
+            self.machine.close()
+        self.machine = None
+
+    def _register(self, master: MasterState) -> None:
+        self.close()
+        saved = self._store.clocks(self.name) if self.processor.saves else []
+        start = self._first_offset() if self.processor.partition is not None else None
+        address = self._registration.address
+        self._registration = Report(master.epoch, master.number, address=address, saved=saved, start=start)
+
+    def _rewind(self, master: MasterState) -> None:
+        assert master.clock is not None
+        machine = self._make()(self._processors, self.processor, master.epoch, master.clock)
+        if master.snapshot is not None and self.processor.saves:
+            machine.restore(decode(self._store.load(self.name, master.snapshot)))
+            machine.report.stored = master.snapshot if master.snapshot == master.clock else None
+        if isinstance(machine, SinkMachine):
+            machine.open(master.snapshot)
+        machine.report.address, machine.report.seen = self._registration.address, master.number
+        machine.report.is_ready = True
+        self.machine = machine
+
+    def _make(self) -> type[Machine]:
+        if isinstance(self.processor.node.runs, Spout):
+            return self.spout_machine
+        return self.bolt_machine if isinstance(self.processor.node.runs, Bolt) else self.sink_machine

@@ -1,0 +1,143 @@
+"""The sink's machine: calls the user's function for each tuple, or holds outputs back until their snapshot is complete.
+
+A sink takes part in snapshots like a bolt does. Its state is the outputs that it holds back; a sink that writes at once
+saves an empty state, and with it the clock, so that a topology of stateless bolts has a clock to start from, too.
+
+When a sink starts from a snapshot at clock C, it writes the restored outputs at once: C is complete, otherwise it would
+not have been chosen. A transactional target reports the clock K of its last transaction. Outputs at or below K are
+there already:
+
+    K before C    the sink ended after C was complete, and before it wrote: the outputs between K and C are written now
+    K equal to C  nothing is missing
+    K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import SnapshotError
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.bolts import SaveRequest
+from hmb.hailstorm.processors.held_outputs import HeldOutputs
+from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
+from hmb.hailstorm.sink import HeldBackSink, IdempotentSink, Sink, Target, TransactionalSink
+from hmb.hailstorm.topology import Processor, Processors
+
+
+class SinkMachine:
+    """One sink instance in one epoch.
+
+    `start` must be called before anything else; it opens the target and writes restored outputs.
+    """
+
+    def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
+        assert isinstance(processor.node.runs, Sink | IdempotentSink | HeldBackSink | TransactionalSink)
+        self.sink = processor.node.runs
+        self.name, self.epoch = processor.name, epoch
+        self.report = Report(epoch)
+        self.save: SaveRequest | None = None
+        self.outbox: list[tuple[str, Payloads]] = []  # always empty
+        self.marks = LowWaterMarks(processors.upstreams[processor.name], start)
+        self.held = HeldOutputs()
+        self.received = self.refused = self.written = 0  # tuples
+        self._start = start
+        self._target: Target | None = None
+        self._completed: Clock | None = None
+        self._desired: Clock | None = None
+        self._is_saving = False
+
+    def restore(self, value: Any) -> None:
+        """Continue with the held outputs of a snapshot."""
+        self.held = HeldOutputs.from_value(value)
+
+    def open(self, snapshot: Clock | None) -> None:
+        """Open the target, and write restored outputs. `snapshot` is the clock of the restored snapshot.
+
+        Raises SnapshotError if the target is ahead of the snapshots, and whatever the target raises.
+        """
+        if isinstance(self.sink, TransactionalSink):
+            self._target = self.sink.target()
+            reached = self._target.open(self.name, self.epoch)
+            if reached is not None:
+                self._check_not_ahead(reached)
+                self.held = self.held.after(reached)
+            self._completed = reached
+        if snapshot is not None:
+            self._write_up_to(snapshot)
+
+    def observe(self, master: MasterState) -> None:
+        """Take a new master state of this epoch: write what is complete, begin a round of the snapshot protocol."""
+        if master.completed is not None:
+            self._write_up_to(master.completed)
+        self.report.seen = master.number
+        if master.phase is MasterPhase.SPOUTS_PAUSED_AT:
+            self.report.split = self._desired = master.clock
+            self.report.not_saved = None
+            self._save_if_eligible()
+
+    def receive(self, payloads: Payloads) -> None:
+        """Write or hold the tuples of an upstream processor. Raises whatever the user's function raises."""
+        if payloads.epoch != self.epoch:
+            self.refused += len(payloads)
+            return
+        self.received += len(payloads)
+        if isinstance(self.sink, Sink):
+            for item in payloads.tuples:
+                self.sink.write(item)
+            self.written += len(payloads)
+        elif isinstance(self.sink, IdempotentSink):
+            for name, item in zip(payloads.ids(), payloads.tuples, strict=True):
+                self.sink.write(name, item)
+            self.written += len(payloads)
+        else:
+            self.held.add(payloads)
+        self.marks.advance(payloads)
+        self._save_if_eligible()
+
+    def saved(self, clock: Clock, error: str | None = None) -> None:
+        """End a save: it succeeded, or failed with an error."""
+        self._is_saving, self.save = False, None
+        if error is None:
+            self.report.stored = clock
+        else:
+            self.report.not_saved = (clock, error)
+        self._save_if_eligible()
+
+    def close(self) -> None:
+        """Release the target."""
+        if self._target is not None:
+            self._target.close()
+            self._target = None
+
+    def _save_if_eligible(self) -> None:
+        """Save the outputs at or below the desired clock, when no more of them can arrive."""
+        clock = self._desired
+        if clock is None or self._is_saving or not self.marks.clock.has_reached(clock):
+            return
+        self._desired = None
+        if clock != self.report.stored:
+            self._is_saving, self.save = True, SaveRequest(clock, self.held.up_to(clock))
+
+    def _write_up_to(self, clock: Clock) -> None:
+        """Write the held outputs at or below a complete clock, once."""
+        if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
+            return
+        outputs = self.held.up_to(clock)
+        if self._target is not None:
+            self._target.write(outputs.tuples, clock)
+        elif len(outputs) and isinstance(self.sink, HeldBackSink):
+            self.sink.write(outputs.tuples, clock)
+        self.written += len(outputs)
+        self.held = self.held.after(clock)
+        self._completed = clock
+
+    def _check_not_ahead(self, reached: Clock) -> None:
+        ahead = [p for p, offset in reached.items() if offset > self._start.get(p, 0)]
+        if ahead:
+            raise SnapshotError(
+                f"{self.name}: the target has outputs up to {reached}, the snapshots only up to {self._start}: "
+                "the snapshot store was lost or exchanged. Restore it, or empty the target to compute everything again"
+            )

@@ -1,0 +1,85 @@
+"""The state of a bolt: S, or A and B while a snapshot is taken.
+
+    S           state.a              every tuple enters S
+    gathering   state.a = A          tuples at or below the clock enter A; the bolt lets the others wait
+    frozen      state.a = A, b = B   A is complete and is saved in the background; the others enter B
+    S           state.a              merge(A, B), when A has been saved
+
+While A is frozen, the saver reads it in another thread, so nothing may change it. Nothing needs to: the low water mark
+has reached the clock, and no tuple for A can arrive.
+
+A bolt also counts late tuples, and it remembers up to which time it has dropped windows. The count is split like the
+state. The time belongs to A alone: it changes only when a snapshot begins.
+
+Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.processors.event_time import NO_TIME
+
+
+class SplitState:
+    """The state of one bolt instance.
+
+    a         S, or A while a snapshot is taken
+    b         B while A is frozen, else None
+    clock     of the snapshot that is taken, or None
+    closed    windows that end at or below this event time are dropped, in ms
+    """
+
+    def __init__(self, bolt: Bolt) -> None:
+        self.a: Any = bolt.monoid.empty()
+        self.b: Any = None
+        self.clock: Clock | None = None
+        self.closed = NO_TIME
+        self.late_in_a = self.late_in_b = 0  # tuples whose windows were all closed
+        self._monoid, self._windows = bolt.monoid, bolt.windows
+
+    @property
+    def late(self) -> int:
+        return self.late_in_a + self.late_in_b
+
+    @property
+    def is_gathering(self) -> bool:
+        return self.clock is not None and self.b is None
+
+    def whole(self) -> Any:
+        """Return the whole state, to read."""
+        return self.a if self.b is None else self._monoid.view(self.a, self.b)
+
+    def split(self, clock: Clock, watermark: int) -> None:
+        """Begin a snapshot at a clock. Drop windows that are closed by the event-time watermark first.
+
+        All spouts are paused at `clock` at this moment, so the watermark is that of tuples at or below the clock.
+        Windows must not be dropped later, with a watermark of tuples above the clock. A replay from the clock would
+        bring tuples back that are in time.
+        """
+        if self._windows is not None and watermark > self.closed:
+            self.closed = watermark
+            self.a = self._windows.expire(self.a, watermark)
+        self.clock = clock
+
+    def freeze(self) -> None:
+        """Let further tuples enter B: A is complete."""
+        self.b = self._monoid.empty()
+
+    def join(self) -> None:
+        """End the snapshot: S = merge(A, B)."""
+        if self.b is not None:
+            self.a = self._monoid.absorb(self.a, self.b)
+        self.late_in_a += self.late_in_b
+        self.b, self.clock, self.late_in_b = None, None, 0
+
+    def to_value(self) -> Any:
+        """Return A as the codec stores it."""
+        return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
+
+    def restore(self, value: Any) -> None:
+        """Continue with a saved A."""
+        state, self.closed, self.late_in_a = value
+        self.a = self._monoid.from_value(state)

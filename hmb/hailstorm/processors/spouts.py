@@ -1,0 +1,153 @@
+"""The spout's machine: makes tuples of records, and pauses and rewinds on the negotiator's request.
+
+A driver reads the partition and calls `take` with records and with the offset after them. That offset also moves over
+offsets without records, so the clock and the mark pass transaction markers and compacted records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hmb.client import ConsumerRecord
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import UserCodeError
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.bolts import SaveRequest
+from hmb.hailstorm.processors.emitter import Emitter
+from hmb.hailstorm.processors.event_time import IDLE, PartitionTimes
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Processor, Processors
+
+
+class SpoutMachine:
+    """The spout of one partition in one epoch.
+
+    position      the next offset
+    is_flowing    whether the driver may call `take`
+    dead_letters  records for which `convert` raised, with the error; the driver sends them to the dead-letter topic
+    late          (offset, event time) of late records since the driver looked
+    """
+
+    def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
+        assert isinstance(processor.node.runs, Spout) and processor.partition is not None
+        self.spout, self.partition = processor.node.runs, processor.partition
+        self.name, self.epoch = processor.name, epoch
+        self.report = Report(epoch)
+        self.save: SaveRequest | None = None
+        self.position = start[self.partition]
+        self.is_flowing = False
+        self.dead_letters: list[tuple[ConsumerRecord, Exception]] = []
+        self.late: list[tuple[int, int]] = []
+        self._times = PartitionTimes(self.spout.allowed_lateness)
+        self._is_idle = False
+        self._saves = processor.saves
+        self._path = (processor.node.name,)
+        self._emitter = Emitter(processors, processor, epoch)
+
+    @property
+    def outbox(self) -> list[tuple[str, Payloads]]:
+        return self._emitter.outbox
+
+    @property
+    def sent(self) -> int:
+        return self._emitter.sent
+
+    def restore(self, value: Any) -> None:
+        """Continue with the event times of a snapshot."""
+        self._times.newest, self._times.late = value
+
+    def observe(self, master: MasterState) -> None:
+        """Take a new master state of this epoch: flow, pause, or save the event times."""
+        self.is_flowing = master.lets_spouts_flow
+        self.report.position = None if self.is_flowing else self.position
+        self.report.seen = master.number
+        if master.phase is MasterPhase.SPOUTS_PAUSED_AT and self._saves:
+            self.report.split, self.report.not_saved = master.clock, None
+            if master.clock is not None and self.report.stored != master.clock:
+                self.save = SaveRequest(master.clock, EventTimesSnapshot(self._times))
+
+    def saved(self, clock: Clock, error: str | None = None) -> None:
+        """End a save: it succeeded, or failed with an error."""
+        self.save = None
+        if error is None:
+            self.report.stored = clock
+        else:
+            self.report.not_saved = (clock, error)
+
+    def take(self, records: Sequence[ConsumerRecord], next_offset: int) -> None:
+        """Send the tuples of these records, and a mark at `next_offset`. Raises UserCodeError if `convert` raises."""
+        tuples, offsets = self._converted(records)
+        if self.spout.event_time is not None:
+            tuples, offsets = self._in_time(tuples, offsets)
+        if next_offset > self.position:
+            self.position, self._is_idle = next_offset, False
+            self._emit(tuples, offsets)
+
+    def idle(self) -> None:
+        """Send that this partition has had no record for some time."""
+        if self.spout.event_time is not None and not self._is_idle:
+            self._is_idle = True
+            self._emit([], [])
+
+    def _converted(self, records: Sequence[ConsumerRecord]) -> tuple[list[Any], list[int]]:
+        """Return the tuples and their offsets, without the records that have none."""
+        convert = self.spout.convert
+        tuples: list[Any] = []
+        try:
+            for record in records:
+                tuples.append(convert(record))
+        except Exception as error:
+            if self.spout.dead_letters is None:
+                origin = f"the record of {self.partition} at offset {records[len(tuples)].offset}"
+                raise UserCodeError(self.name, "convert", origin, error) from error
+            tuples = [self._convert_or_refuse(record) for record in records]
+        offsets = [record.offset for record in records]
+        if None in tuples:
+            kept = [row for row, item in enumerate(tuples) if item is not None]
+            return [tuples[row] for row in kept], [offsets[row] for row in kept]
+        return tuples, offsets
+
+    def _convert_or_refuse(self, record: ConsumerRecord) -> Any:
+        """Return the record's tuple, or None after adding the record to the dead letters."""
+        try:
+            return self.spout.convert(record)
+        except Exception as error:  # noqa: BLE001  # of the user's function; it goes to the dead-letter topic
+            self.dead_letters.append((record, error))
+            return None
+
+    def _in_time(self, tuples: list[Any], offsets: list[int]) -> tuple[list[Any], list[int]]:
+        """Return the tuples that are not late."""
+        event_time = self.spout.event_time
+        assert event_time is not None
+        kept_tuples, kept_offsets = [], []
+        for item, offset in zip(tuples, offsets, strict=True):
+            try:
+                time = event_time(item)
+            except Exception as error:
+                origin = f"the tuple of {self.partition} at offset {offset}"
+                raise UserCodeError(self.name, "event_time", origin, error) from error
+            if self._times.is_late(time):
+                self.late.append((offset, time))
+            else:
+                kept_tuples.append(item)
+                kept_offsets.append(offset)
+        return kept_tuples, kept_offsets
+
+    def _emit(self, tuples: list[Any], offsets: list[int]) -> None:
+        times = {}
+        if self.spout.event_time is not None:
+            times = {self.partition: IDLE if self._is_idle else self._times.mark}
+        mark = Clock({self.partition: self.position})
+        self._emitter.emit(self._path, self.partition, mark, times, tuples, offsets)
+
+
+class EventTimesSnapshot:
+    """The newest event time of a partition and its number of late records, at one clock."""
+
+    def __init__(self, times: PartitionTimes) -> None:
+        self._value = [times.newest, times.late]
+
+    def to_value(self) -> list[int]:
+        return self._value

@@ -1,0 +1,310 @@
+"""A simulation of a whole topology: the real machines and the real negotiator, in a random order that a seed repeats.
+
+Threads and networks deliver messages in an order that no test controls. The machines have neither, so here a seeded
+random generator takes the place of the scheduler. Everything that can happen next is one action, and each step chooses
+one of them. Each channel and each processor has a random speed, so that some lag far behind others:
+
+    deliver     the first payloads of one channel (channels keep their order, different channels do not)
+    read        a spout takes the next few records
+    watch       a processor sees the next master state, or the newest one: a watch may skip values between them
+    save        the saver of a processor stores its state; later the processor learns of it
+    negotiate   the negotiator looks at the registry
+    crash       a processor or the negotiator loses everything it had in memory
+    hang        a negotiator that lost its session does one more step
+
+A processor that has not yet seen a new epoch goes on with the old one, as a process does that hung. Its payloads and
+snapshots must be refused.
+
+So a run is a function of (topology, records, seed). It takes a few milliseconds, and a failing seed fails again.
+`hailstorm.check` uses the simulation to find bolts whose results depend on the order, and the tests use it to find
+errors of Hailstorm.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from hmb.client import ConsumerRecord
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.codec import encode
+from hmb.hailstorm.errors import StaleEpochError, TopologyError
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.negotiator import Negotiator, NegotiatorSettings, RegistryView
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.bolts import BoltMachine, SaveRequest
+from hmb.hailstorm.processors.participant import Machine, Participant
+from hmb.hailstorm.processors.spouts import SpoutMachine
+from hmb.hailstorm.snapshots import MemorySnapshotStore
+from hmb.hailstorm.topology import Processor, Processors, Topology
+
+SECONDS_PER_STEP = 0.01
+GRACE_PERIOD = 0.3  # seconds: 30 steps
+MAX_STEPS = 200_000
+
+SPEEDS = (1.0, 1.0, 0.3, 0.03)  # some channels and processors are much slower than others
+
+Action = Callable[[], None]
+Partitions = Sequence[Sequence[ConsumerRecord]]  # of one topic
+
+
+@dataclass
+class Save:
+    """A save in progress: first it is stored, then the processor learns of it."""
+
+    participant: Participant
+    machine: Machine  # of the epoch in which the save began
+    request: SaveRequest
+    is_stored: bool = False
+
+
+@dataclass
+class Hung:
+    """A negotiator that lost its session while it hung."""
+
+    negotiator: Negotiator
+    living: Mapping[str, Report] | None = None  # its last look at the registry, before its successor's first step
+
+
+@dataclass
+class SimulationResult:
+    """How a run ended.
+
+    states      bolt name -> the merged state of its instances
+    """
+
+    states: dict[str, Any]
+    steps: int
+    snapshots: int  # complete ones
+    crashes: int
+    replayed: int  # records that spouts read again
+    refused: int  # tuples of an older epoch
+    trace: list[str] = field(default_factory=list)
+
+
+class Simulation:
+    """One run of a topology over given records.
+
+    `records` has, for each topic, the records of each partition. `crash_rate` is the probability of a crash in each
+    step, until `crashes` crashes have happened.
+    """
+
+    negotiator_class: type[Negotiator] = Negotiator
+    participant_class: type[Participant] = Participant
+
+    def __init__(
+        self,
+        topology: Topology,
+        records: Mapping[str, Partitions],
+        seed: int,
+        *,
+        crashes: int = 0,
+        crash_rate: float = 0.01,
+    ) -> None:
+        self.processors = Processors(topology, {name: range(len(logs)) for name, logs in records.items()})
+        self.store = MemorySnapshotStore()
+        self.now = 0.0  # seconds
+        self.trace: list[str] = []
+        self._records = records
+        self._random = random.Random(seed)
+        self._speeds: defaultdict[str, float] = defaultdict(lambda: self._random.choice(SPEEDS))
+        self._crashes_left, self._crash_rate = crashes, crash_rate
+        self._crashes = self._replayed = self._refused = self._snapshots = 0
+        self._master: MasterState | None = None
+        self._unseen: dict[str, deque[MasterState]] = {name: deque() for name in self.processors.by_name}
+        self._living: dict[str, Report] = {}
+        self._channels: dict[tuple[str, str], deque[Payloads]] = {}
+        self._saves: list[Save] = []
+        self._hung: Hung | None = None
+        self._furthest: dict[str, int] = {}
+        self._participants = {name: self._new_participant(it) for name, it in self.processors.by_name.items()}
+        self._negotiator = self._new_negotiator()
+
+    def run(self) -> SimulationResult:
+        """Run until the topology has ended. Raises TopologyError if it ends with an error or does not end."""
+        for step in range(MAX_STEPS):
+            self.now += SECONDS_PER_STEP
+            if self._master is not None and self._master.phase is MasterPhase.ENDED:
+                return self._finish(step)
+            if self._crashes_left and self._random.random() < self._crash_rate:
+                self._crash()
+            names, actions = zip(*self._actions(), strict=True)
+            (action,) = self._random.choices(actions, [self._speeds[name] for name in names])
+            action()
+        raise TopologyError(f"the simulation has not ended after {MAX_STEPS} steps; {self._state()}")
+
+    # -- what can happen next
+
+    def _actions(self) -> Iterator[tuple[str, Action]]:
+        """Yield all actions, each with the name of what it advances."""
+        yield "negotiator", self._negotiate
+        for (sender, receiver), queue in self._channels.items():
+            if queue and self._participants[receiver].machine is not None:
+                yield f"{sender} to {receiver}", partial(self._deliver, queue, receiver)
+        for name, participant in self._participants.items():
+            if self._unseen[name]:
+                yield f"{name} watches", partial(self._watch, participant)
+            machine = participant.machine
+            if isinstance(machine, SpoutMachine) and machine.is_flowing and not machine.report.is_at_end:
+                yield name, partial(self._read, participant)
+        if self._hung is not None and self._hung.living is not None:
+            yield "hung negotiator", self._return_from_hanging
+        for save in self._saves:
+            yield f"{save.participant.name} saves", partial(self._save, save)
+
+    def _deliver(self, queue: deque[Payloads], receiver: str) -> None:
+        participant = self._participants[receiver]
+        machine = participant.machine
+        assert machine is not None and not isinstance(machine, SpoutMachine)
+        payloads = queue.popleft()
+        machine.receive(payloads)
+        self._note(f"{receiver} receives {len(payloads)} tuples of {payloads.partition} from {payloads.sender}")
+        self._take_results(participant)
+
+    def _read(self, participant: Participant) -> None:
+        machine = participant.machine
+        assert isinstance(machine, SpoutMachine)
+        log = self._records[machine.partition.topic][machine.partition.partition]
+        left = [record for record in log if record.offset >= machine.position]
+        taken = left[: self._random.randint(1, 3)]
+        if taken:
+            furthest = self._furthest.get(machine.name, 0)
+            self._replayed += sum(record.offset < furthest for record in taken)
+            self._furthest[machine.name] = max(furthest, taken[-1].offset + 1)
+            machine.take(taken, taken[-1].offset + 1)
+            self._note(f"{machine.name} reads up to offset {machine.position}")
+        else:
+            machine.report.is_at_end = True
+        self._take_results(participant)
+
+    def _watch(self, participant: Participant) -> None:
+        unseen = self._unseen[participant.name]
+        master = unseen.popleft()
+        if self._random.random() < 0.3:  # a watch may skip to the newest value
+            while unseen:
+                master = unseen.popleft()
+        participant.observe(master)
+        self._note(f"{participant.name} sees {master}")
+        self._take_results(participant)
+
+    def _save(self, save: Save) -> None:
+        """Take the next of the two steps of a save."""
+        name, clock = save.participant.name, save.request.clock
+        machine = save.machine
+        if save.is_stored:
+            self._saves.remove(save)
+            if save.participant.machine is machine:
+                machine.saved(clock)
+                self._take_results(save.participant)
+            return
+        save.is_stored = True
+        try:
+            self.store.save(machine.epoch, name, clock, encode(save.request.state.to_value()))
+            self._note(f"{name} saves its state at {clock}")
+        except StaleEpochError as error:
+            self._note(str(error))
+            self._saves.remove(save)
+            if save.participant.machine is machine:  # it must not go on in an epoch that has ended
+                self._lose(name)
+
+    def _negotiate(self) -> None:
+        if self._hung is not None and self._hung.living is None:
+            self._hung.living = dict(self._living)
+        master = self._negotiator.step(RegistryView(self._living, self.now))
+        if master is not None:
+            if master.completed is not None and (self._master is None or self._master.completed != master.completed):
+                self.on_complete(master.completed)
+            self._master = master
+            for unseen in self._unseen.values():
+                unseen.append(master)
+            self._note(f"negotiator: {master}")
+
+    def _return_from_hanging(self) -> None:
+        """Let a hung negotiator do the step that follows from its last look. Nobody sees its state."""
+        hung, self._hung = self._hung, None
+        assert hung is not None and hung.living is not None
+        master = hung.negotiator.step(RegistryView(hung.living, self.now))
+        self._note(f"hung negotiator: {master or 'the store'} is refused")
+
+    def on_complete(self, clock: Clock) -> None:
+        """Called when a snapshot is complete: a place for invariants."""
+        self._snapshots += 1
+
+    # -- crashes
+
+    def _crash(self) -> None:
+        self._crashes_left -= 1
+        self._crashes += 1
+        victim = self._random.choice(["negotiator", *self._participants])
+        self._note(f"{victim} crashes")
+        if victim == "negotiator":
+            if self._random.random() < 0.5:
+                self._hung = Hung(self._negotiator)
+            self._negotiator = self._new_negotiator()
+            return
+        self._lose(victim)
+
+    def _lose(self, victim: str) -> None:
+        """Forget everything that a processor has in memory, and start it again."""
+        self._saves = [save for save in self._saves if save.participant.name != victim]
+        self._count_refused(self._participants[victim])
+        self._participants[victim] = self._new_participant(self.processors.by_name[victim])
+        self._unseen[victim].clear()
+        if self._master is not None:
+            self._unseen[victim].append(self._master)
+        self._living.pop(victim, None)
+        for (sender, receiver), queue in self._channels.items():
+            if victim in (sender, receiver):
+                queue.clear()
+
+    def _new_participant(self, processor: Processor) -> Participant:
+        return self.participant_class(self.processors, processor, self.store)
+
+    def _new_negotiator(self) -> Negotiator:
+        return self.negotiator_class(self.processors, self.store, NegotiatorSettings(GRACE_PERIOD, max_restarts=None))
+
+    # -- results
+
+    def _take_results(self, participant: Participant) -> None:
+        """Send what a machine wants to send, begin its save, and publish its report."""
+        machine = participant.machine
+        if machine is not None:
+            for receiver, payloads in machine.outbox:
+                self._channels.setdefault((machine.name, receiver), deque()).append(payloads)
+            machine.outbox.clear()
+            if machine.save is not None and all(save.request is not machine.save for save in self._saves):
+                self._saves.append(Save(participant, machine, machine.save))
+        self._living[participant.name] = replace(participant.report)
+
+    def _finish(self, steps: int) -> SimulationResult:
+        assert self._master is not None
+        if self._master.error:
+            raise TopologyError(self._master.error)
+        states: dict[str, Any] = {}
+        for participant in self._participants.values():
+            self._count_refused(participant)
+            while self._unseen[participant.name]:  # the last one releases held-back outputs
+                self._watch(participant)
+            machine = participant.machine
+            if isinstance(machine, BoltMachine):
+                node = participant.processor.node.name
+                states[node] = machine.bolt.monoid.merge(
+                    states.get(node, machine.bolt.monoid.empty()), machine.state.whole()
+                )
+        return SimulationResult(
+            states, steps, self._snapshots, self._crashes, self._replayed, self._refused, self.trace
+        )
+
+    def _count_refused(self, participant: Participant) -> None:
+        self._refused += getattr(participant.machine, "refused", 0)
+
+    def _note(self, what: str) -> None:
+        self.trace.append(what)
+
+    def _state(self) -> str:
+        waits = self._negotiator.waits_for(RegistryView(self._living, self.now))
+        return f"the master state is {self._master}, it waits for {', '.join(waits) or 'nobody'}"

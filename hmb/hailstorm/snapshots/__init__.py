@@ -1,0 +1,41 @@
+"""Snapshot stores: where the states of processors survive a crash.
+
+A snapshot is the state of one processor at one clock, as bytes. `save` returns when the bytes are on disk: the
+negotiator calls a snapshot complete as soon as every processor has reported its save, and after that the older
+snapshots are deleted.
+
+A store keeps three more facts for the whole topology, so that the negotiator needs no memory of its own:
+
+    fingerprint   the shape of the topology that the snapshots belong to: another one is refused
+    epoch         the number of the last start: `save` and `complete` of an older epoch are refused
+    completed     the newest complete clock: a start must not begin with an older one
+
+The epoch is a fence. A processor that hung in the middle of a save, and returns when the topology has been recovered
+without it, must not add its snapshot. Its clock would look newer than the clock from which the others went on. So a
+store checks the epoch and adds the snapshot in one step.
+
+All processors of a topology use one store: a directory that all can reach, or a database. The paper's DirSnapshotStore
+is `DirectorySnapshotStore`; the SQL database that the paper wishes for is `SqliteSnapshotStore`.
+
+Read in this order:
+
+- `store`       `SnapshotStore`, the operations
+- `memory`      in memory, for tests, and for topologies that may start from the beginning
+- `directory`   one file for each snapshot: write, sync, rename
+- `sqlite`      one database file
+
+Source: Hailstorm, chapter 3.4.3, "Saving and restoring snapshots".
+"""
+
+from hmb.hailstorm.snapshots.directory import DirectorySnapshotStore
+from hmb.hailstorm.snapshots.memory import MemorySnapshotStore
+from hmb.hailstorm.snapshots.sqlite import SqliteSnapshotStore
+from hmb.hailstorm.snapshots.store import SnapshotListing, SnapshotStore
+
+__all__ = [
+    "DirectorySnapshotStore",
+    "MemorySnapshotStore",
+    "SnapshotListing",
+    "SnapshotStore",
+    "SqliteSnapshotStore",
+]

@@ -1,0 +1,239 @@
+"""Snapshots in a directory: one file for each.
+
+    <directory>/topology.json                     fingerprint, epoch, newest complete clock
+    <directory>/lock                              locked while the epoch is checked
+    <directory>/count-0/00000000000000000007.snapshot
+
+A snapshot file, integers big-endian:
+
+    magic           4 bytes   HAIL
+    version         uint8     1
+    crc             uint32    CRC-32C of everything after it
+    header length   uint32
+    header          bytes     the codec's value [epoch, processor, clock]
+    state           bytes     up to the end of the file
+
+A file is written under a temporary name, synced and renamed, and then the directory is synced. So a file with its final
+name is whole, whatever happens to the process. The CRC finds what the disk did to it later. Files are numbered in the
+order of saving.
+
+The epoch and the rename are one step under the lock, so that a hung process cannot rename its file after a new epoch
+has begun. The lock is not held while the state is written. A process that hangs exactly between lock and rename would
+block the store, so a lock that is not released within 10 seconds is an error.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from crc32c import crc32c
+
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.codec import decode, encode
+from hmb.hailstorm.errors import CodecError, SnapshotError
+from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_epoch, check_fingerprint
+
+MAGIC = b"HAIL\x01"
+PREFIX = struct.Struct(">5sII")  # magic and version, crc, header length
+SUFFIX = ".snapshot"
+LOCK_TIMEOUT = 10.0  # seconds
+
+
+class SnapshotFile(NamedTuple):
+    """A snapshot file that was read and checked."""
+
+    path: Path
+    epoch: int
+    processor: str
+    clock: Clock
+    state: bytes
+
+
+class DirectorySnapshotStore:
+    """A snapshot store for processes that share a directory."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SnapshotError(f"the snapshot store {self.directory} cannot be made: {error.strerror}") from error
+
+    def claim(self, fingerprint: Fingerprint) -> None:
+        with self._locked():
+            notes = self._notes()
+            check_fingerprint(notes.get("fingerprint"), fingerprint, str(self.directory))
+            if "fingerprint" not in notes:
+                self._write_notes({**notes, "fingerprint": fingerprint})
+
+    def begin_epoch(self) -> int:
+        with self._locked():
+            notes = self._notes()
+            epoch: int = notes["epoch"] + 1
+            self._write_notes({**notes, "epoch": epoch})
+        return epoch
+
+    def completed(self) -> Clock | None:
+        noted = self._notes()["completed"]
+        return None if noted is None else Clock.from_value(noted)
+
+    def complete(self, epoch: int, clock: Clock) -> None:
+        with self._locked():
+            notes = self._notes()
+            check_epoch(notes["epoch"], epoch, f"the complete clock {clock}")
+            self._write_notes({**notes, "completed": clock.to_value()})
+            for path in self.directory.glob(f"*/*{SUFFIX}"):
+                if _clock_of(path) != clock:
+                    path.unlink(missing_ok=True)
+
+    def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
+        folder = self.directory / processor
+        temporary = folder / f"{epoch}.tmp"
+        header = encode([epoch, processor, clock.to_value()])
+        length = struct.pack(">I", len(header))
+        try:
+            folder.mkdir(exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(MAGIC + struct.pack(">I", crc32c(state, crc32c(header, crc32c(length)))))
+                file.write(length + header)
+                file.write(state)
+                file.flush()
+                os.fsync(file.fileno())
+            with self._locked():
+                check_epoch(self._notes()["epoch"], epoch, f"a snapshot of {processor}")
+                temporary.rename(folder / f"{self._next_number(folder):020}{SUFFIX}")
+                _sync_directory(folder)
+        except OSError as error:
+            raise SnapshotError(f"{processor}: the snapshot at {clock} cannot be saved: {error}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def clocks(self, processor: str) -> list[Clock]:
+        return [it.clock for it in self._files(processor) if isinstance(it, SnapshotFile)]
+
+    def load(self, processor: str, clock: Clock) -> bytes:
+        errors = []
+        for found in self._files(processor):
+            if isinstance(found, SnapshotError):
+                errors.append(str(found))
+            elif found.clock == clock:
+                return found.state
+        raise SnapshotError(f"{processor} has no intact snapshot at {clock}. {'. '.join(errors)}".rstrip())
+
+    def list(self) -> list[SnapshotListing]:
+        listed = []
+        for folder in sorted(path for path in self.directory.iterdir() if path.is_dir()):
+            for found in self._files(folder.name):
+                if isinstance(found, SnapshotFile):
+                    listed.append(SnapshotListing(found.processor, found.clock, found.epoch, len(found.state)))
+                else:
+                    listed.append(SnapshotListing(folder.name, Clock(), 0, 0, str(found)))
+        return listed
+
+    # -- files
+
+    def _files(self, processor: str) -> Iterator[SnapshotFile | SnapshotError]:
+        """Yield every snapshot of a processor in the order of saving; an error for one that cannot be read."""
+        for path in sorted((self.directory / processor).glob("*" + SUFFIX)):
+            try:
+                yield _read(path)
+            except FileNotFoundError:  # deleted by the negotiator since it was listed
+                continue
+            except SnapshotError as error:
+                yield error
+
+    def _next_number(self, folder: Path) -> int:
+        return max((int(path.stem) for path in folder.glob("*" + SUFFIX)), default=0) + 1
+
+    def _notes(self) -> dict[str, Any]:
+        """Return the contents of topology.json."""
+        path = self.directory / "topology.json"
+        try:
+            notes: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {"epoch": 0, "completed": None}
+        except (OSError, ValueError) as error:
+            what = f"{path} cannot be read: {error}"
+            raise SnapshotError(f"{what}. Restore it from a copy, or use an empty store") from error
+        return notes
+
+    def _write_notes(self, notes: dict[str, Any]) -> None:
+        path, temporary = self.directory / "topology.json", self.directory / "topology.json.tmp"
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                json.dump(notes, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(path)
+            _sync_directory(self.directory)
+        except OSError as error:
+            raise SnapshotError(f"{path} cannot be written: {error}") from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Exclude all other processes and threads from checking the epoch."""
+        try:
+            file = (self.directory / "lock").open("a")
+        except OSError as error:
+            raise SnapshotError(f"the snapshot store {self.directory} cannot be locked: {error.strerror}") from error
+        with file:
+            deadline = time.monotonic() + LOCK_TIMEOUT
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= deadline:
+                        what = f"another process has locked the snapshot store {self.directory} for {LOCK_TIMEOUT:g} s"
+                        raise SnapshotError(f"{what}: end the process that hangs") from None
+                    time.sleep(0.001)
+            yield
+
+
+def _read(path: Path) -> SnapshotFile:
+    """Return the contents of a snapshot file. Raises SnapshotError if it is damaged, FileNotFoundError if gone."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SnapshotError(f"{path} cannot be read: {error.strerror}") from error
+    if len(data) < PREFIX.size:
+        raise SnapshotError(f"{path} is damaged: it has only {len(data)} bytes")
+    magic, crc, length = PREFIX.unpack_from(data)
+    if magic != MAGIC:
+        raise SnapshotError(f"{path} is not a snapshot of this version of Hailstorm")
+    if crc32c(data[PREFIX.size - 4 :]) != crc:
+        raise SnapshotError(f"{path} is damaged: its checksum does not match")
+    try:
+        epoch, processor, clock = decode(data[PREFIX.size : PREFIX.size + length])
+    except (CodecError, ValueError) as error:
+        raise SnapshotError(f"{path} has no valid header: {error}") from error
+    return SnapshotFile(path, epoch, processor, Clock.from_value(clock), data[PREFIX.size + length :])
+
+
+def _clock_of(path: Path) -> Clock | None:
+    """Return the clock in the header of a snapshot file; None if the header is damaged."""
+    with path.open("rb") as file:
+        try:
+            _, _, length = PREFIX.unpack(file.read(PREFIX.size))
+            clock = decode(file.read(length))[2]
+        except (struct.error, CodecError, IndexError, TypeError):
+            return None
+    return Clock.from_value(clock)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

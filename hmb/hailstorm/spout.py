@@ -1,0 +1,56 @@
+"""The spout: where records of a topic become tuples.
+
+A topology declares one `Spout` for each topic that it reads. It runs one processor for each partition of the topic,
+because a partition has one position, and the clock has one offset for each partition.
+
+`convert` makes one tuple of one record, and must be pure: a replay calls it again. It may return None for a record that
+is of no use. A spout reads committed records only, unless `isolation_level` says otherwise: an aborted record could not
+be taken out of a state again.
+
+A record that `convert` cannot read stops the topology, because a count that silently leaves records out is wrong. With
+`dead_letters` the spout sends such a record to this topic instead, with headers that name its origin and the error, and
+goes on. A replay sends it again, so that topic may hold it more than once.
+
+Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives the record's value alone; here `convert`
+receives the record, so that keys, headers and timestamps can be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hmb.client import ConsumerRecord
+
+EventTime = Callable[[Any], int]  # tuple -> ms since 1970
+
+
+def value_text(record: ConsumerRecord) -> str:
+    """Return the record's value as text: the simplest `convert`."""
+    text: str = record.value.decode()
+    return text
+
+
+@dataclass(frozen=True)
+class Spout:
+    """The declaration of a spout.
+
+    topic            the topic whose partitions are read
+    convert          makes a tuple of a record, or returns None
+    offset           where a topology without snapshots begins: "earliest" or "latest"
+    isolation_level  "read_committed" or "read_uncommitted"
+    dead_letters     the topic for records for which `convert` raises; None stops the topology
+    event_time       returns the event time of a tuple in ms; None if the topology has no windows
+    allowed_lateness how much older than the newest record of its partition a record may be, in ms
+    idle_after       seconds without a record after which a partition no longer holds the event-time watermark back
+    """
+
+    topic: str
+    convert: Callable[[ConsumerRecord], Any] = value_text
+    offset: Literal["earliest", "latest"] = "earliest"
+    isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    dead_letters: str | None = None
+    event_time: EventTime | None = None
+    allowed_lateness: int = 0
+    idle_after: float = 1.0

@@ -1,0 +1,246 @@
+"""The topology: spouts, bolts and sinks, and how tuples flow between them.
+
+A topology is a directed acyclic graph of *nodes*. A node is declared once and runs as several *processors*: a spout as
+one for each partition of its topic, a bolt or a sink as many as its parallelism says. The paper's trending hashtags:
+
+    topology = Topology("trending")
+    topology.spout("tags", Spout("hashtags", convert=lambda record: (record.value.decode(), 1)))
+    topology.bolt("count", count, after="tags", parallelism=3)
+    topology.bolt("topn", local_top, after="count", parallelism=2)
+    topology.sink("console", Sink(print), after="topn")
+
+    nodes              processors, with 2 partitions
+    tags               tags-0 tags-1
+    count              count-0 count-1 count-2
+    topn               topn-0 topn-1
+    console            console-0
+
+Each sender sends each tuple to one instance of each following node. The following node's grouping function chooses the
+instance.
+
+`Processors` is the topology together with the partitions that exist now: the names of all processors, who sends to
+whom, and which partitions reach whom. A spout of partition 0 of a second topic is named by its node, so names are
+unique.
+
+**Changes.** The states of a bolt with three instances cannot be loaded into four, because tuples would go to other
+instances than the states that they belong to. A topology with another shape is therefore another topology: it needs a
+new snapshot store, and starts at the beginning of its topics. The store keeps a `fingerprint` to notice it. A topic
+that got more partitions is not such a change: nothing of the new partitions has been read, so their clock begins at
+their start.
+
+Source: Hailstorm, chapter 3, "Hailstorm Overview".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.grouping import Grouping, first
+from hmb.hailstorm.sink import AnySink, HeldBackSink, IdempotentSink, Sink, TransactionalSink
+from hmb.hailstorm.spout import Spout
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+NEGOTIATOR = "negotiator"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One node of a topology: what runs there, after which nodes, in how many instances."""
+
+    name: str
+    runs: Spout | Bolt | AnySink
+    after: tuple[str, ...] = ()
+    parallelism: int = 1
+    group: Grouping = first
+
+
+class Topology:
+    """A directed acyclic graph of nodes, in the order of their declaration.
+
+    `version` distinguishes topologies of the same shape whose functions differ: change it to refuse old snapshots.
+    """
+
+    def __init__(self, name: str, version: str = "1") -> None:
+        if not NAME.fullmatch(name):
+            raise TopologyError(f"{name!r} is not a name for a topology: use letters, digits and _")
+        self.name, self.version = name, version
+        self.nodes: dict[str, Declaration] = {}
+
+    def spout(self, name: str, spout: Spout) -> None:
+        """Read a topic."""
+        if not isinstance(spout, Spout):
+            raise TopologyError(f"{name}: a {type(spout).__name__} is not a Spout")
+        self._add(Declaration(name, spout))
+
+    def bolt(
+        self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
+    ) -> None:
+        """Compute with the tuples of these nodes."""
+        if not isinstance(bolt, Bolt):
+            raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")
+        self._add(Declaration(name, bolt, _names(after), parallelism, group))
+
+    def sink(
+        self, name: str, sink: AnySink, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
+    ) -> None:
+        """Write the tuples of these nodes to the outside."""
+        if not isinstance(sink, Sink | IdempotentSink | HeldBackSink | TransactionalSink):
+            raise TopologyError(f"{name}: a {type(sink).__name__} is not a sink: wrap the function, Sink(function)")
+        self._add(Declaration(name, sink, _names(after), parallelism, group))
+
+    def _add(self, node: Declaration) -> None:
+        if not NAME.fullmatch(node.name) or node.name == NEGOTIATOR:
+            raise TopologyError(f"{node.name!r} is not a name for a node: use letters, digits and _")
+        if node.name in self.nodes:
+            raise TopologyError(f"{self.name} has two nodes named {node.name!r}: names are unique")
+        if node.parallelism < 1:
+            raise TopologyError(f"{node.name}: parallelism is at least 1, not {node.parallelism}")
+        self.nodes[node.name] = node
+
+    @property
+    def spouts(self) -> dict[str, Spout]:
+        return {name: node.runs for name, node in self.nodes.items() if isinstance(node.runs, Spout)}
+
+    def followers(self, name: str) -> list[Declaration]:
+        """Return the nodes that receive the tuples of a node."""
+        return [node for node in self.nodes.values() if name in node.after]
+
+    def in_order(self) -> list[Declaration]:
+        """Return the nodes so that each comes after all that it receives from.
+
+        Raises TopologyError for a cycle, an unknown name, a node without input, and a topic that two spouts read.
+        """
+        self._check_names()
+        done: dict[str, Declaration] = {}
+        waiting = dict(self.nodes)
+        while waiting:
+            ready = [node for node in waiting.values() if all(before in done for before in node.after)]
+            if not ready:
+                raise TopologyError(f"{self.name} has a cycle: {' -> '.join(_cycle(waiting))}")
+            for node in ready:
+                done[node.name] = waiting.pop(node.name)
+        return list(done.values())
+
+    def _check_names(self) -> None:
+        if not self.spouts:
+            raise TopologyError(f"{self.name} has no spout: nothing would flow")
+        topics = [spout.topic for spout in self.spouts.values()]
+        for topic in topics:
+            if topics.count(topic) > 1:
+                what = f"two spouts of {self.name} read the topic {topic!r}"
+                raise TopologyError(f"{what}: let two nodes follow one spout")
+        for node in self.nodes.values():
+            if not node.after and not isinstance(node.runs, Spout):
+                raise TopologyError(f"{node.name} comes after no node: nothing would reach it")
+            for before in node.after:
+                if before not in self.nodes:
+                    raise TopologyError(f"{node.name} comes after {before!r}, which does not exist")
+                if not isinstance(self.nodes[before].runs, Spout | Bolt):
+                    raise TopologyError(f"{node.name} comes after {before}, a sink: sinks send nothing")
+
+
+def _names(after: str | Iterable[str]) -> tuple[str, ...]:
+    return (after,) if isinstance(after, str) else tuple(after)
+
+
+def _cycle(nodes: Mapping[str, Declaration]) -> list[str]:
+    """Return the names of a cycle among nodes that all wait for each other; the first name is repeated at the end."""
+    path: list[str] = []
+    name = next(iter(nodes))
+    while name not in path:
+        path.append(name)
+        name = next(before for before in nodes[name].after if before in nodes)
+    return [*reversed(path[path.index(name) :]), path[-1]]
+
+
+@dataclass(frozen=True)
+class Processor:
+    """One instance of a node. `partition` is what a spout reads, None for bolts and sinks."""
+
+    node: Declaration
+    index: int
+    partition: TopicPartition | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.node.name}-{self.index}"
+
+    @property
+    def saves(self) -> bool:
+        """Whether it saves snapshots. The state of a spout is its position, unless it also tracks event times."""
+        return not isinstance(self.node.runs, Spout) or self.node.runs.event_time is not None
+
+
+class Processors:
+    """All processors of a topology over the partitions that exist.
+
+    by_name        every processor, in topological order
+    followers      node name -> the nodes that receive its tuples
+    upstreams      processor name -> partition -> the processors through which this partition reaches it
+    """
+
+    def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
+        """`partitions` has the partition numbers of each topic that a spout reads."""
+        self.topology = topology
+        self.by_name: dict[str, Processor] = {}
+        self.followers = {name: topology.followers(name) for name in topology.nodes}
+        self.upstreams: dict[str, dict[TopicPartition, frozenset[str]]] = {}
+        instances: dict[str, list[Processor]] = {}
+        reached: dict[str, set[TopicPartition]] = {}
+        for node in topology.in_order():
+            if isinstance(node.runs, Spout):
+                numbers = partitions[node.runs.topic]
+                made = [Processor(node, number, TopicPartition(node.runs.topic, number)) for number in numbers]
+                reached[node.name] = {each.partition for each in made if each.partition}
+            else:
+                made = [Processor(node, number) for number in range(node.parallelism)]
+                reached[node.name] = set().union(*(reached[before] for before in node.after))
+            instances[node.name] = made
+            for processor in made:
+                self.by_name[processor.name] = processor
+                self.upstreams[processor.name] = self._upstreams(node, instances, reached)
+        self.partitions = {each.partition: each.name for each in self.by_name.values() if each.partition}
+
+    @staticmethod
+    def _upstreams(
+        node: Declaration, instances: Mapping[str, list[Processor]], reached: Mapping[str, set[TopicPartition]]
+    ) -> dict[TopicPartition, frozenset[str]]:
+        """Return, for each partition, the processors through which it reaches a node."""
+        found: dict[TopicPartition, set[str]] = {}
+        for before in node.after:
+            for processor in instances[before]:
+                carries = reached[before] if processor.partition is None else {processor.partition}
+                for partition in carries:
+                    found.setdefault(partition, set()).add(processor.name)
+        return {partition: frozenset(names) for partition, names in found.items()}
+
+    def named(self, name: str) -> Processor:
+        """Return a processor. Raises TopologyError with the names that exist."""
+        if name not in self.by_name:
+            raise TopologyError(f"{self.topology.name} has no processor {name!r}; it has {', '.join(self.by_name)}")
+        return self.by_name[name]
+
+    def targets(self, node: Declaration) -> list[str]:
+        """Return the names of a node's processors, by their numbers."""
+        return [each.name for each in self.by_name.values() if each.node is node]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what must stay the same for snapshots to fit: version, nodes, their order and parallelism, topics."""
+        return {
+            "topology": self.topology.name,
+            "version": self.topology.version,
+            "nodes": {node.name: _shape(node) for node in self.topology.in_order()},
+        }
+
+
+def _shape(node: Declaration) -> dict[str, Any]:
+    if isinstance(node.runs, Spout):
+        return {"kind": "spout", "topic": node.runs.topic}
+    kind = "bolt" if isinstance(node.runs, Bolt) else "sink"
+    return {"kind": kind, "after": sorted(node.after), "parallelism": node.parallelism}

@@ -1,0 +1,78 @@
+"""Bolts that follow the paper's rules where Hailstorm has other ones: to show in the simulation what goes wrong."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+from hmb.hailstorm.master import MasterPhase, MasterState
+from hmb.hailstorm.negotiator import STEPS, NegotiatorEvent, Step
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.bolts import BoltMachine, SaveRequest
+from hmb.hailstorm.processors.sinks import SinkMachine
+
+
+def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
+    """Return the paper's table: the spouts resume as soon as the clock is known."""
+    kept = [step for step in STEPS if MasterPhase.SPOUTS_PAUSED_AT not in (step.before, step.after)]
+    paused = next(step for step in STEPS if step.event is NegotiatorEvent.ALL_PAUSED)
+    return (*kept, paused._replace(after=MasterPhase.FLOWING_TO))
+
+
+class BoltThatSplitsWhenFlowing(BoltMachine):
+    """Learns of the clock from Flowing(clock)."""
+
+    def observe(self, master: MasterState) -> None:
+        self.report.seen = master.number
+        if master.phase is not MasterPhase.FLOWING_TO:
+            self._end_round()
+        elif master.clock != self.report.split:
+            self._desired = master.clock
+            self._split()
+
+
+class SinkThatSplitsWhenFlowing(SinkMachine):
+    """Learns of the clock from Flowing(clock)."""
+
+    def observe(self, master: MasterState) -> None:
+        if master.completed is not None:
+            self._write_up_to(master.completed)
+        self.report.seen = master.number
+        if master.phase is MasterPhase.FLOWING_TO and master.clock != self.report.split:
+            self.report.split = self._desired = master.clock
+            self._save_if_eligible()
+
+
+class BoltThatMergesAtOnce(BoltMachine):
+    """Merges tuples above the clock into B while A is not complete, and sends their outputs at once."""
+
+    below_from_both = False  # whether outputs of tuples below the clock are computed from A + B, as in the paper
+
+    def _split(self) -> None:
+        super()._split()
+        self._waits_at = None
+        if self.state.is_gathering:
+            self.state.freeze()
+
+    def _save_if_eligible(self) -> None:
+        clock = self.state.clock
+        if clock is not None and not self._is_saving and self.marks.clock.has_reached(clock):
+            if self.state.is_gathering:
+                self.state.freeze()
+            self._is_saving, self.save = True, SaveRequest(clock, self.state)
+
+    def _process(self, payloads: Payloads) -> list[Any]:
+        state, results = self.state, list[Any]()
+        if state.clock is None or state.b is None:
+            return super()._process(payloads)
+        boundary = bisect_left(payloads.offsets, state.clock[payloads.partition])
+        other = state.b if self.below_from_both else None
+        state.a, _ = self._apply(payloads.tuples[:boundary], state.a, other, results)
+        state.b, _ = self._apply(payloads.tuples[boundary:], state.b, state.a, results)
+        return results
+
+
+class BoltOfThePaper(BoltThatMergesAtOnce):
+    """Computes all outputs from A + B."""
+
+    below_from_both = True
