@@ -1,4 +1,4 @@
-"""The snapshot protocol in thousands of orders of events: exact snapshots, exact results, and defects that are found."""
+"""The snapshot protocol in thousands of orders of events: snapshots and results are exact, and defects are found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFECT_SEEDS = 400  # within which each planted defect must be found
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
-    """Each snapshot at C holds exactly the tuples at or below C, and marks never go back: see the simulations' checks."""
+    """Each snapshot at C holds exactly the tuples at or below C, and low water marks never go back."""
     snapshots = replayed = 0
     for seed in range(first, first + CHUNK):
         run: Callable[..., Any] = run_trending if seed % 2 else run_tracing

@@ -120,12 +120,14 @@ class DirectorySnapshotStore:
         return [it.clock for it in self._files(processor) if isinstance(it, SnapshotFile)]
 
     def load(self, processor: str, clock: Clock) -> bytes:
-        errors = []
+        errors, state = [], None
         for found in self._files(processor):
             if isinstance(found, SnapshotError):
                 errors.append(str(found))
             elif found.clock == clock:
-                return found.state
+                state = found.state  # the last one, if a round was repeated at the same clock
+        if state is not None:
+            return state
         raise SnapshotError(f"{processor} has no intact snapshot at {clock}. {'. '.join(errors)}".rstrip())
 
     def list(self) -> list[SnapshotListing]:

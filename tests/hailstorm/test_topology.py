@@ -1,0 +1,144 @@
+"""Topologies: their mistakes are named, their processors and groupings are the same in every process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from hmb.client import TopicPartition
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.grouping import Router, first, instance_of, whole
+from hmb.hailstorm.sink import Sink
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Processors, Topology
+from tests.hailstorm.topologies import count_bolt, tracing, trending
+
+P0, P1 = TopicPartition("words", 0), TopicPartition("words", 1)
+
+
+def minimal() -> Topology:
+    topology = Topology("minimal")
+    topology.spout("words", Spout("words"))
+    return topology
+
+
+def test_a_cycle_is_named() -> None:
+    topology = minimal()
+    topology.bolt("a", count_bolt(), after=["words", "c"])
+    topology.bolt("b", count_bolt(), after="a")
+    topology.bolt("c", count_bolt(), after="b")
+    with pytest.raises(TopologyError, match=r"minimal has a cycle: b -> c -> a -> b"):
+        topology.in_order()
+
+
+@pytest.mark.parametrize(
+    ("declare", "problem"),
+    [
+        (lambda it: it.bolt("count", count_bolt(), after="wrods"), "count comes after 'wrods', which does not exist"),
+        (lambda it: it.bolt("count", count_bolt(), after=[]), "count comes after no node"),
+        (lambda it: it.spout("again", Spout("words")), "two spouts of minimal read the topic 'words'"),
+        (lambda it: it.spout("words", Spout("other")), "two nodes named 'words'"),
+        (lambda it: it.bolt("a-b", count_bolt(), after="words"), "'a-b' is not a name for a node"),
+        (lambda it: it.bolt("negotiator", count_bolt(), after="words"), "'negotiator' is not a name"),
+        (lambda it: it.bolt("count", count_bolt(), after="words", parallelism=0), "parallelism is at least 1, not 0"),
+        (lambda it: it.sink("out", print, after="words"), r"is not a sink: wrap the function, Sink\(function\)"),
+        (lambda it: it.bolt("count", Sink(print), after="words"), "a Sink is not a Bolt"),
+        (lambda it: it.spout("s", count_bolt()), "a Bolt is not a Spout"),
+    ],
+)
+def test_a_mistake_in_a_declaration_is_named(declare: Any, problem: str) -> None:
+    topology = minimal()
+    with pytest.raises(TopologyError, match=problem):
+        declare(topology)
+        topology.in_order()
+
+
+def test_nothing_can_follow_a_sink() -> None:
+    topology = minimal()
+    topology.sink("out", Sink(print), after="words")
+    topology.bolt("count", count_bolt(), after="out")
+    with pytest.raises(TopologyError, match="count comes after out, a sink: sinks send nothing"):
+        topology.in_order()
+
+
+def test_a_topology_needs_a_spout_and_a_name() -> None:
+    with pytest.raises(TopologyError, match="has no spout"):
+        Topology("empty").in_order()
+    with pytest.raises(TopologyError, match="is not a name for a topology"):
+        Topology("two words")
+
+
+def test_nodes_are_ordered_by_the_flow_not_by_the_declaration() -> None:
+    topology = Topology("backwards")
+    topology.sink("out", Sink(print), after="count")
+    topology.bolt("count", count_bolt(), after="words")
+    topology.spout("words", Spout("words"))
+    assert [node.name for node in topology.in_order()] == ["words", "count", "out"]
+
+
+def test_processors_have_their_names_and_partitions() -> None:
+    processors = Processors(trending(), {"words": [0, 1]})
+    expected = ["words-0", "words-1", "count-0", "count-1", "count-2", "topn-0", "topn-1", "console-0"]
+    assert list(processors.by_name) == expected
+    assert processors.partitions == {P0: "words-0", P1: "words-1"}
+    with pytest.raises(TopologyError, match=r"no processor 'count-9'; it has words-0, .*console-0"):
+        processors.named("count-9")
+
+
+def test_a_partition_reaches_a_processor_through_those_that_carry_it() -> None:
+    processors = Processors(tracing(), {"words": [0, 1]})
+    assert processors.upstreams["first-0"] == {P0: {"words-0"}, P1: {"words-1"}}
+    both_paths = {"first-0", "first-1", "plain-0", "plain-1"}
+    assert processors.upstreams["second-2"] == {P0: both_paths, P1: both_paths}
+    assert processors.upstreams["words-0"] == {}
+
+
+def test_a_topic_reaches_only_what_follows_its_spout() -> None:
+    topology = minimal()
+    topology.spout("numbers", Spout("numbers"))
+    topology.bolt("both", count_bolt(), after=["words", "numbers"])
+    topology.sink("numbers_out", Sink(print), after="numbers")
+    processors = Processors(topology, {"words": [0, 1], "numbers": [0]})
+    assert processors.upstreams["numbers_out-0"] == {TopicPartition("numbers", 0): {"numbers-0"}}
+    assert set(processors.upstreams["both-0"]) == {P0, P1, TopicPartition("numbers", 0)}
+
+
+def test_a_grouping_is_the_same_in_every_process() -> None:
+    keys = ["sun", ("a", 1), 7, b"x", 1.5, None]
+    program = f"from hmb.hailstorm.grouping import instance_of; print([instance_of(k, 1000) for k in {keys!r}])"
+    for seed in ("1", "2"):
+        printed = subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        )
+        assert printed.stdout.strip() == str([instance_of(key, 1000) for key in keys])
+
+
+def test_keys_are_spread_over_the_instances() -> None:
+    router = Router(first, 4)
+    numbers = Counter(router.instances([(f"word-{n}", 1) for n in range(4000)]))
+    assert set(numbers) == {0, 1, 2, 3} and min(numbers.values()) > 800
+
+
+def test_an_unhashable_key_has_an_instance() -> None:
+    assert Router(whole, 3).instances([[1, 2], [1, 2]]) == [instance_of([1, 2], 3)] * 2
+
+
+def test_a_router_forgets_keys_before_it_grows_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmb.hailstorm.grouping.REMEMBERED_KEYS", 10)
+    router = Router(whole, 7)
+    keys = [f"k{n}" for n in range(100)]
+    assert router.instances(keys) == [instance_of(key, 7) for key in keys]
+    assert len(router._instances) <= 10
+
+
+def test_a_bolt_of_a_monoid_is_the_bolt_of_its_functions() -> None:
+    bolt = count_bolt()
+    assert bolt.lift(("sun", 2)) == {"sun": 2}
+    assert bolt.transform(("sun", 2), {"sun": 5}) == [("sun", 5)]
+    written = Bolt(bolt.transform, dict, bolt.monoid.merge, bolt.lift)
+    assert written.monoid.merge({"a": 1}, {"a": 2}) == {"a": 3}
