@@ -265,7 +265,7 @@ class Simulation:
         return self.participant_class(self.processors, processor, self.store)
 
     def _new_negotiator(self) -> Negotiator:
-        return self.negotiator_class(self.processors, self.store, NegotiatorSettings(GRACE_PERIOD, max_restarts=None))
+        return self.negotiator_class(self.processors, self.store, NegotiatorSettings(GRACE_PERIOD))
 
     # -- results
 

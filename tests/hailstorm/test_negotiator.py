@@ -131,7 +131,7 @@ def test_a_lost_processor_begins_a_new_epoch_in_every_phase(phase: str) -> None:
     del driver.living["count-1"]
     assert driver.step() is MasterPhase.INITIALIZE
     assert driver.state.epoch == 2
-    assert driver.negotiator.restarts == ["count-1 disappeared"]
+    assert driver.negotiator.why == "count-1 disappeared"
     assert driver.step() is None, "the entries are of the older epoch"
 
 
@@ -174,27 +174,6 @@ def test_a_failure_ends_the_topology_and_is_named() -> None:
     assert driver.state.error == "count-0: transform raised ValueError"
 
 
-def test_restarts_without_a_snapshot_between_them_end_the_topology() -> None:
-    driver = Driver(max_restarts=2)
-    for _ in range(3):
-        driver.flow()
-        del driver.living["count-0"]
-        driver.step()
-    assert driver.step() is MasterPhase.ENDED
-    assert driver.state.error and "3 restarts without a complete snapshot" in driver.state.error
-
-
-def test_a_complete_snapshot_allows_as_many_restarts_again() -> None:
-    driver = Driver(max_restarts=1)
-    for _ in range(4):
-        driver.flow()
-        driver.split_at(C1)
-        driver.report(stored=C1)
-        assert driver.step() is MasterPhase.FLOWING
-        del driver.living["count-0"]
-        assert driver.step() is MasterPhase.INITIALIZE
-
-
 def test_a_silent_processor_is_given_up() -> None:
     driver = Driver(patience=5.0)
     driver.flow()
@@ -203,7 +182,7 @@ def test_a_silent_processor_is_given_up() -> None:
     assert driver.step(4) is None
     assert driver.negotiator.waits_for(RegistryView(driver.living, driver.now)) == ["topn-0"]
     assert driver.step(2) is MasterPhase.INITIALIZE
-    assert driver.negotiator.restarts == ["topn-0 did not answer"]
+    assert driver.negotiator.why == "topn-0 did not answer"
 
 
 def test_a_snapshot_that_cannot_be_saved_is_tried_again() -> None:

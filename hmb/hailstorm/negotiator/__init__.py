@@ -21,9 +21,8 @@ This is the newest *complete* snapshot or a newer one that was completed without
 never chosen, so a sink may write the outputs up to a complete clock. If a snapshot of the newest complete clock is
 missing, the topology ends with an error.
 
-**When it gives up.** A processor that reports a failure (an exception of the user's code, expired records) ends the
-topology, because a restart would fail at the same record. So do more than `max_restarts` restarts without a complete
-snapshot between them.
+**Failures.** A processor that reports a failure (an exception of the user's code, expired records) ends the topology,
+because a restart would fail at the same record.
 
 **State.** The negotiator keeps no state between runs (paper): the epoch and the newest complete clock are in the
 snapshot store, everything else is in the registry. A second negotiator waits until it gets the registry's `master`

@@ -7,7 +7,7 @@ that missed ten changes of the registry, decides the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hmb.client import TopicPartition
@@ -24,7 +24,6 @@ class NegotiatorSettings:
 
     grace_period: float | None = 1.0
     patience: float = 30.0  # for answers of processors
-    max_restarts: int | None = 10  # without a complete snapshot between them; None: no limit
 
 
 class RegistryView(NamedTuple):
@@ -47,7 +46,6 @@ class Situation:
     savers: Iterable[str]  # the processors that save snapshots
     everyone: Iterable[str]
     since: float  # when the present phase began
-    restarts: list[str] = field(default_factory=list)  # why, since the last complete snapshot
     stale: str | None = None  # why the snapshot store refused the epoch
 
     def report(self, name: str) -> Report:
@@ -127,10 +125,6 @@ def _is_silent(it: Situation) -> bool:
     return it.view.now - it.since > it.settings.patience and not it.has_all_answers
 
 
-def _gave_up(it: Situation) -> bool:
-    return it.settings.max_restarts is not None and len(it.restarts) > it.settings.max_restarts
-
-
 def _should_stop(it: Situation) -> bool:
     return it.view.stop_requested or all(it.report(name).is_at_end for name in it.spouts.values())
 
@@ -145,7 +139,6 @@ CONDITIONS: dict[NegotiatorEvent, Callable[[Situation], bool]] = {
     _E.ELECTED: lambda it: it.view.is_elected,
     _E.SESSION_LOST: lambda it: not it.view.is_elected,
     _E.PROCESSOR_FAILED: lambda it: bool(it.failures()),
-    _E.GAVE_UP: _gave_up,
     _E.EPOCH_STALE: lambda it: it.stale is not None,
     _E.PROCESSOR_LOST: lambda it: bool(it.lost()),
     _E.PROCESSOR_SILENT: _is_silent,

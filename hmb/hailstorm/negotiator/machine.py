@@ -7,15 +7,18 @@ of orders of events.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Protocol
 
 from hmb.hailstorm.clock import Clock
-from hmb.hailstorm.errors import StaleEpochError
+from hmb.hailstorm.errors import SnapshotError, StaleEpochError
 from hmb.hailstorm.master import MasterPhase, MasterState
 from hmb.hailstorm.negotiator.conditions import CONDITIONS, NegotiatorSettings, RegistryView, Situation
 from hmb.hailstorm.negotiator.steps import STEPS, Step
 from hmb.hailstorm.topology import Processors
+
+LOGGER = logging.getLogger(__name__)
 
 
 class EpochStore(Protocol):
@@ -37,7 +40,7 @@ class EpochStore(Protocol):
 class Negotiator:
     """The negotiator of one topology.
 
-    `snapshots` counts the complete snapshots, `restarts` has the reason of each restart since the last one.
+    `snapshots` counts the complete snapshots. `why` is the reason of the present epoch.
     """
 
     steps = STEPS
@@ -45,7 +48,7 @@ class Negotiator:
     def __init__(self, processors: Processors, store: EpochStore, settings: NegotiatorSettings) -> None:
         self.state = MasterState(MasterPhase.DISCONNECTED, epoch=0)
         self.snapshots = 0
-        self.restarts: list[str] = []
+        self.why = "the topology starts"
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
@@ -68,6 +71,11 @@ class Negotiator:
                 return self.state
         return None
 
+    def end_with(self, error: str) -> MasterState:
+        """End the topology with an error, and return the new master state."""
+        self.state = replace(self.state, phase=MasterPhase.ENDED, number=self.state.number + 1, error=error)
+        return self.state
+
     def waits_for(self, view: RegistryView) -> list[str]:
         """Return the names of the processors whose answer the present phase waits for."""
         return self._situation(view).waits_for()
@@ -82,7 +90,6 @@ class Negotiator:
             self._savers,
             processors.by_name,
             self._since,
-            self.restarts,
             self._stale,
         )
 
@@ -97,18 +104,13 @@ class Negotiator:
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:
             lost, silent = ", ".join(before.lost()), ", ".join(before.waits_for())
-            self.restarts.append(before.stale or (f"{lost} disappeared" if lost else f"{silent} did not answer"))
+            self.why = before.stale or (f"{lost} disappeared" if lost else f"{silent} did not answer")
             self._stale = None
         epoch = self._store.begin_epoch()
         self.state = MasterState(MasterPhase.INITIALIZE, epoch, completed=self._store.completed())
 
     def _fail(self, before: Situation) -> None:
         self.state = replace(self.state, error="; ".join(before.failures()))
-
-    def _give_up(self, before: Situation) -> None:
-        count, last = len(self.restarts), self.restarts[-1]
-        error = f"{count} restarts without a complete snapshot between them; the last because {last}"
-        self.state = replace(self.state, error=error)
 
     def _refuse_to_lose_a_snapshot(self, before: Situation) -> None:
         self.state = replace(self.state, error=before.missing_snapshot())
@@ -135,7 +137,18 @@ class Negotiator:
     def _complete(self, before: Situation) -> None:
         clock = before.state.clock
         assert clock is not None
-        self._store.complete(before.state.epoch, clock)
+        try:
+            self._store.complete(before.state.epoch, clock)
+        except SnapshotError as error:
+            self._leave_incomplete(before, str(error))
+            return
         self.snapshots += 1
-        self.restarts.clear()
         self.state = replace(self.state, completed=clock, clock=None)
+
+    def _leave_incomplete(self, before: Situation, why: str) -> None:
+        """Go on as if a processor could not save: the store cannot note that the snapshot is complete."""
+        LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
+        phase, error = MasterPhase.FLOWING, None
+        if before.state.ending:
+            phase, error = MasterPhase.ENDED, f"the last snapshot was not saved: {why}"
+        self.state = replace(self.state, phase=phase, clock=None, error=error)

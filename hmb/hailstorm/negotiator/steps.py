@@ -22,7 +22,6 @@ class NegotiatorEvent(Enum):
     ELECTED = "the negotiator gets the master node"
     SESSION_LOST = "the negotiator's session ends, and its master node disappears"
     PROCESSOR_FAILED = "a processor reports an error that a restart does not repair"
-    GAVE_UP = "too many restarts without a complete snapshot between them"
     EPOCH_STALE = "the snapshot store has a newer epoch, of a negotiator that is gone"
     PROCESSOR_LOST = "an entry of a processor disappears, or is of another epoch"
     PROCESSOR_SILENT = "a processor does not answer for too long"
@@ -60,7 +59,6 @@ STEPS = (
     Step(_P.DISCONNECTED, _E.ELECTED, _P.INITIALIZE, "_begin_epoch"),
     *(Step(before, _E.SESSION_LOST, _P.DISCONNECTED) for before in (_P.INITIALIZE, *_RUNNING)),
     *(Step(before, _E.PROCESSOR_FAILED, _P.ENDED, "_fail") for before in (_P.INITIALIZE, *_RUNNING)),
-    Step(_P.INITIALIZE, _E.GAVE_UP, _P.ENDED, "_give_up"),
     *(Step(before, _E.EPOCH_STALE, _P.INITIALIZE, "_begin_epoch") for before in _RUNNING),
     *(Step(before, _E.PROCESSOR_LOST, _P.INITIALIZE, "_begin_epoch") for before in _RUNNING),
     *(Step(before, _E.PROCESSOR_SILENT, _P.INITIALIZE, "_begin_epoch") for before in _WAITING),

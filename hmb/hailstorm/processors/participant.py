@@ -74,6 +74,11 @@ class Participant:
         elif self.machine is not None:
             self.machine.observe(master)
 
+    def leave(self) -> None:
+        """Give up the present epoch: the negotiator takes this processor for lost, and begins a new one."""
+        self.close()
+        self._registration = Report(address=self._registration.address)
+
     def close(self) -> None:
         """Release what the machine holds: the target of a sink."""
         if isinstance(self.machine, SinkMachine):

@@ -54,6 +54,11 @@ class SpoutMachine:
     def sent(self) -> int:
         return self._emitter.sent
 
+    @property
+    def late_count(self) -> int:
+        """The number of late records since the topology's first start."""
+        return self._times.late
+
     def restore(self, value: Any) -> None:
         """Continue with the event times of a snapshot."""
         self._times.newest, self._times.late = value

@@ -27,6 +27,8 @@ Read in this order:
 Source: Hailstorm, chapter 3.4.3, "Saving and restoring snapshots".
 """
 
+from pathlib import Path
+
 from hmb.hailstorm.snapshots.directory import DirectorySnapshotStore
 from hmb.hailstorm.snapshots.memory import MemorySnapshotStore
 from hmb.hailstorm.snapshots.sqlite import SqliteSnapshotStore
@@ -38,4 +40,12 @@ __all__ = [
     "SnapshotListing",
     "SnapshotStore",
     "SqliteSnapshotStore",
+    "open_store",
 ]
+
+
+def open_store(location: str | Path) -> SnapshotStore:
+    """Return the store at a path: SQLite for a file name that ends in `.db` or `.sqlite`, otherwise a directory."""
+    if Path(location).suffix in (".db", ".sqlite"):
+        return SqliteSnapshotStore(location)
+    return DirectorySnapshotStore(location)

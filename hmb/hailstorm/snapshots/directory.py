@@ -62,6 +62,7 @@ class DirectorySnapshotStore:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
+        self.location = str(self.directory.absolute())  # for `open_store`, in another process
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:

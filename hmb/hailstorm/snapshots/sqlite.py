@@ -36,6 +36,7 @@ class SqliteSnapshotStore:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.location = str(self.path.absolute())  # for `open_store`, in another process
         with self._connection() as connection:
             connection.executescript(SCHEMA)
 

@@ -1,0 +1,74 @@
+"""References to topologies: `module:name`, or `path/to/file.py:name`.
+
+Another process cannot get a topology as bytes, because a topology contains functions. It imports the module that
+defines the topology instead. The name may be a `Topology`, or a function without arguments that returns one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.topology import Topology
+
+
+def load_topology(reference: str) -> Topology:
+    """Import a module and return its topology. Raises TopologyError if that is not possible."""
+    place, colon, name = reference.rpartition(":")
+    if not colon or not place or not name:
+        raise TopologyError(f"{reference!r} does not name a topology: write module:name or path/to/file.py:name")
+    try:
+        module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
+    except (ImportError, OSError, SyntaxError) as error:
+        raise TopologyError(f"{place} cannot be imported: {error}") from error
+    found = getattr(module, name, None)
+    if callable(found) and not isinstance(found, Topology):
+        found = found()
+    if not isinstance(found, Topology):
+        names = ", ".join(key for key, value in vars(module).items() if isinstance(value, Topology)) or "none"
+        raise TopologyError(f"{place} has no topology {name!r}; its topologies: {names}")
+    return found
+
+
+def reference_to(topology: Topology) -> str:
+    """Return a reference under which another process finds a topology. Raises TopologyError if there is none."""
+    for module_name, module in list(sys.modules.items()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is topology:
+                if module_name != "__main__":
+                    return f"{module_name}:{name}"
+                if path := getattr(module, "__file__", None):
+                    return f"{Path(path).absolute()}:{name}"
+    raise TopologyError(
+        f"other processes cannot import the topology {topology.name}: assign it to a name at the top of a module, "
+        "or run it without `workers`"
+    )
+
+
+def _import(name: str) -> ModuleType:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+    return importlib.import_module(name)
+
+
+def _load_file(path: Path) -> ModuleType:
+    """Run a file as a module that is not `__main__`, so that its `if __name__ == "__main__"` part does not run."""
+    name = f"hailstorm_topology_{path.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.absolute()))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,0 +1,93 @@
+"""The registry of one process: a dict of nodes, and the watches on it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
+
+
+@dataclass
+class RegistryNode:
+    """A value, and the session that it disappears with."""
+
+    value: bytes
+    owner: LocalSession
+
+
+class LocalRegistry:
+    """The tree of nodes. Watches are called with the lock held, so that each sees the changes in their order."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # guards the two fields below, and the sessions' flags
+        self.nodes: dict[str, RegistryNode] = {}
+        self.sessions: list[LocalSession] = []
+
+    def join(self, name: str) -> LocalSession:
+        session = LocalSession(self, name)
+        with self.lock:
+            self.sessions.append(session)
+        return session
+
+    def close(self) -> None:
+        for session in list(self.sessions):
+            session.close()
+
+    def notify(self, path: str, value: bytes | None) -> None:
+        """Call the watches on a path. The caller holds the lock."""
+        for session in list(self.sessions):
+            for prefix, watch in session.watches:
+                if path.startswith(prefix):
+                    watch(path, value)
+
+
+@dataclass(eq=False)
+class LocalSession:
+    """A session of a thread, or of a connection of the server."""
+
+    registry: LocalRegistry
+    name: str
+    is_alive: bool = True
+    watches: list[tuple[str, Watch]] = field(default_factory=list)
+
+    def create(self, path: str, value: bytes) -> bool:
+        with self.registry.lock:
+            self._check_alive()
+            if path in self.registry.nodes:
+                return False
+            self.registry.nodes[path] = RegistryNode(value, self)
+            self.registry.notify(path, value)
+            return True
+
+    def write(self, path: str, value: bytes) -> None:
+        with self.registry.lock:
+            self._check_alive()
+            node = self.registry.nodes.get(path)
+            if node is None or node.owner is not self:
+                raise SessionExpiredError(f"{self.name}: the node {path} does not belong to this session")
+            node.value = value
+            self.registry.notify(path, value)
+
+    def watch(self, prefix: str, watch: Watch) -> None:
+        with self.registry.lock:
+            self._check_alive()
+            self.watches.append((prefix, watch))
+            for path, node in list(self.registry.nodes.items()):
+                if path.startswith(prefix):
+                    watch(path, node.value)
+
+    def close(self) -> None:
+        with self.registry.lock:
+            if not self.is_alive:
+                return
+            self.is_alive = False
+            self.watches.clear()
+            self.registry.sessions.remove(self)
+            for path in [path for path, node in self.registry.nodes.items() if node.owner is self]:
+                del self.registry.nodes[path]
+                self.registry.notify(path, None)
+
+    def _check_alive(self) -> None:
+        if not self.is_alive:
+            raise SessionExpiredError(f"the session of {self.name} has ended")

@@ -1,0 +1,109 @@
+"""Sessions with a registry in another process.
+
+Each session has its own connection and two threads: one reads answers and changes, one sends heartbeats. When the
+connection breaks, or when the server has not been heard for the session timeout, the session has expired: its nodes are
+gone, or soon will be, so its owner must stop writing to the outside as well. `is_alive` is False from then on.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from typing import Any
+
+from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
+from hmb.hailstorm.wire import FrameSocket
+
+LOGGER = logging.getLogger(__name__)
+ANSWER_TIMEOUT = 10.0  # seconds
+
+
+class RemoteRegistry:
+    """A registry at an address (`host`, `port`)."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+        self._sessions: list[RemoteSession] = []
+
+    def join(self, name: str) -> RemoteSession:
+        session = RemoteSession(self.address, name)
+        self._sessions.append(session)
+        return session
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
+
+
+class RemoteSession:
+    """A session over its own connection."""
+
+    def __init__(self, address: tuple[str, int], name: str) -> None:
+        self.name = name
+        self.is_alive = True
+        self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
+        self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        self._watches: list[tuple[str, Watch]] = []
+        self._lock = threading.Lock()  # held during a request, so that answers find their requests
+        self._ended = threading.Event()
+        self._socket.send(["join", name])
+        self._timeout = float(self._socket.receive()[1])
+        self._socket.set_timeout(None)
+        for target in (self._read, self._beat):
+            threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()
+
+    def create(self, path: str, value: bytes) -> bool:
+        return bool(self._ask(["create", path, value]))
+
+    def write(self, path: str, value: bytes) -> None:
+        self._ask(["write", path, value])
+
+    def watch(self, prefix: str, watch: Watch) -> None:
+        self._watches.append((prefix, watch))
+        self._ask(["watch", prefix])
+
+    def close(self) -> None:
+        self.is_alive = False
+        self._ended.set()
+        self._socket.close()
+
+    def _ask(self, request: list[Any]) -> Any:
+        with self._lock:
+            if not self.is_alive:
+                raise SessionExpiredError(f"the session of {self.name} has ended")
+            try:
+                self._socket.send(request)
+                status, value = self._answers.get(timeout=ANSWER_TIMEOUT)
+            except (OSError, queue.Empty) as error:
+                self.close()
+                raise SessionExpiredError(f"the registry does not answer {self.name}: {error}") from error
+        if status != "ok":
+            raise SessionExpiredError(str(value))
+        return value
+
+    def _read(self) -> None:
+        try:
+            while True:
+                what, *rest = self._socket.receive()
+                if what == "changed":
+                    self._changed(*rest)
+                else:
+                    self._answers.put([what, *rest])
+        except (OSError, ValueError) as error:
+            if self.is_alive:
+                LOGGER.warning("the session of %s has ended: %s", self.name, error)
+        self.close()
+        self._answers.put(["expired", f"the session of {self.name} has ended"])
+
+    def _changed(self, path: str, value: bytes | None) -> None:
+        for prefix, watch in self._watches:
+            if path.startswith(prefix):
+                watch(path, value)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._timeout / 4):
+            try:
+                self._socket.send(["beat"])
+            except OSError:
+                return

@@ -1,0 +1,143 @@
+"""The registry over TCP: each connection is a session.
+
+A frame is a length (uint32, big-endian) and a value of the codec. The client sends requests, the server answers each in
+order:
+
+    client -> server                              server -> client
+    ["join", name]                                ["ok", session timeout in seconds]
+    ["create", path, value]                       ["ok", whether it was created]
+    ["write", path, value]                        ["ok", None] or ["expired", why]
+    ["watch", prefix]                             ["ok", None]
+    ["beat"]                                      (no answer)
+                                                  ["changed", path, value or None], at any time
+
+A connection that breaks ends its session at once. One that is silent for the session timeout is closed: its process
+hangs, or its machine is gone. Both are seen by all watches as nodes that disappear.
+
+The server serves processes of one user. It binds the loopback interface unless another address is given, and it
+believes everybody who can connect, like a ZooKeeper without access control.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import socket
+import threading
+from typing import Any
+
+from hmb.hailstorm.errors import HailstormError
+from hmb.hailstorm.registry.local import LocalRegistry, LocalSession
+from hmb.hailstorm.registry.sessions import SessionExpiredError
+from hmb.hailstorm.wire import FrameSocket
+
+LOGGER = logging.getLogger(__name__)
+SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; a busy process must not be taken for a dead one
+
+
+class RegistryServer:
+    """Serves a registry at a port, with one thread that accepts and two threads for each connection."""
+
+    def __init__(
+        self, registry: LocalRegistry, host: str = "127.0.0.1", port: int = 0, session_timeout: float = SESSION_TIMEOUT
+    ) -> None:
+        self.registry, self.session_timeout = registry, session_timeout
+        self._listener = socket.create_server((host, port))
+        self.address: tuple[str, int] = self._listener.getsockname()[:2]
+        self._connections: set[RegistryConnection] = set()
+        self._lock = threading.Lock()  # guards the set
+        self._is_closed = False
+        threading.Thread(target=self._accept, name="hailstorm-registry", daemon=True).start()
+
+    def close(self) -> None:
+        """End all remote sessions, and stop listening."""
+        self._is_closed = True
+        self._listener.close()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            connection.close()
+
+    def _accept(self) -> None:
+        while not self._is_closed:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                if not self._is_closed:
+                    LOGGER.exception("the registry accepts no more connections")
+                return
+            connection = RegistryConnection(self, client)
+            with self._lock:
+                self._connections.add(connection)
+            connection.start()
+
+    def forget(self, connection: RegistryConnection) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+
+
+class RegistryConnection(threading.Thread):
+    """One client: reads its requests, and sends answers and changes in order through a second thread."""
+
+    def __init__(self, server: RegistryServer, client: socket.socket) -> None:
+        super().__init__(name="hailstorm-registry-connection", daemon=True)
+        self._server = server
+        self._socket = FrameSocket(client)
+        self._session: LocalSession | None = None
+        self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def run(self) -> None:
+        threading.Thread(target=self._send_all, name="hailstorm-registry-sender", daemon=True).start()
+        self._socket.set_timeout(self._server.session_timeout)
+        try:
+            while True:
+                self._serve(self._socket.receive())
+        except TimeoutError:
+            LOGGER.warning("the session of %s has ended: no heartbeat", self._session and self._session.name)
+        except (OSError, HailstormError, ValueError, TypeError) as error:
+            LOGGER.debug("the session of %s has ended: %s", self._session and self._session.name, error)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the session and the connection."""
+        if self._session is not None:
+            self._session.close()
+        self._outgoing.put(None)
+        self._socket.close()
+        self._server.forget(self)
+
+    def _serve(self, request: Any) -> None:
+        what, *arguments = request
+        if what == "beat":
+            return
+        if what == "join":
+            self._session = self._server.registry.join(*arguments)
+            self._outgoing.put(["ok", self._server.session_timeout])
+            return
+        if self._session is None:
+            raise ValueError("the first request of a connection is join")
+        try:
+            self._outgoing.put(["ok", self._perform(self._session, what, arguments)])
+        except SessionExpiredError as error:
+            self._outgoing.put(["expired", str(error)])
+
+    def _perform(self, session: LocalSession, what: str, arguments: list[Any]) -> bool | None:
+        match what:
+            case "create":
+                return session.create(*arguments)
+            case "write":
+                session.write(*arguments)
+            case "watch":
+                (prefix,) = arguments
+                session.watch(prefix, lambda path, value: self._outgoing.put(["changed", path, value]))
+            case _:
+                raise ValueError(f"{what!r} is not a request")
+        return None
+
+    def _send_all(self) -> None:
+        try:
+            while (value := self._outgoing.get()) is not None:
+                self._socket.send(value)
+        except OSError:
+            self._socket.close()  # the reading thread notices, and ends the session

@@ -1,0 +1,44 @@
+"""The runners: threads, sockets and clocks around the machines of a topology.
+
+The machines of `hmb.hailstorm.processors` decide everything, and do nothing by themselves. A runner gives each
+processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and watches the
+registry:
+
+                        registry:  master, living/*
+                          |  watch        ^  report
+                          v               |
+    upstream --> [ mailbox | thread: participant and its machine | outbox ] --> mailbox or socket of the receiver
+                          ^               |
+                          | saved         v  save
+                        saver thread, snapshot store
+
+A mailbox is bounded. A sender waits while the receiver's mailbox is full, so a slow sink slows down the spouts, and the
+memory stays bounded. The topology has no cycle, so processors never wait for each other in a circle. Only a new epoch
+interrupts a waiting sender.
+
+Where a processor runs makes no difference to it:
+
+    run(topology)                all processors as threads of this process
+    run(topology, workers=4)     distributed over 4 processes of this machine, which are started again when they die
+    serve(topology, "count-0")   one processor in this process, as in the paper (chapter 5.1); start the others yourself
+    on_spark(topology, spark)    the same topology as a query of Spark's Structured Streaming
+
+Read in this order:
+
+- `mailbox`             what a processor has to do next
+- `post`                from an outbox to the receiver's mailbox, in this process or through a socket
+- `partition_reader`    a consumer of one partition, which notices expired and recreated topics
+- `processor_thread`    the loop of one processor
+- `negotiator_thread`   the loop of the negotiator
+- `base`, `threads`     start everything, start again what crashed, return the result
+- `processes`, `worker` the same with processes
+- `spark`               the same topology on Spark
+
+Source: Hailstorm, chapter 5, "Implementation Details".
+"""
+
+from hmb.hailstorm.runners.processes import ProcessRunner
+from hmb.hailstorm.runners.settings import RunResult, RunSettings
+from hmb.hailstorm.runners.threads import ThreadRunner
+
+__all__ = ["ProcessRunner", "RunResult", "RunSettings", "ThreadRunner"]

@@ -1,0 +1,94 @@
+"""A mailbox: what a processor has to do next.
+
+Payloads of upstream processors wait in the order of their arrival; their number is bounded. Notices (a new master
+state, the end of a save) are few. They are taken first and never wait, because a processor that is busy with payloads
+must still pause, split its state or begin a new epoch at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.master import MasterState
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.participant import Machine
+
+CAPACITY = 64  # payloads; each holds what one poll of a spout became
+CHECK_INTERVAL = 0.05  # seconds between two looks of a waiting sender at whether its epoch has ended
+
+
+class SaveNotice(NamedTuple):
+    """A save of this machine has ended, with an error or without."""
+
+    machine: Machine
+    clock: Clock
+    error: Exception | None
+
+
+Notice = MasterState | SaveNotice
+
+
+class Mailbox:
+    """The mailbox of one processor. Any thread may put something in; the processor's thread takes it out."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.newest_epoch = 0  # of the master states that arrived here
+        self._capacity = capacity
+        self._notices: deque[Notice] = deque()
+        self._payloads: deque[Payloads] = deque()
+        self._is_closed = False
+        self._lock = threading.Lock()  # guards all fields
+        self._filled = threading.Condition(self._lock)
+        self._emptied = threading.Condition(self._lock)
+
+    def __len__(self) -> int:
+        return len(self._payloads)
+
+    def put(self, payloads: Payloads, is_obsolete: Callable[[], bool] = lambda: False) -> bool:
+        """Add payloads when there is room for them. Return False if the mailbox is closed, or they became obsolete."""
+        with self._lock:
+            while len(self._payloads) >= self._capacity and not self._is_closed:
+                if is_obsolete() or payloads.epoch < self.newest_epoch:
+                    return False
+                self._emptied.wait(CHECK_INTERVAL)
+            if self._is_closed:
+                return False
+            self._payloads.append(payloads)
+            self._filled.notify()
+            return True
+
+    def notify(self, notice: Notice) -> None:
+        """Add a notice."""
+        with self._lock:
+            if isinstance(notice, MasterState):
+                self.newest_epoch = max(self.newest_epoch, notice.epoch)
+            self._notices.append(notice)
+            self._filled.notify()
+
+    def take(self, timeout: float) -> Notice | Payloads | None:
+        """Return the next notice, or else the next payloads; None if nothing arrives within `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            while not self._notices and not self._payloads:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._is_closed:
+                    return None
+                self._filled.wait(left)
+            if self._notices:
+                return self._notices.popleft()
+            payloads = self._payloads.popleft()
+            self._emptied.notify_all()
+            return payloads
+
+    def close(self) -> None:
+        """Refuse everything from now on, and let go of waiting senders."""
+        with self._lock:
+            self._is_closed = True
+            self._payloads.clear()
+            self._filled.notify_all()
+            self._emptied.notify_all()

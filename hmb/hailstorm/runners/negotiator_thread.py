@@ -1,0 +1,140 @@
+"""The loop of the negotiator: look at the registry, take a step, publish the master state.
+
+Several negotiators may run. Each tries to create the `master` node; the one that succeeds is elected, and the others
+wait until the node disappears. The elected one looks again whenever an entry changes, and at least every 50 ms, because
+the grace period and the patience pass without a change.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from hmb.hailstorm.codec import decode, encode
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.negotiator import EpochStore, Negotiator, NegotiatorSettings, RegistryView
+from hmb.hailstorm.registry import Registry, RegistrySession, SessionExpiredError
+from hmb.hailstorm.registry.sessions import LIVING, MASTER
+from hmb.hailstorm.topology import NEGOTIATOR, Processors
+
+LOGGER = logging.getLogger(__name__)
+LOOK_INTERVAL = 0.05  # seconds
+
+
+class NegotiatorThread(threading.Thread):
+    """Runs the negotiator until the topology has ended.
+
+    last        the newest master state that it published, or None
+    snapshots   complete snapshots
+    error       the exception that ended the thread, or None
+    """
+
+    def __init__(
+        self, processors: Processors, store: EpochStore, registry: Registry, settings: NegotiatorSettings
+    ) -> None:
+        super().__init__(name="hailstorm-negotiator", daemon=True)
+        self.last: MasterState | None = None
+        self.error: Exception | None = None
+        self.snapshots = 0
+        self._processors, self._store, self._registry, self._settings = processors, store, registry, settings
+        self._negotiator: Negotiator | None = None
+        self._living: dict[str, Report] = {}
+        self._changed = threading.Event()
+        self._stop_requested = self._is_killed = False
+        self._end_error: str | None = None
+
+    @property
+    def living(self) -> dict[str, Report]:
+        """The reports of all living processors."""
+        return dict(self._living)
+
+    def waits_for(self) -> list[str]:
+        """Return the names of the processors whose answer the present phase waits for."""
+        view = RegistryView(self._living, time.monotonic())
+        return [] if self._negotiator is None else self._negotiator.waits_for(view)
+
+    def request_stop(self) -> None:
+        """Take a last snapshot, and end the topology."""
+        self._stop_requested = True
+        self._changed.set()
+
+    def end_with(self, error: str) -> None:
+        """End the topology with an error, without a last snapshot."""
+        self._end_error = error
+        self._changed.set()
+
+    def kill(self) -> None:
+        """End this thread at once; the topology goes on when another negotiator is elected."""
+        self._is_killed = True
+        self._changed.set()
+
+    def run(self) -> None:
+        try:
+            while not self._is_killed and not self.has_ended:
+                self._serve_a_session()
+        except Exception as error:  # the runner reports it, and starts another negotiator
+            self.error = error
+            LOGGER.debug("the negotiator crashed", exc_info=True)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has published the end of the topology."""
+        return self.last is not None and self.last.phase is MasterPhase.ENDED
+
+    def _serve_a_session(self) -> None:
+        """Negotiate until the session is lost or the topology has ended."""
+        self._living.clear()
+        session = self._registry.join(NEGOTIATOR)
+        negotiator = self._negotiator = Negotiator(self._processors, self._store, self._settings)
+        try:
+            session.watch("", self._watch)
+            while not self._is_killed and not session.create(MASTER, encode(negotiator.state.to_value())):
+                self._wait()
+            while not self._is_killed and not self.has_ended:
+                if not self.turn(negotiator, session):
+                    self._wait()
+            self._wait_for_the_others()
+        except SessionExpiredError as error:
+            LOGGER.warning("the negotiator has lost its session: %s", error)
+        finally:
+            session.close()
+
+    def turn(self, negotiator: Negotiator, session: RegistrySession) -> bool:
+        """Take a step if there is one, and return whether there was."""
+        view = RegistryView(self._living, time.monotonic(), session.is_alive, self._stop_requested)
+        try:
+            master = negotiator.end_with(self._end_error) if self._end_error else negotiator.step(view)
+        except TopologyError as error:  # a topic has changed
+            master = negotiator.end_with(str(error))
+        if master is None:
+            return False
+        if master.phase is MasterPhase.DISCONNECTED:
+            raise SessionExpiredError("its session has ended")
+        if master.phase is MasterPhase.INITIALIZE:
+            LOGGER.info("epoch %d begins: %s", master.epoch, negotiator.why)
+        LOGGER.debug("%s", master)
+        session.write(MASTER, encode(master.to_value()))
+        self.snapshots += master.completed is not None and master.completed != (self.last and self.last.completed)
+        self.last = master
+        return True
+
+    def _watch(self, path: str, value: bytes | None) -> None:
+        if path.startswith(LIVING):
+            name = path.removeprefix(LIVING)
+            if value is None:
+                self._living.pop(name, None)
+            else:
+                self._living[name] = Report.from_value(decode(value))
+        self._changed.set()
+
+    def _wait(self) -> None:
+        self._changed.wait(LOOK_INTERVAL)
+        self._changed.clear()
+
+    def _wait_for_the_others(self) -> None:
+        """Keep the master node until the processors have seen the end and have left."""
+        deadline = time.monotonic() + self._settings.patience
+        while self._living and not self._is_killed and time.monotonic() < deadline:
+            self._wait()

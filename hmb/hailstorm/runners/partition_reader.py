@@ -1,0 +1,83 @@
+"""A consumer of one partition, for a spout.
+
+Two accidents would make counts silently wrong, so the reader turns them into errors that end the topology:
+
+- Records *expired* before the spout read them: the topic's retention deleted the offsets after the clock.
+- The topic was *made again*: its log ends before the clock.
+
+A topic that was made again and already has more records than before looks the same as the old one from here. `topics`
+compares the topics' ids as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hmb.client import Consumer, ConsumerRecord, KafkaError, TopicPartition
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.spout import Spout
+
+
+class PartitionReader:
+    """Reads one partition from a given offset. One thread uses it."""
+
+    def __init__(self, partition: TopicPartition, spout: Spout, settings: RunSettings) -> None:
+        self._partition, self._spout, self._settings = partition, spout, settings
+        self._consumer = Consumer(
+            settings.bootstrap_servers,
+            client_id="hailstorm",
+            isolation_level=spout.isolation_level,
+            max_poll_records=settings.poll_records,
+        )
+        self._end = self._end_offset() if settings.until == "end" else None
+
+    def first_offset(self) -> int:
+        """Return the offset at which a topology without snapshots begins."""
+        if self._spout.offset == "latest":
+            return self._end_offset()
+        return self._consumer.beginning_offsets([self._partition])[self._partition]
+
+    def seek(self, offset: int) -> None:
+        """Go on reading at an offset. Raises TopologyError if the log does not have it any more, or not yet."""
+        start = self._consumer.beginning_offsets([self._partition])[self._partition]
+        if offset < start:
+            raise TopologyError(self._expired(offset, start))
+        end = self._end_offset()
+        if offset > end:
+            raise TopologyError(
+                f"{self._partition} ends at offset {end}, before the clock at {offset}: the topic was made again. "
+                "Use an empty snapshot store to read it from its beginning"
+            )
+        self._consumer.assign({self._partition: offset})
+
+    def poll(self) -> tuple[Sequence[ConsumerRecord], int]:
+        """Return the next records, and the offset after them and after offsets without records.
+
+        Raises TopologyError if the next records have expired.
+        """
+        try:
+            records = self._consumer.poll(self._settings.poll_timeout)
+        except KafkaError as error:
+            if error.code.name != "OFFSET_OUT_OF_RANGE":
+                raise
+            start = self._consumer.beginning_offsets([self._partition])[self._partition]
+            raise TopologyError(self._expired(self._consumer.position(self._partition), start)) from error
+        return records, self._consumer.position(self._partition)
+
+    def is_at_end(self, position: int) -> bool:
+        """Return whether a bounded topic has been read."""
+        return self._end is not None and position >= self._end
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _end_offset(self) -> int:
+        return self._consumer.end_offsets([self._partition])[self._partition]
+
+    def _expired(self, offset: int, start: int) -> str:
+        return (
+            f"the records of {self._partition} at offsets {offset} to {start - 1} expired before they were read: "
+            f"the log starts at {start}. Results without them would be wrong. "
+            f"Use an empty snapshot store to begin at {start}, and a longer retention.ms for the topic"
+        )

@@ -1,0 +1,186 @@
+"""The post: carries payloads from a processor's outbox to the receiver's mailbox.
+
+Receivers in the same process have a mailbox there, and payloads are handed over as they are. Receivers in other
+processes are reached through a *channel*: one TCP connection for each pair of sender and receiver. A sender that shared
+one connection among several receivers would stop for all of them when one mailbox is full, and two such processes could
+wait for each other forever.
+
+    sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
+
+A channel keeps the order of its payloads and loses none, or it breaks. A sender whose channel has broken never opens it
+again in the same epoch, because the payloads in between would be missing. It leaves the epoch instead, and everything
+above the last snapshot is replayed.
+
+The address of a receiver is in its registry entry, so a processor can go on on another machine (the paper's next step,
+chapter 6).
+
+Source: Hailstorm, chapter 5.2, "Network Processing".
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from hmb.hailstorm.codec import decode
+from hmb.hailstorm.errors import HailstormError
+from hmb.hailstorm.master import Report
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.registry import RegistrySession
+from hmb.hailstorm.registry.sessions import LIVING
+from hmb.hailstorm.runners.mailbox import CHECK_INTERVAL, Mailbox
+from hmb.hailstorm.wire import FrameSocket
+
+LOGGER = logging.getLogger(__name__)
+CONNECT_TIMEOUT = 5.0  # seconds
+LOOK_INTERVAL = 0.005  # seconds between two looks at whether a receiver has registered
+
+
+class BrokenChannelError(HailstormError):
+    """Payloads may have been lost between a sender and a receiver."""
+
+
+class Post:
+    """The mailboxes of one process, by the names of their processors."""
+
+    def __init__(self) -> None:
+        self._mailboxes: dict[str, Mailbox] = {}
+        self._lock = threading.Lock()  # guards the dict
+
+    def open_mailbox(self, name: str) -> Mailbox:
+        """Return a new mailbox for a processor that starts. Payloads for its predecessor are dropped."""
+        mailbox = Mailbox()
+        with self._lock:
+            before = self._mailboxes.get(name)
+            self._mailboxes[name] = mailbox
+        if before is not None:
+            before.close()
+        return mailbox
+
+    def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
+        """Hand payloads over, and wait while the mailbox is full. Payloads that became obsolete are dropped.
+
+        Payloads for a processor that does not run are dropped, too: the epoch cannot be completed without it. Raises
+        BrokenChannelError if payloads may have been lost on their way to a processor that runs.
+        """
+        mailbox = self._mailboxes.get(receiver)
+        if mailbox is not None:
+            mailbox.put(payloads, is_obsolete)
+
+    def close(self) -> None:
+        """Close all mailboxes."""
+        for mailbox in list(self._mailboxes.values()):
+            mailbox.close()
+
+
+class RemotePost(Post):
+    """A post that also reaches processors in other processes. It listens at `address` for their payloads."""
+
+    def __init__(self, session: RegistrySession, host: str = "127.0.0.1") -> None:
+        """`session` shows the addresses of the receivers. Other processes connect to `host`."""
+        super().__init__()
+        self._listener = socket.create_server((host, 0), backlog=128)
+        self.address: tuple[str, int] = self._listener.getsockname()[:2]
+        self._addresses: dict[str, tuple[int, tuple[str, int]]] = {}  # epoch and address of each receiver
+        self._channels: dict[tuple[str, str], Channel] = {}
+        self._is_closed = False
+        session.watch(LIVING, self._watch)
+        threading.Thread(target=self._accept, name="hailstorm-post", daemon=True).start()
+
+    def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
+        if receiver in self._mailboxes:
+            super().deliver(receiver, payloads, is_obsolete)
+            return
+        channel = self._channels.get((payloads.sender, receiver))
+        if channel is None or channel.epoch != payloads.epoch:
+            channel = self._open(receiver, payloads, is_obsolete)
+        if channel is not None:
+            channel.send(payloads, is_obsolete)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._listener.close()
+        for channel in list(self._channels.values()):
+            channel.close()
+        super().close()
+
+    def _open(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> Channel | None:
+        """Return a channel for this epoch; None if the epoch ends before the receiver can be reached."""
+        before = self._channels.pop((payloads.sender, receiver), None)
+        if before is not None:
+            before.close()
+        while True:
+            epoch, address = self._addresses.get(receiver, (0, None))
+            if address is not None and epoch >= payloads.epoch:
+                break
+            if is_obsolete() or self._is_closed:
+                return None
+            time.sleep(LOOK_INTERVAL)
+        channel = Channel(address, receiver, payloads.sender, payloads.epoch)
+        self._channels[payloads.sender, receiver] = channel
+        return channel
+
+    def _watch(self, path: str, value: bytes | None) -> None:
+        name = path.removeprefix(LIVING)
+        if value is None:
+            self._addresses.pop(name, None)
+            return
+        report = Report.from_value(decode(value))
+        if report.address is not None:
+            self._addresses[name] = report.epoch, report.address
+
+    def _accept(self) -> None:
+        while not self._is_closed:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(
+                target=self._receive, args=(FrameSocket(connection),), name="hailstorm-channel", daemon=True
+            ).start()
+
+    def _receive(self, connection: FrameSocket) -> None:
+        """Put everything that arrives on one channel into the receiver's mailbox."""
+        try:
+            what, receiver, sender = connection.receive()
+            if what != "to":
+                raise ValueError(f"a channel begins with 'to', not {what!r}")
+            LOGGER.debug("%s is connected to %s", sender, receiver)
+            while not self._is_closed:
+                payloads = Payloads.from_value(connection.receive())
+                super().deliver(receiver, payloads, lambda: self._is_closed)
+        except (OSError, HailstormError, ValueError, TypeError) as error:
+            LOGGER.debug("a channel has ended: %s", error)
+        finally:
+            connection.close()
+
+
+class Channel:
+    """The sending side of one connection, for one epoch."""
+
+    def __init__(self, address: tuple[str, int], receiver: str, sender: str, epoch: int) -> None:
+        """Connect. Raises BrokenChannelError."""
+        self.epoch = epoch
+        self._receiver = receiver
+        try:
+            self._socket = FrameSocket.connect(address, CONNECT_TIMEOUT)
+            self._socket.set_timeout(CHECK_INTERVAL)
+            self._socket.send(["to", receiver, sender])
+        except OSError as error:
+            raise BrokenChannelError(f"{receiver} cannot be reached: {error}") from error
+
+    def send(self, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
+        """Send payloads, and wait while the receiver's mailbox is full. Raises BrokenChannelError."""
+        try:
+            self._socket.send(payloads.to_value(), is_obsolete)
+        except TimeoutError:
+            self.close()  # the epoch has ended
+        except OSError as error:
+            self.close()
+            raise BrokenChannelError(f"the channel to {self._receiver} is broken: {error}") from error
+
+    def close(self) -> None:
+        self._socket.close()

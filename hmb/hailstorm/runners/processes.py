@@ -1,0 +1,130 @@
+"""The processors of a topology distributed over worker processes of this machine.
+
+Python runs one thread at a time, so threads do not make a topology faster. Processes do. This process holds the
+registry and the negotiator, and starts the workers:
+
+    this process                 worker 0                         worker 1
+    registry server  <---------  tags-0, count-0, topn-0          tags-1, count-1
+    negotiator                        |  ^                             |  ^
+                                      +--+---- channels (TCP) ---------+--+
+
+Instance i of each node runs in worker i modulo the number of workers. A worker that dies is started again, and the
+topology recovers from its last complete snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from hmb.hailstorm.errors import HailstormError, TopologyError
+from hmb.hailstorm.reference import reference_to
+from hmb.hailstorm.registry import RegistryServer
+from hmb.hailstorm.runners.base import Runner
+from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.runners.worker import ENDED_BY_PARENT, encoded_settings
+from hmb.hailstorm.snapshots import SnapshotStore
+from hmb.hailstorm.topology import Topology
+
+LOGGER = logging.getLogger(__name__)
+END_TIMEOUT = 10.0  # seconds for a worker to end
+
+
+class WorkerProcess:
+    """A worker, and what it prints when it crashes."""
+
+    def __init__(self, request: dict[str, Any], names: Sequence[str]) -> None:
+        self.names, self._request = names, request
+        command = [sys.executable, "-m", "hmb.hailstorm.runners"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()  # it stays open: the worker ends when it is closed
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while the worker runs."""
+        return self.process.poll()
+
+    def why(self) -> str:
+        """Return why the worker ended."""
+        assert self.process.stdout is not None
+        printed = "" if self.process.stdout.closed else self.process.stdout.read().decode(errors="replace").strip()
+        code = self.process.returncode
+        return printed.splitlines()[-1] if printed else f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def successor(self) -> WorkerProcess:
+        """Start a new worker with the same processors."""
+        return WorkerProcess(self._request, self.names)
+
+    def end(self) -> None:
+        """End the worker, and release its pipes."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        if self.process.stdin.closed:
+            return
+        self.process.stdin.close()
+        try:
+            self.process.wait(END_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+class ProcessRunner(Runner):
+    """A topology in worker processes. A worker that dies or hangs is replaced."""
+
+    def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore, workers: int) -> None:
+        """Start everything. Raises TopologyError if other processes cannot import the topology, or open the store."""
+        if workers < 1:
+            raise TopologyError(f"a topology runs in at least 1 worker, not {workers}")
+        location = getattr(store, "location", None)
+        if location is None:
+            raise TopologyError(f"other processes cannot open a {type(store).__name__}: use a directory or SQLite")
+        reference = reference_to(topology)
+        super().__init__(topology, settings, store)
+        self._server = RegistryServer(self.registry)
+        placed = [
+            [name for name, it in self.processors.by_name.items() if it.index % workers == number]
+            for number in range(workers)
+        ]
+        common = {
+            "topology": reference,
+            "registry": self._server.address,
+            "store": location,
+            "settings": encoded_settings(settings),
+        }
+        self.workers = [WorkerProcess({**common, "processors": names}, names) for names in placed if names]
+
+    def _restart_processors(self) -> None:
+        for number, worker in enumerate(self.workers):
+            if worker.exit_code is not None:
+                why = worker.why()
+                worker.end()
+                LOGGER.warning("worker %d (%s) ended and is started again: %s", number, ", ".join(worker.names), why)
+                self.restarts.note(self.master, f"worker {number} ended: {why}")
+                time.sleep(self.settings.restart_pause)
+                self.workers[number] = worker.successor()
+
+    def _replace_silent(self, names: list[str]) -> None:
+        super()._replace_silent(names)
+        for worker in self.workers:
+            if not set(names).isdisjoint(worker.names):
+                worker.process.kill()
+
+    def _end_processors(self) -> None:
+        for worker in self.workers:
+            worker.end()
+        self._server.close()
+
+    def _are_processors_running(self) -> bool:
+        return any(worker.exit_code is None for worker in self.workers)
+
+    def _processor_error(self) -> Exception | None:
+        failed = (worker for worker in self.workers if worker.exit_code not in (0, ENDED_BY_PARENT))
+        return next((HailstormError(f"a worker failed at the end: {worker.why()}") for worker in failed), None)

@@ -1,0 +1,295 @@
+"""The loop of one processor: take what is next, let the machine do it, send what it wants to send.
+
+Every turn of the loop has four steps:
+
+    1. take a notice or payloads from the mailbox; a spout that flows takes records from its partition
+    2. hand them to the participant or its machine
+    3. send the outbox, send dead letters, begin a save
+    4. publish the report, if it has changed
+
+A user's error, or an error that a restart would not repair, is published as the report's `failure`; the negotiator then
+ends the topology. Any other exception ends the thread. Its session ends with it, the negotiator notices, and the runner
+starts the processor again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hmb.client import Producer
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.codec import decode, encode
+from hmb.hailstorm.errors import HailstormError, StaleEpochError
+from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.participant import Machine, Participant
+from hmb.hailstorm.processors.spouts import SpoutMachine
+from hmb.hailstorm.registry import Registry, RegistrySession, SessionExpiredError
+from hmb.hailstorm.registry.sessions import LIVING, MASTER
+from hmb.hailstorm.runners.figures import figures_of
+from hmb.hailstorm.runners.mailbox import SaveNotice
+from hmb.hailstorm.runners.partition_reader import PartitionReader
+from hmb.hailstorm.runners.post import BrokenChannelError, Post
+from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.sink import HeldBackSink, TransactionalSink
+from hmb.hailstorm.snapshots import SnapshotStore
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Processor, Processors
+
+LOGGER = logging.getLogger(__name__)
+HOLDING = (HeldBackSink, TransactionalSink)  # sinks that write when a snapshot is complete
+FIGURES_INTERVAL = 0.5  # seconds between two reports of figures
+IDLE_TIMEOUT = 0.25  # seconds that a processor waits for something to do, before it looks at its session
+NODE_TIMEOUT = 30.0  # seconds until the node of a processor's predecessor must have disappeared
+
+
+class ProcessorThread(threading.Thread):
+    """Runs one processor until the topology ends, the processor crashes, or `stop` is called.
+
+    error       the exception that ended it, or None
+    has_ended   whether the topology has ended, so that no restart is needed
+    """
+
+    def __init__(
+        self,
+        processors: Processors,
+        processor: Processor,
+        settings: RunSettings,
+        store: SnapshotStore,
+        registry: Registry,
+        post: Post,
+        address: tuple[str, int] | None = None,
+    ) -> None:
+        super().__init__(name=f"hailstorm-{processor.name}", daemon=True)
+        self.error: Exception | None = None
+        self.has_ended = False
+        self._processor, self._settings, self._store, self._post = processor, settings, store, post
+        self._registry = registry
+        self._mailbox = post.open_mailbox(processor.name)
+        self._participant = Participant(processors, processor, store, self._first_offset, address)
+        self._session: RegistrySession | None = None
+        self._reader: PartitionReader | None = None
+        self._dead_letters: Producer | None = None
+        self._machine: Machine | None = None  # the one whose position the reader has
+        self._saving: Any = None  # the request of the save in progress
+        self._published: Report | None = None
+        self._figures_at = self._record_at = 0.0
+        self._failure: str | None = None
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the thread soon, without a last snapshot."""
+        self._is_stopped = True
+        self._mailbox.close()
+
+    def run(self) -> None:
+        try:
+            self._register()
+            while not self.has_ended and not self._is_stopped:
+                self.turn()
+        except Exception as error:  # the runner reports it, and starts the processor again
+            self.error = error
+            LOGGER.debug("%s crashed", self._processor.name, exc_info=True)
+        finally:
+            self._release()
+
+    def turn(self) -> None:
+        """Do the next thing."""
+        work = self._next_work()
+        try:
+            self._do(work)
+        except StaleEpochError:
+            raise
+        except HailstormError as error:
+            if isinstance(error, SessionExpiredError):
+                raise
+            LOGGER.error("%s", error)
+            self._failure = str(error)
+        self._flush()
+
+    # -- the four steps
+
+    def _next_work(self) -> Callable[[], None] | None:
+        """Return what to do next; None if nothing arrived."""
+        machine = self._participant.machine
+        reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None
+        item = self._mailbox.take(0.0 if reads else IDLE_TIMEOUT)
+        if item is None:
+            return self._read if reads else None
+        if isinstance(item, MasterState):
+            return lambda: self._observe(item)
+        if isinstance(item, SaveNotice):
+            return lambda: self._end_save(item)
+        return lambda: self._receive(item)
+
+    def _do(self, work: Callable[[], None] | None) -> None:
+        if work is not None:
+            work()
+
+    def _observe(self, master: MasterState) -> None:
+        if self._failure is None:
+            self._participant.observe(master)
+        machine = self._participant.machine
+        if machine is not self._machine:
+            self._machine, self._saving = machine, None
+            if isinstance(machine, SpoutMachine) and self._reader is not None:
+                self._reader.seek(machine.position)
+        if master.phase is MasterPhase.INITIALIZE:
+            self._failure = None
+        if master.phase is MasterPhase.ENDED:
+            self.has_ended = True
+            if master.error is None and machine is None and isinstance(self._processor.node.runs, HOLDING):
+                self.error = HailstormError(
+                    f"{self._processor.name} crashed after the last snapshot: the next start writes its last outputs"
+                )
+
+    def _receive(self, payloads: Payloads) -> None:
+        machine = self._participant.machine
+        if machine is not None and not isinstance(machine, SpoutMachine) and self._failure is None:
+            machine.receive(payloads)
+
+    def _read(self) -> None:
+        """Take records, and notice that the partition is idle or at its end."""
+        machine, reader = self._participant.machine, self._reader
+        assert isinstance(machine, SpoutMachine) and reader is not None
+        records, next_offset = reader.poll()
+        now = time.monotonic()
+        if records:
+            self._record_at = now
+        elif now - self._record_at > machine.spout.idle_after:
+            machine.idle()
+        machine.take(records, next_offset)
+        machine.report.is_at_end = reader.is_at_end(machine.position)
+
+    def _end_save(self, notice: SaveNotice) -> None:
+        if notice.machine is not self._participant.machine:
+            return
+        self._saving = None
+        if isinstance(notice.error, StaleEpochError):
+            raise notice.error  # this epoch has ended: nothing that it does may be kept
+        if notice.error is not None:
+            LOGGER.warning("%s", notice.error)
+        notice.machine.saved(notice.clock, str(notice.error) if notice.error else None)
+
+    def _flush(self) -> None:
+        machine = self._participant.machine
+        if machine is not None:
+            outbox = machine.outbox
+            try:
+                for receiver, payloads in outbox:
+                    self._post.deliver(receiver, payloads, self._is_obsolete)
+            except BrokenChannelError as error:
+                LOGGER.info("%s leaves its epoch: %s", self._processor.name, error)
+                self._participant.leave()
+            outbox.clear()
+            if isinstance(machine, SpoutMachine):
+                self._send_dead_letters(machine)
+                self._name_late(machine)
+            if machine.save is not None and machine.save is not self._saving:
+                self._begin_save(machine)
+        self._publish()
+
+    def _is_obsolete(self) -> bool:
+        """Whether the payloads that are being sent belong to an epoch that has ended."""
+        return self._is_stopped or self._mailbox.newest_epoch > self._participant.report.epoch
+
+    # -- saving
+
+    def _begin_save(self, machine: Machine) -> None:
+        self._saving = machine.save
+        clock, state = machine.save  # type: ignore[misc]
+        name = f"hailstorm-saver-{machine.name}"
+        threading.Thread(target=self._save, args=(machine, clock, state), name=name, daemon=True).start()
+
+    def _save(self, machine: Machine, clock: Clock, state: Any) -> None:
+        """Encode and store a state, in a thread of its own."""
+        error: Exception | None = None
+        try:
+            self._store.save(machine.epoch, machine.name, clock, encode(state.to_value()))
+        except Exception as caught:  # noqa: BLE001  # it is handed to the processor's thread
+            error = caught
+        self._mailbox.notify(SaveNotice(machine, clock, error))
+
+    # -- spouts
+
+    def _first_offset(self) -> int:
+        assert self._reader is not None
+        return self._reader.first_offset()
+
+    def _send_dead_letters(self, machine: SpoutMachine) -> None:
+        """Send the records that `convert` refused, and wait until they are stored."""
+        topic = machine.spout.dead_letters
+        if not machine.dead_letters or topic is None:
+            return
+        if self._dead_letters is None:
+            self._dead_letters = Producer(self._settings.bootstrap_servers, client_id="hailstorm")
+        deliveries = []
+        for record, error in machine.dead_letters:
+            headers = [
+                *record.headers,
+                ("hailstorm.origin", f"{machine.partition}@{record.offset}".encode()),
+                ("hailstorm.error", f"{type(error).__name__}: {error}".encode()),
+            ]
+            deliveries.append(self._dead_letters.send(topic, record.value, record.key, headers=headers))
+        for delivery in deliveries:
+            delivery.result()
+        machine.dead_letters.clear()
+
+    def _name_late(self, machine: SpoutMachine) -> None:
+        if machine.late:
+            offset, time_of_record = machine.late[-1]
+            LOGGER.warning(
+                "%d records of %s are late and are left out, the last one at offset %d with event time %d ms",
+                len(machine.late), machine.partition, offset, time_of_record,
+            )  # fmt: skip
+            machine.late.clear()
+
+    # -- the registry
+
+    def _register(self) -> None:
+        """Open a session and create this processor's node; then watch the master state."""
+        name = self._processor.name
+        spout = self._processor.node.runs
+        if self._processor.partition is not None and isinstance(spout, Spout):
+            self._reader = PartitionReader(self._processor.partition, spout, self._settings)
+        self._session = self._registry.join(name)
+        deadline = time.monotonic() + NODE_TIMEOUT
+        while not self._session.create(LIVING + name, encode(self._participant.report.to_value())):
+            if time.monotonic() > deadline or self._is_stopped:
+                raise SessionExpiredError(f"another {name} runs: its node has not disappeared")
+            time.sleep(0.02)
+        self._session.watch(MASTER, self._watch_master)
+
+    def _watch_master(self, path: str, value: bytes | None) -> None:
+        if value is not None:
+            self._mailbox.notify(MasterState.from_value(decode(value)))
+
+    def _publish(self) -> None:
+        """Write the report into the registry if it has changed, and figures now and then."""
+        report = self._participant.report
+        report.failure = self._failure
+        now = time.monotonic()
+        if now - self._figures_at > FIGURES_INTERVAL or self.has_ended:
+            self._figures_at = now
+            report.figures = figures_of(self._participant.machine, len(self._mailbox))
+        if report != self._published:
+            assert self._session is not None
+            self._session.write(LIVING + self._processor.name, encode(report.to_value()))
+            self._published = replace(report)
+
+    def _release(self) -> None:
+        """End the session, so that the negotiator notices; close what is open."""
+        self._mailbox.close()
+        if self._session is not None:
+            self._session.close()
+        for resource in (self._participant, self._reader, self._dead_letters):
+            if resource is not None:
+                try:
+                    resource.close()
+                except (OSError, TimeoutError, HailstormError) as error:
+                    LOGGER.debug("%s: %s", self._processor.name, error)

@@ -1,0 +1,73 @@
+"""`RunSettings` and `RunResult`: what a run is given, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.codec import decode
+from hmb.hailstorm.negotiator import NegotiatorSettings
+from hmb.hailstorm.snapshots import SnapshotStore
+from hmb.hailstorm.topology import Processors
+
+Until = Literal["end"] | None
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a topology runs. Times are in seconds.
+
+    bootstrap_servers   brokers of the cluster that holds the topics
+    until               "end": end with a last snapshot when the spouts have read what the topics hold at the start
+    negotiator          grace period, patience
+    poll_records        records that a spout takes at once: larger batches are faster, smaller ones sooner at the sink
+    poll_timeout        how long a spout waits for records before it looks at its mailbox
+    restart_pause       before a crashed processor is started again
+    start_timeout       within which a processor must register for a new epoch; a worker that does not is replaced
+    max_restarts        of crashed processors, without progress between them; None: no limit
+    """
+
+    bootstrap_servers: str
+    until: Until = None
+    negotiator: NegotiatorSettings = field(default_factory=NegotiatorSettings)
+    poll_records: int = 500
+    poll_timeout: float = 0.02
+    restart_pause: float = 0.05
+    start_timeout: float = 10.0
+    max_restarts: int | None = 10
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended.
+
+    completed   the clock of its last complete snapshot
+    states      bolt name -> the state of all its instances at this clock, merged
+    snapshots   how many snapshots were completed
+    epochs      how many times the topology was started: 1, and one more for each recovery
+    """
+
+    completed: Clock | None
+    states: dict[str, Any]
+    snapshots: int
+    epochs: int
+
+
+def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:
+    """Return the merged state of each bolt at a complete clock, by default the newest one.
+
+    Raises SnapshotError if a snapshot is missing.
+    """
+    at = clock or store.completed()
+    states: dict[str, Any] = {}
+    for name, processor in processors.by_name.items():
+        bolt = processor.node.runs
+        if isinstance(bolt, Bolt):
+            state = bolt.monoid.empty()
+            if at is not None:
+                state = bolt.monoid.from_value(decode(store.load(name, at))[0])
+            node = processor.node.name
+            states[node] = bolt.monoid.absorb(states[node], state) if node in states else state
+    return states

@@ -1,0 +1,61 @@
+"""One processor, or the negotiator, in this process: the paper's way to run a topology over machines.
+
+Every processor is started by hand, or by whatever starts services on its machine. They find each other in the registry,
+which holds the address of each. A processor that is started again elsewhere is found there.
+
+Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".
+"""
+
+from __future__ import annotations
+
+import time
+
+from hmb.hailstorm.errors import HailstormError
+from hmb.hailstorm.registry import Registry
+from hmb.hailstorm.runners.negotiator_thread import NegotiatorThread
+from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.runners.topics import CheckedStore, SourceTopics
+from hmb.hailstorm.runners.worker import Worker
+from hmb.hailstorm.snapshots import SnapshotStore
+from hmb.hailstorm.topology import NEGOTIATOR, Processors, Topology
+
+LOOK_INTERVAL = 0.05  # seconds
+
+
+def serve(
+    topology: Topology, name: str, settings: RunSettings, store: SnapshotStore, registry: Registry, host: str
+) -> None:
+    """Run the processor `name`, or "negotiator", until the topology ends. Others reach it at `host`.
+
+    Raises TopologyError for an unknown name, HailstormError if the topology ends with an error, and the exception with
+    which the processor crashes: start it again then.
+    """
+    if name == NEGOTIATOR:
+        negotiate(topology, settings, store, registry)
+        return
+    worker = Worker(topology, [name], settings, store, registry, host)
+    try:
+        worker.wait()
+    finally:
+        worker.close()
+
+
+def negotiate(topology: Topology, settings: RunSettings, store: SnapshotStore, registry: Registry) -> None:
+    """Run the negotiator until the topology ends. A KeyboardInterrupt ends the topology with a last snapshot."""
+    topics = SourceTopics(settings.bootstrap_servers, topology)
+    processors = Processors(topology, topics.partitions)
+    store.claim(topics.fingerprint(processors))
+    negotiator = NegotiatorThread(processors, CheckedStore(store, topics), registry, settings.negotiator)
+    negotiator.start()
+    try:
+        while negotiator.is_alive():
+            try:
+                time.sleep(LOOK_INTERVAL)
+            except KeyboardInterrupt:
+                negotiator.request_stop()
+    finally:
+        negotiator.kill()
+    if negotiator.error is not None:
+        raise negotiator.error
+    if negotiator.last is not None and negotiator.last.error is not None:
+        raise HailstormError(negotiator.last.error)

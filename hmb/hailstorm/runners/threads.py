@@ -1,0 +1,54 @@
+"""All processors of a topology as threads of this process."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from hmb.hailstorm.runners.base import Runner
+from hmb.hailstorm.runners.post import Post
+from hmb.hailstorm.runners.processor_thread import ProcessorThread
+from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.snapshots import SnapshotStore
+from hmb.hailstorm.topology import Processor, Topology
+
+LOGGER = logging.getLogger(__name__)
+
+
+class ThreadRunner(Runner):
+    """A topology whose processors are threads. A thread that crashes is replaced."""
+
+    processor_thread: type[ProcessorThread] = ProcessorThread
+
+    def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore) -> None:
+        super().__init__(topology, settings, store)
+        self._post = Post()
+        self.threads = {name: self._start(it) for name, it in self.processors.by_name.items()}
+
+    def _restart_processors(self) -> None:
+        for name, thread in self.threads.items():
+            if not thread.is_alive() and not thread.has_ended:
+                LOGGER.warning("%s crashed and is started again: %r", name, thread.error)
+                self.restarts.note(self.master, f"{name} crashed: {thread.error!r}")
+                time.sleep(self.settings.restart_pause)
+                self.threads[name] = self._start(self.processors.by_name[name])
+
+    def _end_processors(self) -> None:
+        for thread in self.threads.values():
+            thread.stop()
+        self._post.close()
+        for thread in self.threads.values():
+            thread.join(5.0)
+
+    def _are_processors_running(self) -> bool:
+        return any(thread.is_alive() for thread in self.threads.values())
+
+    def _processor_error(self) -> Exception | None:
+        return next((thread.error for thread in self.threads.values() if thread.error is not None), None)
+
+    def _start(self, processor: Processor) -> ProcessorThread:
+        thread = self.processor_thread(
+            self.processors, processor, self.settings, self.store, self.registry, self._post
+        )
+        thread.start()
+        return thread

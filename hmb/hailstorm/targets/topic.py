@@ -1,0 +1,65 @@
+"""A topic as a target: outputs become records, and the clock becomes the committed offsets of a group.
+
+A transaction of Kafka's protocol can write records to partitions and commit offsets of a consumer group, all or
+nothing. A clock is exactly such a set of offsets. So the offsets of the group `hailstorm-<name>-<sink>` are the clock
+of the last transaction, and Kafka's own tools show how far the sink has come:
+
+    hmb groups describe hailstorm-trending-out-0
+
+`init_transactions` shuts out an older producer of the same transactional id. It also waits until the last transaction
+of that producer is decided, so the offsets that are read afterwards are final.
+
+Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hmb.client import Admin, KafkaError, Producer
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import StaleEpochError
+
+FENCED = {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+
+Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # tuple -> key and value
+
+
+class TopicTarget:
+    """A topic in the cluster that holds the source topics.
+
+    name      of the topology: sinks of other topologies must not share the group
+    encode    makes key and value of an output
+    """
+
+    def __init__(self, bootstrap_servers: str, topic: str, name: str, encode: Encode) -> None:
+        self._servers, self._topic, self._name, self._encode = bootstrap_servers, topic, name, encode
+        self._producer: Producer | None = None
+        self._group = ""
+
+    def open(self, sink: str, epoch: int) -> Clock | None:
+        self._group = f"hailstorm-{self._name}-{sink}"
+        self._producer = Producer(self._servers, client_id="hailstorm", transactional_id=self._group)
+        self._producer.init_transactions()
+        with Admin(self._servers) as admin:
+            committed = admin.list_group_offsets(self._group)
+        return Clock({partition: noted.offset for partition, noted in committed.items()}) if committed else None
+
+    def write(self, tuples: Sequence[Any], clock: Clock) -> None:
+        assert self._producer is not None
+        try:
+            with self._producer.transaction():
+                for item in tuples:
+                    key, value = self._encode(item)
+                    self._producer.send(self._topic, value, key)
+                self._producer.send_offsets_to_transaction(dict(clock), self._group)
+        except KafkaError as error:
+            if error.code.name in FENCED:
+                what = f"{self._group}: a newer start writes to {self._topic}"
+                raise StaleEpochError(f"{what}: {error.message}") from error
+            raise
+
+    def close(self) -> None:
+        if self._producer is not None:
+            self._producer.close()

@@ -1,0 +1,428 @@
+"""Topologies in threads against a real broker: results, recoveries, bad input."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.client import NewTopic, TopicPartition
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import HailstormError, SnapshotError, TopologyError
+from hmb.hailstorm.monoids import Sum, TopN
+from hmb.hailstorm.negotiator import NegotiatorSettings
+from hmb.hailstorm.runners import RunResult, RunSettings, ThreadRunner
+from hmb.hailstorm.runners.processor_thread import ProcessorThread
+from hmb.hailstorm.sink import HeldBackSink, IdempotentSink, Sink
+from hmb.hailstorm.snapshots import DirectorySnapshotStore, MemorySnapshotStore, SnapshotStore, SqliteSnapshotStore
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Topology
+from tests.hailstorm.conftest import produce
+from tests.hailstorm.topologies import WORDS, count_bolt, top, word_pair
+from tests.waiting import until
+
+MakeTopic = Callable[..., str]
+
+
+def words(count: int, partitions: int, seed: int = 0) -> list[list[bytes]]:
+    chance = random.Random(seed)
+    return [[chance.choice(WORDS).encode() for _ in range(count)] for _ in range(partitions)]
+
+
+def counted(logs: list[list[bytes]]) -> dict[str, int]:
+    return dict(Counter(word.decode() for log in logs for word in log))
+
+
+def trending(topic: str, *sinks: Any) -> Topology:
+    topology = Topology("trending")
+    topology.spout("words", Spout(topic, word_pair))
+    topology.bolt("count", count_bolt(), after="words", parallelism=2)
+    local_top = Bolt.over(TopN(3), transform=lambda pair, state: [("top", tuple(sorted(state.items())))])
+    topology.bolt("topn", local_top, after="count")
+    for number, sink in enumerate(sinks or [Sink(lambda item: None)]):
+        topology.sink(f"sink{number}", sink, after="count")
+    return topology
+
+
+def settings(servers: str, *, end: bool = True, grace: float | None = 0.05, **others: Any) -> RunSettings:
+    others = {"max_restarts": None, **others}
+    return RunSettings(servers, "end" if end else None, NegotiatorSettings(grace, patience=20.0), **others)
+
+
+def run(topology: Topology, servers: str, store: SnapshotStore | None = None, **options: Any) -> RunResult:
+    with ThreadRunner(topology, settings(servers, **options), store or MemorySnapshotStore()) as runner:
+        return runner.wait(60)
+
+
+def test_a_bounded_topic_is_counted(servers: str, make_topic: MakeTopic) -> None:
+    logs = words(3000, 3)
+    seen: list[Any] = []
+    result = run(trending(make_topic(logs), Sink(seen.append)), servers)
+    assert result.states == {"count": counted(logs), "topn": top(3, counted(logs))}
+    assert len(seen) == 9000
+    assert result.completed is not None and sum(result.completed.values()) == 9000
+    assert result.epochs == 1 and result.snapshots >= 1
+
+
+def test_an_empty_topic_and_an_idle_partition_do_not_stall(servers: str, make_topic: MakeTopic) -> None:
+    assert run(trending(make_topic([[], [], []])), servers).states["count"] == {}
+    assert run(trending(make_topic([[b"sun"], [], []])), servers).states["count"] == {"sun": 1}
+
+
+@pytest.mark.parametrize("kind", ["directory", "sqlite"])
+def test_a_second_run_goes_on_where_the_first_ended(
+    servers: str, make_topic: MakeTopic, tmp_path: Path, kind: str
+) -> None:
+    def store() -> SnapshotStore:
+        return DirectorySnapshotStore(tmp_path) if kind == "directory" else SqliteSnapshotStore(tmp_path / "db")
+
+    logs, more = words(500, 2), words(300, 2, seed=1)
+    topic = make_topic(logs)
+    assert run(trending(topic), servers, store()).states["count"] == counted(logs)
+    produce(servers, topic, more)
+    seen: list[Any] = []
+    result = run(trending(topic, Sink(seen.append)), servers, store())
+    assert result.states["count"] == counted([*logs, *more])
+    assert len(seen) == 600, "only the new records are read"
+    assert result.epochs == 2
+
+
+def test_an_unbounded_topology_is_stopped_with_a_last_snapshot(servers: str, make_topic: MakeTopic) -> None:
+    logs = words(400, 2)
+    topic = make_topic(logs)
+    written: list[Any] = []
+    with ThreadRunner(
+        trending(topic, HeldBackSink(lambda items, clock: written.extend(items))),
+        settings(servers, end=False, grace=None),
+        MemorySnapshotStore(),
+    ) as runner:
+        until(lambda: spouts_position(runner) == 800, "all records are read")
+        assert written == []
+        result = runner.stop(30)
+    assert result.states["count"] == counted(logs)
+    assert result.snapshots == 1
+    assert len(written) == 800, "the last snapshot releases what the sink held back"
+
+
+def spouts_position(runner: ThreadRunner) -> int:
+    return sum(report.figures.get("position", 0) for report in runner.living.values())
+
+
+def test_snapshots_are_taken_while_data_flows(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[], []])
+    with ThreadRunner(trending(topic), settings(servers, end=False, grace=0.02), MemorySnapshotStore()) as runner:
+        for sent in range(100, 600, 100):
+            produce(servers, topic, words(50, 2, seed=sent))
+            until(partial(has_completed, runner, sent), "a snapshot with all records")
+        assert runner.negotiator.snapshots >= 5
+        runner.stop(30)
+
+
+def has_completed(runner: ThreadRunner, records: int) -> bool:
+    """Return whether all records are in a complete snapshot; start again what has crashed."""
+    runner.supervise()
+    return completed_sum(runner) == records
+
+
+def completed_sum(runner: ThreadRunner) -> int:
+    return sum(((runner.master and runner.master.completed) or Clock()).values())
+
+
+def test_offsets_without_records_do_not_stall_a_snapshot(servers: str, make_topic: MakeTopic) -> None:
+    """Transaction markers and aborted records have offsets, and the clock is after them."""
+    topic = make_topic([[]])
+    with hmb.Producer(servers, transactional_id=topic) as producer:
+        producer.init_transactions()
+        for number in range(6):
+            producer.begin_transaction()
+            producer.send(topic, b"sun" if number % 2 else b"fog", partition=0)
+            if number % 2:
+                producer.commit_transaction()
+            else:
+                producer.flush()
+                producer.abort_transaction()
+    result = run(trending(topic), servers)
+    assert result.states["count"] == {"sun": 3}
+    assert result.completed == Clock({TopicPartition(topic, 0): 12})
+
+
+def test_aborted_records_are_read_only_if_the_user_wants_them(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[]])
+    with hmb.Producer(servers, transactional_id=topic) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(topic, b"fog", partition=0)
+        producer.flush()
+        producer.abort_transaction()
+    topology = trending(topic)
+    dirty = Topology("dirty")
+    dirty.spout("words", Spout(topic, word_pair, isolation_level="read_uncommitted"))
+    dirty.bolt("count", count_bolt(), after="words")
+    assert run(topology, servers).states["count"] == {}
+    assert run(dirty, servers).states["count"] == {"fog": 1}
+
+
+# -- crashes: an exception at a random turn
+
+
+class RandomCrash(Exception):
+    """What a test raises in a processor."""
+
+
+def crashing(rate: float, seed: int) -> type[ThreadRunner]:
+    """Return a runner whose processors crash at random turns, with this probability in each."""
+    chance = random.Random(seed)
+    lock = threading.Lock()
+
+    class CrashingThread(ProcessorThread):
+        def turn(self) -> None:
+            with lock:
+                crashes = chance.random() < rate
+            super().turn()
+            if crashes and not self.has_ended:
+                raise RandomCrash(self.name)
+
+    class CrashingRunner(ThreadRunner):
+        processor_thread = CrashingThread
+
+    return CrashingRunner
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_crashes_change_no_result(servers: str, make_topic: MakeTopic, seed: int) -> None:
+    logs = words(4000, 2, seed)
+    by_id: dict[Any, Any] = {}
+    written: list[Any] = []
+    topology = trending(
+        make_topic(logs),
+        IdempotentSink(by_id.__setitem__),
+        HeldBackSink(lambda items, clock: written.append((clock, items))),
+    )
+    options = settings(servers, grace=0.01, poll_records=50, restart_pause=0.005)
+    with crashing(0.002, seed)(topology, options, MemorySnapshotStore()) as runner:
+        result = runner.wait(100)
+    assert result.states == {"count": counted(logs), "topn": top(3, counted(logs))}
+    assert len(by_id) == 8000
+    once = {str(clock): items for clock, items in written}  # a repeated call has the same clock and the same tuples
+    assert sum(map(len, once.values())) == 8000
+
+
+def test_a_killed_negotiator_is_replaced(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[], []])
+    logs: list[list[bytes]] = [[], []]
+    with ThreadRunner(trending(topic), settings(servers, end=False, grace=0.02), MemorySnapshotStore()) as runner:
+        for number in range(3):
+            more = words(200, 2, seed=number)
+            produce(servers, topic, more)
+            logs += more
+            runner.negotiator.kill()
+            until(lambda: not runner.negotiator.is_alive())
+            runner.supervise()
+            until(partial(has_completed, runner, 400 * (number + 1)), "a snapshot")
+        result = runner.stop(30)
+    assert result.states["count"] == counted(logs)
+    assert result.epochs == 4
+
+
+def test_a_crash_at_every_turn_ends_the_run_with_the_reason(servers: str, make_topic: MakeTopic) -> None:
+    topology = trending(make_topic(words(10, 1)))
+    runner = crashing(1.0, 1)(topology, settings(servers, max_restarts=2), MemorySnapshotStore())
+    with runner, pytest.raises(HailstormError, match=r"\d restarts without progress; the last because .* RandomCrash"):
+        runner.wait(60)
+
+
+# -- bad input
+
+
+def broken(topic: str, **changes: Any) -> Topology:
+    topology = Topology("broken")
+    topology.spout("words", Spout(topic, **{"convert": word_pair, **changes.pop("spout", {})}))
+    topology.bolt("count", changes.pop("bolt", count_bolt()), after="words")
+    topology.sink("out", changes.pop("sink", Sink(lambda item: None)), after="count")
+    return topology
+
+
+def test_a_convert_that_raises_stops_the_topology(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[b"1", b"2", b"three"]])
+    numbers = broken(topic, spout={"convert": lambda record: (int(record.value), 1)})
+    problem = f"words-0: convert raised ValueError for the record of {topic}-0 at offset 2"
+    with pytest.raises(HailstormError, match=problem):
+        run(numbers, servers)
+
+
+def test_a_convert_that_raises_sends_dead_letters_if_the_user_wants_it(servers: str, make_topic: MakeTopic) -> None:
+    topic, dead = make_topic([[b"1", b"two", b"3"]]), make_topic([[]])
+    numbers = broken(topic, spout={"convert": lambda record: (int(record.value), 1), "dead_letters": dead})
+    assert run(numbers, servers).states["count"] == {1: 1, 3: 1}
+    (letter,) = hmb.Consumer(servers, dead, until="end")
+    assert letter.value == b"two"
+    headers = dict(letter.headers)
+    assert headers["hailstorm.origin"] == f"{topic}-0@1".encode()
+    assert headers["hailstorm.error"].startswith(b"ValueError: invalid literal")
+
+
+def test_a_record_that_is_of_no_use_is_skipped(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[b"sun", b"", b"fog"]])
+    result = run(broken(topic, spout={"convert": lambda r: word_pair(r) if r.value else None}), servers)
+    assert result.states["count"] == {"sun": 1, "fog": 1}
+
+
+def test_a_transform_that_raises_is_named_with_its_tuple(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[b"sun"] * 3])
+    bolt = Bolt.keyed(Sum(), lambda pair: pair[0], lambda pair: pair[1], lambda pair, state: [1 // (state["sun"] - 2)])
+    problem = rf"count-0: lift, merge or transform raised ZeroDivisionError for \('sun', 1\) from {topic}-0 at offset 1"
+    with pytest.raises(HailstormError, match=problem):
+        run(broken(topic, bolt=bolt), servers)
+
+
+def test_a_state_that_cannot_be_stored_is_named(servers: str, make_topic: MakeTopic) -> None:
+    bolt = Bolt(lambda item, state: [], set, set.union, lambda item: {complex(1)})
+    with pytest.raises(HailstormError, match="cannot store a complex"):
+        run(broken(make_topic([[b"sun"]]), bolt=bolt), servers)
+
+
+def test_a_sink_that_raises_is_tried_again_and_then_named(servers: str, make_topic: MakeTopic) -> None:
+    failures = iter([OSError("the database is down")] * 2)
+
+    def write(item: Any) -> None:
+        for failure in failures:
+            raise failure
+
+    topic = make_topic([[b"sun"]])
+    assert run(broken(topic, sink=Sink(write)), servers).states["count"] == {"sun": 1}
+
+    def never(item: Any) -> None:
+        raise OSError("the database is down")
+
+    with pytest.raises(HailstormError, match="3 restarts without progress; the last because out-0 crashed: OSError"):
+        run(broken(topic, sink=Sink(never)), servers, max_restarts=2)
+
+
+def test_a_topic_that_does_not_exist_is_named(servers: str) -> None:
+    with pytest.raises(TopologyError, match="the topic nowhere cannot be read"):
+        run(broken("nowhere"), servers)
+
+
+def test_records_that_expired_before_they_were_read_are_named(
+    servers: str, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic([[b"sun"] * 10])
+    run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+    produce(servers, topic, [[b"fog"] * 10])
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({TopicPartition(topic, 0): 15})
+    problem = f"the records of {topic}-0 at offsets 10 to 14 expired before they were read"
+    with pytest.raises(HailstormError, match=problem):
+        run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+
+
+def remake(servers: str, topic: str, logs: list[list[bytes]]) -> None:
+    with hmb.Admin(servers) as admin:
+        admin.delete_topics([topic])
+        until(lambda: topic not in {it.name for it in admin.list_topics()})
+        admin.create_topics([NewTopic(topic, len(logs))])
+    produce(servers, topic, logs)
+
+
+def test_a_topic_that_was_made_again_is_refused_at_the_start(
+    servers: str, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic([[b"sun"] * 10])
+    run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+    remake(servers, topic, [[b"fog"] * 20])
+    with pytest.raises(TopologyError, match=f"another topology.*node topic {topic}"):
+        run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+
+
+def test_a_topic_that_is_made_again_while_it_is_read_completes_no_snapshot(servers: str, make_topic: MakeTopic) -> None:
+    topic = make_topic([[b"sun"] * 10])
+    store = MemorySnapshotStore()
+    with ThreadRunner(broken(topic), settings(servers, end=False, grace=0.02), store) as runner:
+        until(lambda: completed_sum(runner) == 10)
+        remake(servers, topic, [[b"fog"] * 20])
+        with pytest.raises(HailstormError, match=f"{topic} (was made again|cannot be read: there is no topic)"):
+            runner.wait(60)
+    assert store.completed() == Clock({TopicPartition(topic, 0): 10})
+
+
+def test_new_partitions_are_noticed_and_read_at_the_next_start(
+    servers: str, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic([[b"sun"] * 10])
+    store = DirectorySnapshotStore(tmp_path)
+    with ThreadRunner(broken(topic), settings(servers, end=False, grace=0.02), store) as runner:
+        until(lambda: completed_sum(runner) == 10)
+        with hmb.Admin(servers) as admin:
+            admin.create_partitions({topic: 3})
+        with pytest.raises(HailstormError, match=f"{topic} has 3 partitions, it had 1.*Start the topology again"):
+            runner.wait(60)
+    produce(servers, topic, [[b"sun"], [b"fog"], [b"fog", b"rain"]])
+    result = run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+    assert result.states["count"] == {"sun": 11, "fog": 2, "rain": 1}
+
+
+def test_a_changed_topology_needs_another_store(servers: str, make_topic: MakeTopic, tmp_path: Path) -> None:
+    topic = make_topic([[b"sun"]])
+    run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+    with pytest.raises(TopologyError, match="holds snapshots of another topology"):
+        run(trending(topic), servers, DirectorySnapshotStore(tmp_path))
+
+
+class FullStore(MemorySnapshotStore):
+    """A store without room, as long as `is_full`."""
+
+    is_full = True
+
+    def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
+        if self.is_full and processor == "count-0":
+            raise SnapshotError("count-0: the disk is full")
+        super().save(epoch, processor, clock, state)
+
+
+def test_a_full_store_ends_a_run_with_an_error_and_without_a_wrong_count(servers: str, make_topic: MakeTopic) -> None:
+    with pytest.raises(HailstormError, match="the last snapshot was not saved: count-0: the disk is full"):
+        run(broken(make_topic([[b"sun"]])), servers, FullStore())
+
+
+def test_snapshots_go_on_when_a_full_store_has_room_again(servers: str, make_topic: MakeTopic) -> None:
+    topic, store = make_topic([[b"sun"] * 10]), FullStore()
+    with ThreadRunner(broken(topic), settings(servers, end=False, grace=0.02), store) as runner:
+        until(lambda: any(report.not_saved for report in runner.living.values()), "a save fails")
+        produce(servers, topic, [[b"sun"] * 5])
+        store.is_full = False
+        until(lambda: completed_sum(runner) == 15, "a snapshot")
+        assert runner.master is not None and runner.master.epoch == 1, "no restart was needed"
+        assert runner.stop(30).states["count"] == {"sun": 15}
+
+
+def test_a_damaged_snapshot_is_named_with_what_to_do(servers: str, make_topic: MakeTopic, tmp_path: Path) -> None:
+    topic = make_topic([[b"sun"]])
+    run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+    (path,) = (tmp_path / "count-0").iterdir()
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(HailstormError, match=r"no intact snapshot of count-0 at the complete clock.*restore"):
+        run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+
+
+def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) -> None:
+    """A thread cannot be killed. The topology waits for it in a new epoch, and says for whom it waits."""
+    hangs = threading.Event()
+
+    def write(item: Any) -> None:
+        hangs.wait(30)
+
+    topology = broken(make_topic([[b"sun"]]), sink=Sink(write))
+    options = RunSettings(servers, "end", NegotiatorSettings(0.01, patience=0.3))
+    with ThreadRunner(topology, options, MemorySnapshotStore()) as runner:
+        until(lambda: runner.master is not None and runner.master.epoch >= 2, "a new epoch")
+        until(lambda: runner.waits_for() == ["out-0"], "all others have registered")
+        hangs.set()
+        assert runner.wait(60).states["count"] == {"sun": 1}

@@ -1,0 +1,177 @@
+"""Registries: ephemeral nodes, watches, elections, sessions that end. The same tests for each kind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hmb.hailstorm.registry import LocalRegistry, Registry, RegistryServer, RemoteRegistry, SessionExpiredError
+from tests.waiting import until
+
+SESSION_TIMEOUT = 0.6  # seconds
+
+
+@pytest.fixture(params=["local", "remote"])
+def registries(request: pytest.FixtureRequest) -> Iterator[Callable[[], Registry]]:
+    """Return a function that connects to one registry, as a further process would."""
+    local = LocalRegistry()
+    with contextlib.ExitStack() as stack:
+        stack.callback(local.close)
+        if request.param == "local":
+            yield lambda: local
+            return
+        server = RegistryServer(local, session_timeout=SESSION_TIMEOUT)
+        stack.callback(server.close)
+
+        def connect() -> Registry:
+            registry = RemoteRegistry(server.address)
+            stack.callback(registry.close)
+            return registry
+
+        yield connect
+
+
+def test_a_node_disappears_with_its_session(registries: Callable[[], Registry]) -> None:
+    seen: list[tuple[str, bytes | None]] = []
+    watcher, member = registries().join("watcher"), registries().join("member")
+    watcher.watch("living/", lambda path, value: seen.append((path, value)))
+    assert member.create("living/count-0", b"1")
+    member.write("living/count-0", b"2")
+    member.close()
+    until(lambda: len(seen) == 3)
+    assert seen == [("living/count-0", b"1"), ("living/count-0", b"2"), ("living/count-0", None)]
+    assert not member.is_alive
+
+
+def test_a_watch_begins_with_the_nodes_that_exist(registries: Callable[[], Registry]) -> None:
+    member, watcher = registries().join("member"), registries().join("watcher")
+    member.create("master", b"flowing")
+    member.create("living/count-0", b"1")
+    seen: list[tuple[str, bytes | None]] = []
+    watcher.watch("living/", lambda path, value: seen.append((path, value)))
+    until(lambda: seen)
+    assert seen == [("living/count-0", b"1")]
+
+
+def test_only_one_session_gets_a_node(registries: Callable[[], Registry]) -> None:
+    """An election: the second negotiator waits until the first one's node has disappeared."""
+    first, second = registries().join("first"), registries().join("second")
+    assert first.create("master", b"first")
+    assert not second.create("master", b"second")
+    first.close()
+    until(lambda: second.create("master", b"second"))
+
+
+def test_a_session_that_has_ended_writes_nothing(registries: Callable[[], Registry]) -> None:
+    first, second = registries().join("first"), registries().join("second")
+    first.create("master", b"first")
+    first.close()
+    with pytest.raises(SessionExpiredError):
+        first.write("master", b"late")
+    with pytest.raises(SessionExpiredError):
+        first.create("living/count-0", b"late")
+    until(lambda: second.create("master", b"second"))
+
+
+def test_a_node_of_another_session_cannot_be_written(registries: Callable[[], Registry]) -> None:
+    first, second = registries().join("first"), registries().join("second")
+    first.create("master", b"first")
+    with pytest.raises(SessionExpiredError, match="does not belong to this session"):
+        second.write("master", b"second")
+
+
+MEMBER = """
+import sys, time
+from hmb.hailstorm.registry import RemoteRegistry
+session = RemoteRegistry(("127.0.0.1", int(sys.argv[1]))).join("member")
+session.create("living/count-0", b"1")
+print("ready", flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.fixture
+def member() -> Iterator[tuple[RegistryServer, subprocess.Popen[str], list[float]]]:
+    """Yield a server, a process with the node `living/count-0`, and the times at which the node disappeared."""
+    local = LocalRegistry()
+    server = RegistryServer(local, session_timeout=SESSION_TIMEOUT)
+    gone: list[float] = []
+    local.join("watcher").watch("living/", lambda path, value: gone.append(time.monotonic()) if value is None else None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", MEMBER, str(server.address[1])], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    yield server, process, gone
+    process.kill()
+    process.wait(10)
+    process.stdout.close()
+    server.close()
+
+
+def test_the_death_of_a_process_is_noticed_within_a_second(
+    member: tuple[RegistryServer, subprocess.Popen[str], list[float]],
+) -> None:
+    _, process, gone = member
+    killed = time.monotonic()
+    process.kill()
+    until(lambda: gone, seconds=30)
+    assert gone[0] - killed < 1
+
+
+def test_a_process_that_hangs_loses_its_session(
+    member: tuple[RegistryServer, subprocess.Popen[str], list[float]],
+) -> None:
+    _, process, gone = member
+    time.sleep(2 * SESSION_TIMEOUT)  # heartbeats keep it alive
+    assert gone == []
+    os.kill(process.pid, signal.SIGSTOP)
+    until(lambda: gone, seconds=30)
+    os.kill(process.pid, signal.SIGCONT)
+
+
+def test_a_member_notices_that_the_registry_is_gone() -> None:
+    server = RegistryServer(LocalRegistry(), session_timeout=SESSION_TIMEOUT)
+    session = RemoteRegistry(server.address).join("member")
+    session.create("living/count-0", b"1")
+    server.close()
+    until(lambda: not session.is_alive)
+    with pytest.raises(SessionExpiredError):
+        session.write("living/count-0", b"2")
+
+
+def test_a_registry_that_does_not_exist_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = closed.getsockname()[:2]
+    with pytest.raises(OSError):
+        RemoteRegistry(address).join("member")
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xff\xff\xff",
+        b"\x00\x00\x00\x01N",
+        b"\x00\x00\x00\x03l\x01v",
+        b"",
+    ],
+)
+def test_garbage_closes_only_its_own_connection(garbage: bytes) -> None:
+    server = RegistryServer(LocalRegistry(), session_timeout=SESSION_TIMEOUT)
+    session = RemoteRegistry(server.address).join("member")
+    with socket.create_connection(server.address) as client:
+        client.sendall(garbage)
+        client.settimeout(10)
+        if garbage:
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(100) == b""
+    assert session.create("living/count-0", b"1")
+    server.close()
