@@ -1,1 +1,131 @@
-"""Hailstorm."""
+"""Hailstorm: exactly-once stream processing on commutative monoids.
+
+A stream processor reads records from topics as they arrive, passes them through layers of computation, and keeps
+states: counts, sums, the most frequent words. Machines crash in the middle of this. After a crash some records were
+already counted and others were not, and nobody knows which. A processor that starts again from the last position it
+noted counts some records twice or never.
+
+Hailstorm's answer has two parts. Each state is a *commutative monoid*: two states can be merged, and neither the order
+nor the grouping of merges matters. And the offsets of the topics are a *clock*: a snapshot at clock C holds exactly the
+tuples that originate below C, on every processor, although the processors never stop together. After a crash all
+processors go back to the newest common clock, and everything above it is replayed. Each record then counts exactly
+once, without a transaction for each step.
+
+    topic hashtags                                                  snapshot store
+      tags-0 ----> spout tags-0 --+--> bolt count-0 --+               ^  count-0 at C
+                                  |                   +--> topn-0 --> |  count-1 at C       ---> sink console-0
+      tags-1 ----> spout tags-1 --+--> bolt count-1 --+               |  topn-0  at C
+                        ^                 ^                ^
+                        +---- registry: master state, written by the negotiator
+
+The smallest program:
+
+    import hmb
+    from hmb.hailstorm import Bolt, Sink, Spout, Sum, Topology, run
+
+    topology = Topology("words")
+    topology.spout("lines", Spout("lines"))
+    topology.bolt("split", Bolt.stateless(str.split), after="lines", group=str)
+    topology.bolt("count", Bolt.keyed(Sum(), key=str, value=lambda word: 1), after="split", group=str)
+    topology.sink("console", Sink(print), after="count")
+    print(run(topology, "localhost:9092", until="end").states["count"])
+
+Read in this order (the essay of each module explains its part):
+
+- `clock`, `payload`      the vocabulary: how far, and from where
+- `monoids`               the states
+- `spout`, `bolt`, `sink`, `grouping`, `topology`    what a user declares
+- `processors`            what the processors do, as state machines: snapshots, low water marks
+- `master`, `negotiator`  who decides when a snapshot is taken, and where to start after a crash
+- `snapshots`             where states survive
+- `simulation`, `check`   the whole system in a random order of events; is my topology exact?
+- `registry`, `runners`   processes, threads and sockets around the machines
+- `targets`               exactly once at the outside
+- `codec`, `wire`, `reference`, `errors`    bytes, frames, names of topologies, errors
+
+Source: Dimson and Ganjoo, "Hailstorm: Distributed Stream Processing with Exactly Once Semantics" (Stanford, CS240h,
+2014). The documentation's chapter on Hailstorm has a table of the paper's statements, and where the code differs.
+"""
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.check import check
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.codec import register
+from hmb.hailstorm.errors import (
+    CodecError,
+    HailstormError,
+    SnapshotError,
+    StaleEpochError,
+    TopologyError,
+    UserCodeError,
+)
+from hmb.hailstorm.monoids import (
+    CountMin,
+    FloatSum,
+    HyperLogLog,
+    MapOf,
+    Max,
+    Mean,
+    Min,
+    Monoid,
+    Newest,
+    Quantiles,
+    Sessions,
+    SetOf,
+    Sliding,
+    Sum,
+    TopN,
+    Tumbling,
+)
+from hmb.hailstorm.payload import TupleId
+from hmb.hailstorm.runners import RunResult, run, start
+from hmb.hailstorm.sink import HeldBackSink, IdempotentSink, Sink, TransactionalSink
+from hmb.hailstorm.snapshots import DirectorySnapshotStore, MemorySnapshotStore, SqliteSnapshotStore
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.targets import DatabaseTarget, SqliteTarget, TopicTarget
+from hmb.hailstorm.topology import Topology
+
+__all__ = [
+    "Bolt",
+    "Clock",
+    "CodecError",
+    "CountMin",
+    "DatabaseTarget",
+    "DirectorySnapshotStore",
+    "FloatSum",
+    "HailstormError",
+    "HeldBackSink",
+    "HyperLogLog",
+    "IdempotentSink",
+    "MapOf",
+    "Max",
+    "Mean",
+    "MemorySnapshotStore",
+    "Min",
+    "Monoid",
+    "Newest",
+    "Quantiles",
+    "RunResult",
+    "Sessions",
+    "SetOf",
+    "Sink",
+    "Sliding",
+    "SnapshotError",
+    "Spout",
+    "SqliteSnapshotStore",
+    "SqliteTarget",
+    "StaleEpochError",
+    "Sum",
+    "TopN",
+    "TopicTarget",
+    "Topology",
+    "TopologyError",
+    "TransactionalSink",
+    "Tumbling",
+    "TupleId",
+    "UserCodeError",
+    "check",
+    "register",
+    "run",
+    "start",
+]

@@ -37,8 +37,55 @@ Read in this order:
 Source: Hailstorm, chapter 5, "Implementation Details".
 """
 
-from hmb.hailstorm.runners.processes import ProcessRunner
-from hmb.hailstorm.runners.settings import RunResult, RunSettings
-from hmb.hailstorm.runners.threads import ThreadRunner
+from __future__ import annotations
 
-__all__ = ["ProcessRunner", "RunResult", "RunSettings", "ThreadRunner"]
+import tempfile
+from typing import Any
+
+from hmb.hailstorm.negotiator import NegotiatorSettings
+from hmb.hailstorm.runners.base import Runner
+from hmb.hailstorm.runners.processes import ProcessRunner
+from hmb.hailstorm.runners.settings import RunResult, RunSettings, Until
+from hmb.hailstorm.runners.threads import ThreadRunner
+from hmb.hailstorm.snapshots import DirectorySnapshotStore, MemorySnapshotStore, SnapshotStore
+from hmb.hailstorm.topology import Topology
+
+__all__ = ["ProcessRunner", "RunResult", "RunSettings", "Runner", "ThreadRunner", "run", "start"]
+
+
+def start(
+    topology: Topology,
+    bootstrap_servers: str,
+    store: SnapshotStore | None = None,
+    *,
+    workers: int | None = None,
+    until: Until = None,
+    grace_period: float | None = 1.0,
+    **options: Any,
+) -> Runner:
+    """Start a topology, and return its runner, to be used in a `with` block.
+
+    Without `store`, snapshots do not survive this process. `workers` distributes the processors over processes; without
+    it they are threads. `until="end"` ends the topology when it has read what the topics hold now. `grace_period` is
+    the time between two snapshots in seconds; with None only one is taken, at the end. `options` are further fields of
+    `RunSettings`. Raises TopologyError if the topology cannot run.
+    """
+    settings = RunSettings(bootstrap_servers, until, NegotiatorSettings(grace_period), **options)
+    if workers is None:
+        return ThreadRunner(topology, settings, store or MemorySnapshotStore())
+    if store is None:
+        store = DirectorySnapshotStore(tempfile.mkdtemp(prefix="hailstorm-"))
+    return ProcessRunner(topology, settings, store, workers)
+
+
+def run(topology: Topology, bootstrap_servers: str, store: SnapshotStore | None = None, **options: Any) -> RunResult:
+    """Run a topology until it ends, and return the result. The arguments are those of `start`.
+
+    Ctrl-C ends the topology with a last snapshot; a second Ctrl-C ends it at once. Raises HailstormError if the
+    topology ends with an error.
+    """
+    with start(topology, bootstrap_servers, store, **options) as runner:
+        try:
+            return runner.wait()
+        except KeyboardInterrupt:
+            return runner.stop()
