@@ -1,7 +1,64 @@
-"""The program of a worker process: `python -m hmb.hailstorm.runners`."""
+"""The program of a worker process: `python -m hmb.hailstorm.runners`.
 
+The program reads what it has to run as one line of JSON from its standard input:
+
+    {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
+     "store": "/path/of/snapshots", "settings": {...}}
+
+It ends with exit code 0 when the topology has ended. If a processor crashes, it prints why as one line and ends with
+exit code 1, and the process that started it starts it again. It also ends when its standard input is closed, so that no
+worker survives the process that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
 import sys
+import threading
 
-from hmb.hailstorm.runners.worker import main
+from hmb.hailstorm.errors import HailstormError
+from hmb.hailstorm.reference import load_topology
+from hmb.hailstorm.registry import RemoteRegistry
+from hmb.hailstorm.runners.processes import ENDED_BY_PARENT
+from hmb.hailstorm.runners.single import serve
+from hmb.hailstorm.runners.worker import decoded_settings
+from hmb.hailstorm.snapshots import open_store
 
-sys.exit(main())
+
+def end_with_the_parent() -> None:
+    """End this process when its standard input is closed."""
+
+    def wait() -> None:
+        while os.read(0, 4096):  # not through sys.stdin, whose lock would be held when the process ends
+            pass
+        os._exit(ENDED_BY_PARENT)
+
+    threading.Thread(target=wait, name="hailstorm-parent", daemon=True).start()
+
+
+def main() -> int:
+    """Run the processors that standard input names, and return the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends the topology
+    logging.basicConfig(format=f"%(asctime)s worker {os.getpid()}: %(message)s")
+    request = json.loads(sys.stdin.buffer.readline())
+    end_with_the_parent()
+    registry = RemoteRegistry(tuple(request["registry"]))
+    try:
+        topology, store = load_topology(request["topology"]), open_store(request["store"])
+        serve(topology, request["processors"], decoded_settings(request["settings"]), store, registry)
+    except (HailstormError, OSError) as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        return 1
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        raise
+    finally:
+        registry.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

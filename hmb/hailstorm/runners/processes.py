@@ -27,11 +27,12 @@ from hmb.hailstorm.reference import reference_to
 from hmb.hailstorm.registry import RegistryServer
 from hmb.hailstorm.runners.base import Runner
 from hmb.hailstorm.runners.settings import RunSettings
-from hmb.hailstorm.runners.worker import ENDED_BY_PARENT, encoded_settings
+from hmb.hailstorm.runners.worker import encoded_settings
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Topology
 
 LOGGER = logging.getLogger(__name__)
+ENDED_BY_PARENT = 3  # the exit code of a worker whose standard input was closed
 END_TIMEOUT = 10.0  # seconds for a worker to end
 
 

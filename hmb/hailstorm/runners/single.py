@@ -1,4 +1,4 @@
-"""One processor, or the negotiator, in this process: the paper's way to run a topology over machines.
+"""Some processors, or the negotiator, in this process: the paper's way to run a topology over machines.
 
 Every processor is started by hand, or by whatever starts services on its machine. They find each other in the registry,
 which holds the address of each. A processor that is started again elsewhere is found there.
@@ -9,6 +9,7 @@ Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from hmb.hailstorm.errors import HailstormError
 from hmb.hailstorm.registry import Registry
@@ -23,21 +24,23 @@ LOOK_INTERVAL = 0.05  # seconds
 
 
 def serve(
-    topology: Topology, name: str, settings: RunSettings, store: SnapshotStore, registry: Registry, host: str
+    topology: Topology,
+    names: Sequence[str],
+    settings: RunSettings,
+    store: SnapshotStore,
+    registry: Registry,
+    host: str = "127.0.0.1",
 ) -> None:
-    """Run the processor `name`, or "negotiator", until the topology ends. Others reach it at `host`.
+    """Run these processors, or only "negotiator", until the topology ends. Others reach them at `host`.
 
     Raises TopologyError for an unknown name, HailstormError if the topology ends with an error, and the exception with
     which the processor crashes: start it again then.
     """
-    if name == NEGOTIATOR:
+    if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)
         return
-    worker = Worker(topology, [name], settings, store, registry, host)
-    try:
+    with Worker(topology, names, settings, store, registry, host) as worker:
         worker.wait()
-    finally:
-        worker.close()
 
 
 def negotiate(topology: Topology, settings: RunSettings, store: SnapshotStore, registry: Registry) -> None:

@@ -1,0 +1,67 @@
+"""The topology of the kill runs. Environment variables name its topic and its database, so that processes import it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from hmb.hailstorm import Bolt, IdempotentSink, MapOf, Max, Spout, SqliteTarget, Sum, Topology, TransactionalSink
+from hmb.hailstorm.payload import TupleId
+from tests.hailstorm.topologies import word_pair
+
+CREATE = """
+CREATE TABLE IF NOT EXISTS once (word TEXT, count INTEGER);
+CREATE TABLE IF NOT EXISTS by_id (id TEXT PRIMARY KEY, word TEXT, count INTEGER, writes INTEGER);
+"""
+INSERT = "INSERT INTO once VALUES (?, ?)"
+UPSERT = """
+INSERT INTO by_id VALUES (?, ?, ?, 1)
+ON CONFLICT (id) DO UPDATE SET count = excluded.count, writes = writes + 1
+"""
+
+
+class Rows:
+    """The table `by_id`: a row for each identity, which counts how often it was written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def write(self, name: TupleId, item: tuple[str, int]) -> None:
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._connection.executescript("PRAGMA synchronous=OFF;" + CREATE)
+        self._connection.execute(UPSERT, (str(name), *item))
+
+
+def make(topic: str, directory: Path) -> Topology:
+    """Return words -> count -> highest count of each word, with both sinks after count."""
+    rows = Rows(directory / "by_id.db")
+    topology = Topology("kills")
+    topology.spout("words", Spout(topic, word_pair))
+    count = Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])
+    topology.bolt("count", count, after="words", parallelism=2)
+    highest = Bolt.over(MapOf(Max()), transform=lambda pair, state: [], lift=lambda pair: {pair[0]: pair[1]})
+    topology.bolt("highest", highest, after="count", parallelism=2)
+    topology.sink("by_id", IdempotentSink(rows.write), after="count")
+    topology.sink("once", TransactionalSink(lambda: SqliteTarget(directory / "once.db", INSERT, CREATE)), after="count")
+    return topology
+
+
+def shared() -> Topology:
+    """Return the topology that the environment names."""
+    return make(os.environ["HAILSTORM_KILLS_TOPIC"], Path(os.environ["HAILSTORM_KILLS_DIRECTORY"]))
+
+
+def written_once(directory: Path) -> list[tuple[str, int]]:
+    with sqlite3.connect(directory / "once.db") as connection:
+        return connection.execute("SELECT word, count FROM once").fetchall()
+
+
+def written_by_id(directory: Path) -> dict[str, Any]:
+    """Return the rows by identity, and how many of them were written more than once."""
+    with sqlite3.connect(directory / "by_id.db") as connection:
+        rows = connection.execute("SELECT id, word, writes FROM by_id").fetchall()
+    return {"words": [word for _, word, _ in rows], "again": sum(writes - 1 for _, _, writes in rows)}
