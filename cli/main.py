@@ -43,6 +43,7 @@ COMMANDS = {
     "decode": CommandEntry("wire.decode", "Explain the bytes of a message."),
     "sniff": CommandEntry("wire.sniff", "Print the messages between clients and a broker."),
     "spark": CommandEntry("spark", "Check what Spark needs; load a topic into Parquet files."),
+    "hailstorm": CommandEntry("hailstorm", "Run, watch and check exactly-once stream topologies."),
     "bench": CommandEntry("bench", "Measure brokers and clients, HMB and Apache Kafka."),
     "notebooks": CommandEntry("notebooks", "Copy the notebooks on Spark, for Jupyter."),
     "profile": CommandEntry("profile", "Store addresses of clusters, and choose one of them."),

@@ -73,7 +73,7 @@ class Runner:
         Raises HailstormError if the topology ended with an error, TimeoutError if it has not ended in time.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._has_ended():
+        while not self.has_ended():
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"the topology has not ended within {timeout:g} s; it is in {self.master}")
             self.supervise()
@@ -83,9 +83,13 @@ class Runner:
 
     def stop(self, timeout: float | None = None) -> RunResult:
         """Take a last snapshot, end the topology, and return the result."""
+        self.request_stop()
+        return self.wait(timeout)
+
+    def request_stop(self) -> None:
+        """Ask for a last snapshot and the end, and return at once."""
         self._stop_requested = True
         self.negotiator.request_stop()
-        return self.wait(timeout)
 
     def supervise(self) -> None:
         """Start again what has crashed. End the topology if that does not help.
@@ -105,6 +109,16 @@ class Runner:
         if self.restarts.problem is not None:
             self.negotiator.end_with(self.restarts.problem)
         self._look_for_silence()
+
+    def has_ended(self) -> bool:
+        """Return whether the negotiator has ended, and the processors, too, or they have had enough time for it.
+
+        A processor that was starting when the negotiator ended does not learn of the end.
+        """
+        if not self.negotiator.has_ended or self.negotiator.is_alive():
+            return False
+        self._ended_at = self._ended_at or time.monotonic()
+        return not self._are_processors_running() or time.monotonic() - self._ended_at > END_TIMEOUT
 
     def close(self) -> None:
         """End everything, without a last snapshot."""
@@ -159,16 +173,6 @@ class Runner:
         elif now - since > self.settings.start_timeout:
             self._waiting_since = epoch, now
             self._replace_silent(self.waits_for())
-
-    def _has_ended(self) -> bool:
-        """Whether the negotiator has ended, and the processors, too, or they have had enough time for it.
-
-        A processor that was starting when the negotiator ended does not learn of the end.
-        """
-        if not self.negotiator.has_ended or self.negotiator.is_alive():
-            return False
-        self._ended_at = self._ended_at or time.monotonic()
-        return not self._are_processors_running() or time.monotonic() - self._ended_at > END_TIMEOUT
 
     def _result(self) -> RunResult:
         master, error = self.master, self._processor_error()

@@ -1,0 +1,75 @@
+"""What the commands of `hmb hailstorm` share: arguments, and errors as one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..common import UNREACHABLE, CliError, NewPath
+
+if TYPE_CHECKING:
+    from hmb.hailstorm.registry import Registry
+
+topology_argument = click.argument("topology", metavar="MODULE:NAME")
+store_argument = click.argument("store", type=NewPath(path_type=Path), metavar="STORE")
+
+
+class AddressType(click.ParamType[tuple[str, int]]):
+    """The type of an option: host:port."""
+
+    name = "HOST:PORT"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return str(value[0]), int(value[1])
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isdecimal():
+            self.fail(f"{value!r} is not of the form host:port", param, ctx)
+        return host, int(port)
+
+
+@contextmanager
+def errors_as_lines() -> Iterator[None]:
+    """Turn the errors of Hailstorm into one line and an exit code."""
+    from hmb.hailstorm.errors import HailstormError
+
+    try:
+        yield
+    except HailstormError as error:
+        raise CliError(str(error)) from error
+
+
+def registry_file(store: Path) -> Path:
+    """Return the file beside a store that holds the address of a running topology's registry."""
+    return store / "registry.json" if store.is_dir() else store.with_name(store.name + ".registry.json")
+
+
+def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -> Registry:
+    """Return the registry at an address, or the one of a topology in ZooKeeper."""
+    if zookeeper is not None:
+        from hmb.hailstorm.registry.zookeeper import ZooKeeperRegistry
+
+        return ZooKeeperRegistry(zookeeper, name)
+    from hmb.hailstorm.registry import RemoteRegistry
+
+    if address is None:
+        raise CliError("one processor needs a registry: --registry HOST:PORT, or --zookeeper HOSTS", 2)
+    return RemoteRegistry(address)
+
+
+def running_registry(store: Path) -> tuple[str, int]:
+    """Return the address of the registry of the topology that runs on a store. Raises CliError if none runs."""
+    path = registry_file(store)
+    try:
+        host, port = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        what = f"no topology runs on {store}, or it was not started by `hmb hailstorm run`"
+        raise CliError(f"{what}; `hmb hailstorm snapshots {store}` shows what it left", UNREACHABLE) from None
+    return host, port

@@ -1,0 +1,68 @@
+"""`hmb hailstorm check`: laws of the states, and results that depend on the order, on records of the real topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ..common import ERROR, bootstrap_option, json_option, print_json
+from .arguments import errors_as_lines, topology_argument
+
+if TYPE_CHECKING:
+    from hmb.client import ConsumerRecord
+    from hmb.hailstorm.topology import Topology
+
+
+@click.command()
+@topology_argument
+@bootstrap_option
+@click.option(
+    "--records", type=click.IntRange(min=1), default=40, show_default=True, help="How many of each partition to use."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random states and orders.")
+@json_option
+def command(topology: str, servers: str, records: int, seed: int, as_json: bool) -> None:
+    """Look for broken laws, and for results that depend on the order.
+
+    Uses the first records of each partition of the topology's topics. Sinks are not called. The exit code is 1 if a
+    problem was found.
+    """
+    from hmb.hailstorm.check import check
+    from hmb.hailstorm.reference import load_topology
+
+    with errors_as_lines():
+        loaded = load_topology(topology)
+        samples = {spout.topic: read(servers, spout.topic, records) for spout in loaded.spouts.values()}
+        problems = check(loaded, samples, seed)
+    if as_json:
+        print_json({"topology": loaded.name, "records": _count(samples), "problems": problems})
+    else:
+        click.echo(_verdict(loaded, _count(samples), problems))
+    if problems:
+        click.get_current_context().exit(ERROR)
+
+
+def read(servers: str, topic: str, count: int) -> list[list[ConsumerRecord]]:
+    """Return the first records of each partition of a topic."""
+    from hmb.client import Consumer, TopicPartition
+
+    with Consumer(servers, topic, until="end", isolation_level="read_committed") as consumer:
+        partitions = sorted(consumer.assignment)
+        found: dict[TopicPartition, list[ConsumerRecord]] = {partition: [] for partition in partitions}
+        while not consumer.at_end and any(len(records) < count for records in found.values()):
+            for record in consumer.poll(1.0):
+                log = found[TopicPartition(record.topic, record.partition)]
+                if len(log) < count:
+                    log.append(record)
+        return list(found.values())
+
+
+def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
+    return sum(len(log) for logs in samples.values() for log in logs)
+
+
+def _verdict(topology: Topology, records: int, problems: list[str]) -> str:
+    if problems:
+        return "\n".join(problems)
+    return f"{topology.name}: no problem found with {records} records"

@@ -1,0 +1,84 @@
+"""What a running topology looks like on a terminal: the master state, and a line for each processor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.master import MasterState, Report
+
+
+class TopologyDisplay:
+    """Renders reports, and computes rates from one call to the next."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._before: dict[str, tuple[float, int]] = {}  # when, and how many tuples
+        self._rates: dict[str, float] = {}
+
+    def render(self, master: MasterState | None, living: Mapping[str, Report], snapshots: int | None) -> RenderableType:
+        """Return a table of the processors below one line about the topology."""
+        self._measure(living)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("processor")
+        for column in ("tuples", "tuples/s", "state", "late", "queued"):
+            table.add_column(column, justify="right")
+        table.add_column("at")
+        for name, report in sorted(living.items()):
+            figures = report.figures
+            table.add_row(
+                name,
+                _number(figures.get("tuples")),
+                _number(round(self._rates.get(name, 0))),
+                _number(figures.get("size")),
+                _number(figures.get("late")),
+                _number(figures.get("queued")),
+                _position(figures),
+            )
+        return Group(Text(headline(self._name, master, snapshots), style="bold"), table)
+
+    def _measure(self, living: Mapping[str, Report]) -> None:
+        now = time.monotonic()
+        for name, report in living.items():
+            tuples = report.figures.get("tuples")
+            if tuples is None:
+                continue
+            at, before = self._before.get(name, (now, tuples))
+            if tuples < before:  # a new epoch counts from 0
+                before = tuples
+            if tuples != before and now > at:
+                self._rates[name] = (tuples - before) / (now - at)
+            elif now - at > 1.5:
+                self._rates[name] = 0.0
+            if tuples != before or name not in self._before:
+                self._before[name] = now, tuples
+
+
+def headline(name: str, master: MasterState | None, snapshots: int | None) -> str:
+    """Return one line: the topology, its state, its newest complete clock."""
+    if master is None:
+        return f"{name}: no negotiator"
+    completed = f"complete at {_short(master.completed)}" if master.completed is not None else "no complete snapshot"
+    count = f", {snapshots} snapshots" if snapshots is not None else ""
+    return f"{name}: {master.phase.value}, epoch {master.epoch}, {completed}{count}"
+
+
+def _position(figures: Mapping[str, Any]) -> str:
+    if "position" in figures:
+        return str(figures["position"])
+    return _short(Clock.from_value(figures["mark"])) if "mark" in figures else ""
+
+
+def _short(clock: Clock, most: int = 4) -> str:
+    """Return a clock, or the sum of its offsets if it has many partitions."""
+    return str(clock) if len(clock) <= most else f"{sum(clock.values())} in {len(clock)} partitions"
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

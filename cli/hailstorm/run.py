@@ -1,0 +1,149 @@
+"""`hmb hailstorm run`: all processors of a topology, or one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..common import CliError, NewPath, bootstrap_option, json_option, print_json
+from .arguments import AddressType, connect, errors_as_lines, registry_file, topology_argument
+
+if TYPE_CHECKING:
+    from hmb.hailstorm.runners import Runner, RunResult, RunSettings
+    from hmb.hailstorm.snapshots import SnapshotStore
+    from hmb.hailstorm.topology import Topology
+
+DISPLAY_INTERVAL = 0.25  # seconds
+
+
+@click.command()
+@topology_argument
+@bootstrap_option
+@click.option(
+    "--store",
+    type=NewPath(path_type=Path),
+    default=Path("hailstorm-snapshots"),
+    show_default=True,
+    help="The snapshot store: a directory, or an SQLite file (.db, .sqlite).",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes for the processors; without it, threads.")
+@click.option("--until-end", is_flag=True, help="End when everything that the topics hold now has been read.")
+@click.option(
+    "--grace-period",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Seconds between two snapshots.",
+)
+@click.option("--processor", metavar="NAME", help="Run only this processor, such as count-0, or negotiator.")
+@click.option("--registry", type=AddressType(), help="The registry of processors that are started one by one.")
+@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble as the registry.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where other processors reach this one.")
+@click.option("--quiet", is_flag=True, help="No live display.")
+@json_option
+def command(topology: str, servers: str, store: Path, **options: Any) -> None:
+    """Run a topology until it ends, or one of its processors.
+
+    Ctrl-C takes a last snapshot and ends the topology; a second Ctrl-C ends it at once. Started again with the same
+    store, the topology goes on where it ended.
+    """
+    from hmb.hailstorm.negotiator import NegotiatorSettings
+    from hmb.hailstorm.reference import load_topology
+    from hmb.hailstorm.runners import RunSettings
+    from hmb.hailstorm.snapshots import open_store
+
+    until = "end" if options["until_end"] else None
+    settings = RunSettings(servers, until, NegotiatorSettings(options["grace_period"]))  # type: ignore[arg-type]
+    with errors_as_lines():
+        loaded = load_topology(topology)
+        opened = open_store(store)
+        if options["processor"] is not None:
+            run_one(loaded, settings, opened, options)
+            return
+        result = run_all(loaded, settings, opened, store, options)
+    if options["as_json"]:
+        print_json(_as_json(result))
+    else:
+        click.echo(_summary(result), err=True)
+
+
+def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, options: dict[str, Any]) -> None:
+    """Run one processor, or the negotiator, until the topology ends."""
+    from hmb.hailstorm.runners.single import serve
+
+    registry = connect(options["registry"], options["zookeeper"], topology.name)
+    try:
+        serve(topology, [options["processor"]], settings, store, registry, options["host"])
+    finally:
+        registry.close()
+
+
+def run_all(
+    topology: Topology, settings: RunSettings, store: SnapshotStore, path: Path, options: dict[str, Any]
+) -> RunResult:
+    """Run all processors, show what they do, and return the result."""
+    from hmb.hailstorm.registry import RegistryServer
+    from hmb.hailstorm.runners import ProcessRunner, ThreadRunner
+
+    if options["registry"] or options["zookeeper"]:
+        raise CliError("--registry and --zookeeper are for a single --processor", 2)
+    runner: Runner
+    if options["workers"] is None:
+        runner = ThreadRunner(topology, settings, store)
+    else:
+        runner = ProcessRunner(topology, settings, store, options["workers"])
+    server = RegistryServer(runner.registry)
+    registry_file(path).write_text(json.dumps(server.address), encoding="utf-8")
+    try:
+        with runner:
+            return _watch(runner, topology.name, show=sys.stderr.isatty() and not options["quiet"])
+    finally:
+        registry_file(path).unlink(missing_ok=True)
+        server.close()
+
+
+def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
+    """Wait for the end with a live display on standard error. Ctrl-C asks for the end."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from .display import TopologyDisplay
+
+    display, stopping = TopologyDisplay(name), False
+    console = Console(stderr=True)
+    with Live(console=console, refresh_per_second=4, auto_refresh=False, transient=True) as live:
+        while True:
+            try:
+                while not runner.has_ended():
+                    runner.supervise()
+                    if show:
+                        live.update(display.render(runner.master, runner.living, runner.snapshots), refresh=True)
+                    time.sleep(DISPLAY_INTERVAL if show else 0.05)
+                return runner.wait()
+            except KeyboardInterrupt:
+                if stopping:
+                    raise
+                stopping = True
+                console.print("A last snapshot is taken. Ctrl-C again ends at once.")
+                runner.request_stop()
+
+
+def _summary(result: RunResult) -> str:
+    states = ", ".join(f"{name} {_size(state)}" for name, state in result.states.items())
+    epochs = "" if result.epochs == 1 else f", epoch {result.epochs}"
+    return f"ended at {result.completed}: {result.snapshots} snapshots{epochs}; states: {states or 'none'}"
+
+
+def _size(state: Any) -> str:
+    return f"{len(state):,} entries" if hasattr(state, "__len__") else str(state)
+
+
+def _as_json(result: RunResult) -> dict[str, Any]:
+    clock = {} if result.completed is None else {str(p): offset for p, offset in result.completed.items()}
+    sizes = {name: len(state) if hasattr(state, "__len__") else None for name, state in result.states.items()}
+    return {"completed": clock, "snapshots": result.snapshots, "epochs": result.epochs, "state_sizes": sizes}

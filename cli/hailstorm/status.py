@@ -1,0 +1,84 @@
+"""`hmb hailstorm status`: what a running topology does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..common import UNREACHABLE, CliError, json_option, print_json
+from .arguments import AddressType, connect, errors_as_lines, running_registry, store_argument
+
+if TYPE_CHECKING:
+    from hmb.hailstorm.master import MasterState, Report
+    from hmb.hailstorm.registry import Registry
+
+LOOK_TIME = 1.2  # seconds, so that figures arrive twice and rates can be computed
+
+
+@click.command()
+@store_argument
+@click.option("--registry", type=AddressType(), help="The registry, if the processors were started one by one.")
+@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble as the registry.")
+@click.option("--topology", "name", default="topology", help="The topology's name, for --zookeeper.")
+@json_option
+def command(
+    store: Path, registry: tuple[str, int] | None, zookeeper: str | None, name: str, as_json: bool
+) -> None:
+    """Show the master state, the processors and their figures."""
+    from rich.console import Console
+
+    from .display import TopologyDisplay
+
+    with errors_as_lines():
+        address = registry or (None if zookeeper else running_registry(store))
+        try:
+            found = connect(address, zookeeper, name)
+            view = RegistryWatcher(found)
+        except OSError as error:
+            raise CliError(f"the topology on {store} does not run any more: {error}", UNREACHABLE) from error
+    display = TopologyDisplay(str(store))
+    display.render(view.master, view.living, None)
+    time.sleep(LOOK_TIME)
+    if as_json:
+        print_json(
+            {
+                "master": view.master and view.master.to_value(),
+                "processors": {name: report.to_value() for name, report in view.living.items()},
+            }
+        )
+    else:
+        Console().print(display.render(view.master, view.living, None))
+    found.close()
+
+
+class RegistryWatcher:
+    """The present values of a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        from hmb.hailstorm.registry.sessions import MASTER
+
+        self.master: MasterState | None = None
+        self.living: dict[str, Report] = {}
+        self._master_path = MASTER
+        self._has_master = threading.Event()
+        registry.join("status").watch("", self._watch)
+        self._has_master.wait(LOOK_TIME)
+
+    def _watch(self, path: str, value: bytes | None) -> None:
+        from hmb.hailstorm.codec import decode
+        from hmb.hailstorm.master import MasterState, Report
+        from hmb.hailstorm.registry.sessions import LIVING
+
+        if path == self._master_path:
+            self.master = None if value is None else MasterState.from_value(decode(value))
+            self._has_master.set()
+        elif path.startswith(LIVING):
+            name = path.removeprefix(LIVING)
+            if value is None:
+                self.living.pop(name, None)
+            else:
+                self.living[name] = Report.from_value(decode(value))

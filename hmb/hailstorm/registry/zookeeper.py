@@ -1,0 +1,130 @@
+"""Apache ZooKeeper as the registry, as in the paper.
+
+    /hailstorm/<topology>/master              ephemeral
+    /hailstorm/<topology>/living/count-0      ephemeral
+
+ZooKeeper's sessions, ephemeral nodes and watches are exactly what `sessions` describes. Each session here is a client
+of its own, so that its nodes disappear with it. A node is written with the version that this session wrote last, so
+that ZooKeeper refuses the write if another session has created the node again in the meantime.
+
+After a lost connection kazoo would open a new session by itself. A member of a topology must not go on with it, because
+its nodes may have been gone for a while. So the first error ends the session here.
+
+Needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (there through hzk).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from hmb.hailstorm.registry.sessions import LIVING, MASTER, SessionExpiredError, Watch
+
+try:
+    from kazoo.client import KazooClient, KazooState
+    from kazoo.exceptions import KazooException, NodeExistsError
+    from kazoo.handlers.threading import KazooTimeoutError
+except ImportError as error:
+    raise ImportError(f"{error}: `pip install 'hmb[zookeeper]'` brings kazoo") from error
+
+START_TIMEOUT = 15.0  # seconds
+
+
+class ZooKeeperRegistry:
+    """The nodes of one topology in an ensemble. `hosts` is `host:port`, or several with commas."""
+
+    def __init__(self, hosts: str, topology: str, session_timeout: float = 5.0) -> None:
+        self._hosts, self._root, self._timeout = hosts, f"/hailstorm/{topology}", session_timeout
+        self._sessions: list[ZooKeeperSession] = []
+
+    def join(self, name: str) -> ZooKeeperSession:
+        """Open a session. Raises OSError if no server answers."""
+        session = ZooKeeperSession(self._hosts, self._root, self._timeout, name)
+        self._sessions.append(session)
+        return session
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
+
+
+class ZooKeeperSession:
+    """A session of ZooKeeper, with its own connection."""
+
+    def __init__(self, hosts: str, root: str, timeout: float, name: str) -> None:
+        self.name = name
+        self.is_alive = True
+        self._root = root
+        self._versions: dict[str, int] = {}  # of the nodes of this session
+        self._watched: set[str] = set()
+        self._lock = threading.Lock()  # guards the set
+        self._client = KazooClient(hosts, timeout=timeout)
+        self._client.add_listener(self._listen)
+        try:
+            self._client.start(START_TIMEOUT)
+        except KazooTimeoutError as error:
+            self._client.close()
+            raise ConnectionError(f"no ZooKeeper answers at {hosts}: {error}") from error
+        self._client.ensure_path(f"{root}/{LIVING}".rstrip("/"))
+
+    def create(self, path: str, value: bytes) -> bool:
+        try:
+            self._ask(self._client.create, f"{self._root}/{path}", value, ephemeral=True)
+        except NodeExistsError:
+            return False
+        self._versions[path] = 0
+        return True
+
+    def write(self, path: str, value: bytes) -> None:
+        if path not in self._versions:
+            raise SessionExpiredError(f"{self.name}: the node {path} does not belong to this session")
+        stat = self._ask(self._client.set, f"{self._root}/{path}", value, version=self._versions[path])
+        self._versions[path] = stat.version
+
+    def watch(self, prefix: str, watch: Watch) -> None:
+        if MASTER.startswith(prefix):
+            self._watch_node(MASTER, watch)
+        if LIVING.startswith(prefix):
+
+            def changed(names: list[str]) -> None:
+                for name in names:
+                    self._watch_node(LIVING + name, watch)
+
+            self._ask(self._client.ChildrenWatch, f"{self._root}/{LIVING}".rstrip("/"), changed)
+
+    def close(self) -> None:
+        """End the session: its nodes disappear."""
+        self.is_alive = False
+        self._client.stop()
+        self._client.close()
+
+    def _watch_node(self, path: str, watch: Watch) -> None:
+        """Call `watch` with the values of one node, from now on and also when it is created again."""
+        key = f"{path} {id(watch)}"
+        with self._lock:
+            if key in self._watched:
+                return
+            self._watched.add(key)
+        exists = [False]
+
+        def changed(value: bytes | None, stat: Any) -> None:
+            if value is not None or exists[0]:  # a node that never existed does not disappear
+                exists[0] = value is not None
+                watch(path, value)
+
+        self._ask(self._client.DataWatch, f"{self._root}/{path}", changed)
+
+    def _ask(self, operation: Any, *arguments: Any, **options: Any) -> Any:
+        if not self.is_alive:
+            raise SessionExpiredError(f"the session of {self.name} has ended")
+        try:
+            return operation(*arguments, **options)
+        except NodeExistsError:
+            raise
+        except (KazooException, KazooTimeoutError) as error:
+            self.is_alive = False
+            raise SessionExpiredError(f"the session of {self.name} has ended: {error!r}") from error
+
+    def _listen(self, state: str) -> None:
+        if state == KazooState.LOST:
+            self.is_alive = False
