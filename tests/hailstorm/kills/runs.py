@@ -20,7 +20,7 @@ import hmb
 from hmb.client import NewTopic
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.codec import decode
-from hmb.hailstorm.master import MasterState
+from hmb.hailstorm.master import MasterState, Report
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.registry import LocalRegistry, RegistryServer
 from hmb.hailstorm.registry.sessions import MASTER
@@ -120,6 +120,9 @@ class ThreadedTopology:
         self._runner.supervise()
         return self._runner.master
 
+    def describe(self) -> str:
+        return f"it waits for {self._runner.waits_for()}"
+
     def close(self) -> None:
         self._runner.close()
 
@@ -132,9 +135,11 @@ class ProcessTopology:
         os.environ["HAILSTORM_KILLS_TOPIC"], os.environ["HAILSTORM_KILLS_DIRECTORY"] = TOPIC, str(directory)
         self.processors = Processors(kill_topology.shared(), {TOPIC: list(range(PARTITIONS))})
         self._registry = LocalRegistry()
+        self._log = (directory / "log").open("wb")
         self._server = RegistryServer(self._registry, session_timeout=2.0)
         self._master: MasterState | None = None
-        self._registry.join("watcher").watch(MASTER, self._watch)
+        self._living: dict[str, Report] = {}
+        self._registry.join("watcher").watch("", self._watch)
         self._request = {
             "topology": "tests.hailstorm.kills.topology:shared",
             "registry": self._server.address,
@@ -154,6 +159,9 @@ class ProcessTopology:
                 self._running[name] = self._start(name)
         return self._master
 
+    def describe(self) -> str:
+        return f"the reports are {self._living}"
+
     def close(self) -> None:
         for process in self._running.values():
             process.kill()
@@ -162,13 +170,14 @@ class ProcessTopology:
             process.stdin.close()
         self._server.close()
         self._registry.close()
+        self._log.close()
 
     def _start(self, name: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [sys.executable, "-m", "hmb.hailstorm.runners"],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
             cwd=ROOT,
         )
         assert process.stdin is not None
@@ -177,8 +186,12 @@ class ProcessTopology:
         return process
 
     def _watch(self, path: str, value: bytes | None) -> None:
-        if value is not None:
+        if path == MASTER and value is not None:
             self._master = MasterState.from_value(decode(value))
+        elif path != MASTER and value is not None:
+            self._living[path] = Report.from_value(decode(value))
+        elif path != MASTER:
+            self._living.pop(path, None)
 
 
 def settings(servers: str) -> RunSettings:
@@ -250,7 +263,7 @@ def disturb(
                 running.kill(plan[number])
     deadline = time.monotonic() + TIMEOUT
     while sum((seen.completed or Clock()).values()) < RECORDS * PARTITIONS:
-        assert time.monotonic() < deadline, f"no snapshot holds all records: {running.look()}"
+        assert time.monotonic() < deadline, f"no snapshot holds all records: {running.look()}; {running.describe()}"
         watch(running, seen, 0.02)
     return seen
 
@@ -293,7 +306,7 @@ def wait_for(running: ThreadedTopology | ProcessTopology, condition: Callable[[]
     """Start again what has crashed until a condition holds."""
     deadline = time.monotonic() + TIMEOUT
     while not condition():
-        assert time.monotonic() < deadline, f"the run does not get on: {running.look()}"
+        assert time.monotonic() < deadline, f"the run does not get on: {running.look()}; {running.describe()}"
         running.look()
         time.sleep(0.01)
 

@@ -1,0 +1,162 @@
+"""`hmb hailstorm demo`: an example on real data, from the records to the picture, in one command.
+
+The command starts a broker of its own unless `-b` names one, sends the records while the topology runs, and ends the
+topology with a last snapshot when all of them are in a snapshot. `--kill` crashes a processor every second, to see that
+the result stays the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..common import CliError, NewPath, json_option, print_json, servers
+from .arguments import errors_as_lines
+
+if TYPE_CHECKING:
+    from hmb.hailstorm.runners import RunResult, ThreadRunner
+
+EXAMPLES = ("trending", "weather")
+LOOK_INTERVAL = 0.1  # seconds
+KILL_INTERVAL = 1.0  # seconds
+SEND_AT_ONCE = 200  # records between two looks at the clock, with --rate
+
+
+@click.command()
+@click.argument("example", type=click.Choice(EXAMPLES))
+@click.option("-b", "--bootstrap-server", "address", type=servers, help="A broker; without it, one is started.")
+@click.option("--rate", type=click.FloatRange(min=1), help="Records to send in a second; without it, at full speed.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes for the processors; without it, threads.")
+@click.option("--kill", is_flag=True, help="Crash a processor every second.")
+@click.option("--plot", type=NewPath(path_type=Path), help="Draw the result into this file; needs matplotlib.")
+@click.option("--quiet", is_flag=True, help="No live display.")
+@json_option
+def command(example: str, address: str | None, **options: Any) -> None:
+    """Run an example on real data, and draw its result.
+
+    trending counts the words in the documentation of Python's library; weather adds up the rain of two cities in
+    windows of four weeks.
+    """
+    if options["workers"] and options["kill"]:
+        raise CliError("--kill crashes threads: leave --workers out", 2)
+    module = importlib.import_module(f".examples.{example}", __package__)
+    with contextlib.ExitStack() as stack:
+        if address is None:
+            address = stack.enter_context(_broker())
+        with errors_as_lines():
+            result, seconds, count = run_example(module, address, options)
+    if options["plot"] is not None:
+        _plot(module, result, options["plot"])
+    if options["as_json"]:
+        print_json({"records": count, "seconds": seconds, "snapshots": result.snapshots, "epochs": result.epochs})
+    else:
+        print("\n".join(module.lines(result.states)))
+        summary = f"{count:,} records in {seconds:.1f} s, {result.snapshots} snapshots, {result.epochs - 1} recoveries"
+        click.echo(summary, err=True)
+
+
+def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[RunResult, float, int]:
+    """Send the records while the topology runs. Return the result, the seconds it took, and the number of records."""
+    from hmb.hailstorm import start
+
+    records = list(module.records())
+    _create(address, module.TOPIC, module.PARTITIONS)
+    started = time.monotonic()
+    sender = threading.Thread(target=_send, args=(address, module.TOPIC, records, options["rate"]), daemon=True)
+    with start(module.topology, address, workers=options["workers"], max_restarts=None) as runner:
+        sender.start()
+        with _shown(runner, module.topology.name, not options["quiet"]):
+            _follow(runner, sender, len(records), kill=options["kill"])
+        return runner.stop(), time.monotonic() - started, len(records)
+
+
+def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) -> None:
+    """Wait until all records are in a complete snapshot; crash processors on request."""
+    chance = random.Random(0)
+    killed_at = time.monotonic()
+    while not runner.has_ended() and (sender.is_alive() or _completed(runner) < count):
+        runner.supervise()
+        if kill and time.monotonic() - killed_at > KILL_INTERVAL:
+            killed_at = time.monotonic()
+            _crash(runner, chance)
+        time.sleep(LOOK_INTERVAL)
+
+
+def _crash(runner: ThreadRunner, chance: random.Random) -> None:
+    """End the thread of one processor: its state and its payloads are lost."""
+    runner.threads[chance.choice(sorted(runner.threads))].stop()
+
+
+def _completed(runner: Any) -> int:
+    """Return the number of records in the newest complete snapshot."""
+    completed = runner.master and runner.master.completed
+    return sum(completed.values()) if completed else 0
+
+
+def _create(address: str, topic: str, partitions: int) -> None:
+    from hmb.client import Admin, KafkaError, NewTopic
+
+    with Admin(address) as admin:
+        settings = {"retention.ms": "-1"}  # the weather is some years old
+        (created,) = admin.create_topics([NewTopic(topic, partitions, configs=settings)]).values()
+    if isinstance(created, KafkaError):
+        advice = f"the demo needs a topic of its own; delete it with `hmb topics delete {topic}`"
+        raise CliError(f"{created.message}: {advice}")
+
+
+def _send(address: str, topic: str, records: list[Any], rate: float | None) -> None:
+    """Send the records, `rate` in a second if it is given."""
+    from hmb.client import Producer
+
+    started = time.monotonic()
+    with Producer(address) as producer:
+        for number, (key, value, *timestamp) in enumerate(records):
+            producer.send(topic, value, key, timestamp=timestamp[0] if timestamp else None)
+            if rate is not None and number % SEND_AT_ONCE == 0:
+                time.sleep(max(0.0, started + number / rate - time.monotonic()))
+
+
+@contextlib.contextmanager
+def _broker() -> Iterator[str]:
+    """Run a broker in a temporary directory, and yield its address."""
+    from hmb.broker import Broker
+
+    with Broker() as broker:
+        yield broker.bootstrap_servers
+
+
+@contextlib.contextmanager
+def _shown(runner: Any, name: str, wanted: bool) -> Iterator[None]:
+    """Show the live display on standard error while the block runs."""
+    if not wanted or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    from .display import TopologyDisplay
+
+    display = TopologyDisplay(name)
+
+    def render() -> Any:
+        return display.render(runner.master, runner.living, runner.snapshots)
+
+    with Live(get_renderable=render, console=Console(stderr=True), refresh_per_second=4, transient=True):
+        yield
+
+
+def _plot(module: Any, result: RunResult, path: Path) -> None:
+    try:
+        figure = module.draw(result.states)
+    except ImportError as error:
+        raise CliError(f"{error}: `pip install matplotlib` brings what the picture needs") from error
+    figure.savefig(path)

@@ -1,0 +1,104 @@
+"""Rain in windows of four weeks, written exactly once into a database.
+
+The records are the weather events that HMB ships (`cli/data`). The days have a precipitation in mm. The window is
+chosen by the day of the event, not by the day on which somebody reads it:
+
+    weather -> rain (2 instances, windows of 28 days) -> database
+
+Each day changes the sum of its window, and the sink replaces the row (city, window) with the new sum. The sink is
+transactional: rows and clock are in one transaction of the database, so the rows always show the result of exactly the
+records below the clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from hmb.client import ConsumerRecord
+from hmb.hailstorm import Bolt, FloatSum, MapOf, Spout, SqliteTarget, Topology, TransactionalSink, Tumbling
+from hmb.hailstorm.targets import DatabaseTarget
+
+from ... import demo_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TOPIC, PARTITIONS = "weather-events", 2
+DAY = 24 * 3600 * 1000  # ms
+WINDOW = 28 * DAY
+DATABASE = os.environ.get("HAILSTORM_WEATHER_DB", "hailstorm-weather.db")
+CREATE = "CREATE TABLE IF NOT EXISTS rain (city TEXT, start INTEGER, mm REAL, PRIMARY KEY (city, start))"
+REPLACE = "INSERT OR REPLACE INTO rain VALUES (?, ?, ?)"
+
+Rain = tuple[str, int, float]  # city, time in ms, mm
+
+
+def rain_of(record: ConsumerRecord) -> Rain | None:
+    """Return city, time and precipitation of a day; None for the other events."""
+    event = json.loads(record.value)
+    if event["kind"] != "day":
+        return None
+    return event["city"], record.timestamp, event["precipitation_mm"]
+
+
+def row(item: tuple[tuple[str, int], float]) -> tuple[str, int, float]:
+    """Return the row of a result ((city, start of the window), mm)."""
+    (city, start), millimeters = item
+    return city, start, millimeters
+
+
+def target() -> DatabaseTarget:
+    return SqliteTarget(DATABASE, REPLACE, CREATE)
+
+
+topology = Topology("weather")
+topology.spout("weather", Spout(TOPIC, rain_of, event_time=lambda rain: rain[1], allowed_lateness=DAY))
+windows = Tumbling(WINDOW, MapOf(FloatSum()))
+rain_bolt = Bolt.windowed(windows, time=lambda rain: rain[1], key=lambda rain: rain[0], value=lambda rain: rain[2])
+topology.bolt("rain", rain_bolt, after="weather", parallelism=2)
+topology.bolt("rows", Bolt.stateless(lambda item: [row(item)]), after="rain")
+topology.sink("database", TransactionalSink(target), after="rows")
+
+
+def records() -> Iterator[tuple[bytes, bytes, int]]:
+    """Yield (key, value, timestamp) of each record: the city, the line of JSON, the time of the event in ms."""
+    for event in demo_data.events():
+        yield event.key, event.value, event.timestamp
+
+
+def sums() -> list[tuple[str, int, float]]:
+    """Return the rows of the database: city, start of the window in ms, mm."""
+    with sqlite3.connect(DATABASE) as connection:
+        return connection.execute("SELECT city, start, mm FROM rain ORDER BY start, city").fetchall()
+
+
+def lines(states: dict[str, Any]) -> list[str]:
+    """Return the result as text: the wettest windows."""
+    wettest = sorted(sums(), key=lambda each: -each[2])[:10]
+    return [f"{date_of(start)}  {city:14} {millimeters:7.1f} mm" for city, start, millimeters in wettest]
+
+
+def date_of(time: int) -> str:
+    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time):%Y-%m-%d}"
+
+
+def draw(states: dict[str, Any]) -> Figure:
+    """Return a picture of the result: the rain of each city in windows of four weeks."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.add_subplot()
+    for city in sorted({city for city, _, _ in sums()}):
+        points = [(start, millimeters) for name, start, millimeters in sums() if name == city]
+        dates = [datetime.fromtimestamp(start / 1000, UTC) for start, _ in points]
+        axes.step(dates, [millimeters for _, millimeters in points], where="post", label=city)
+    axes.set_title("Precipitation in windows of four weeks")
+    axes.set_ylabel("mm")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
