@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..common import UNREACHABLE, CliError, NewPath
+from ..shared.errors import UNREACHABLE, CliError
+from ..shared.parameters import NewPath
 
 if TYPE_CHECKING:
     from hmb.hailstorm.registry import Registry

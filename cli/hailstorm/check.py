@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..common import ERROR, bootstrap_option, json_option, print_json
+from ..shared.client_options import servers_option
+from ..shared.errors import ERROR
+from ..shared.output import json_option, print_json
 from .arguments import errors_as_lines, topology_argument
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @topology_argument
-@bootstrap_option
+@servers_option()
 @click.option(
     "--records", type=click.IntRange(min=1), default=40, show_default=True, help="How many of each partition to use."
 )

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..common import CliError, NewPath, bootstrap_option, json_option, print_json
+from ..shared.client_options import servers_option
+from ..shared.errors import CliError
+from ..shared.output import json_option, print_json
+from ..shared.parameters import NewPath
 from .arguments import AddressType, connect, errors_as_lines, registry_file, topology_argument
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 
 @click.command()
 @topology_argument
-@bootstrap_option
+@servers_option()
 @click.option(
     "--store",
     type=NewPath(path_type=Path),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..common import DAMAGE, NOT_FOUND, CliError, json_option, print_json
+from ..shared.errors import DAMAGE, NOT_FOUND, CliError
+from ..shared.output import json_option, print_json
 from .arguments import errors_as_lines, store_argument
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..common import UNREACHABLE, CliError, json_option, print_json
+from ..shared.errors import UNREACHABLE, CliError
+from ..shared.output import json_option, print_json
 from .arguments import AddressType, connect, errors_as_lines, running_registry, store_argument
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Trending words: the paper's example topology, on a text that every machine has.
 
-The paper counts Twitter's hashtags. This example counts the words in the documentation strings of Python's standard
+The paper counts hashtags from Twitter. This example counts the words in the documentation strings of Python's standard
 library, one record for each line:
 
     docs -> split -> count (3 instances) -> topn (2 instances) -> trending
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 TOPIC, PARTITIONS = "python-docs", 2
 N = 10
 WORD = re.compile(r"[a-z]{4,}")
-COMMON = set(
-    ["also", "been", "being", "between", "both", "could", "does", "each", "from", "have", "here", "into", "more", "must", "only", "other", "should", "some", "such", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those", "used", "using", "were", "what", "when", "where", "which", "will", "with", "would", "because"]
-)
+COMMON = {  # words that are too frequent to be interesting
+    "also", "been", "being", "between", "both", "could", "does", "each", "from", "have", "here", "into", "more",
+    "must", "only", "other", "should", "some", "such", "than", "that", "their", "them", "then", "there", "these",
+    "they", "this", "those", "used", "using", "were", "what", "when", "where", "which", "will", "with", "would",
+    "because",
+}
 
 Counted = tuple[str, int]
 
@@ -64,6 +67,10 @@ topology.bolt("split", Bolt.stateless(words), after="docs", group=str)
 topology.bolt("count", Bolt.keyed(Sum(), lambda pair: pair[0], lambda pair: pair[1]), after="split", parallelism=3)
 topology.bolt("topn", Bolt.over(top, local_top), after="count", parallelism=2)
 topology.sink("trending", Sink(trending), after="topn")
+
+
+def prepare() -> None:
+    """Do nothing: this example leaves no file behind."""
 
 
 def records() -> Iterator[tuple[bytes, bytes]]:

@@ -1,13 +1,16 @@
-"""Rain in windows of four weeks, written exactly once into a database.
+"""The rain of Seattle in windows of four weeks, written exactly once into a database.
 
-The records are the weather events that HMB ships (`cli/data`). The days have a precipitation in mm. The window is
-chosen by the day of the event, not by the day on which somebody reads it:
+The records are the weather events that HMB ships (`cli/data`). The days of Seattle have a precipitation in mm. The
+hourly temperatures of both cities are not used. The window of a day is chosen by the day's own date. The time at which
+a processor reads the record does not matter:
 
-    weather -> rain (2 instances, windows of 28 days) -> database
+    weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
 Each day changes the sum of its window, and the sink replaces the row (city, window) with the new sum. The sink is
-transactional: rows and clock are in one transaction of the database, so the rows always show the result of exactly the
-records below the clock.
+transactional: one transaction of the database writes the rows and the clock. The rows therefore always show the result
+of exactly the records below the clock.
+
+Source: Akidau et al., "The Dataflow Model" (2015), for windows of event time.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hmb.client import ConsumerRecord
@@ -71,6 +75,11 @@ def records() -> Iterator[tuple[bytes, bytes, int]]:
         yield event.key, event.value, event.timestamp
 
 
+def prepare() -> None:
+    """Delete the database of an earlier run: its clock belongs to records that the new topic does not have."""
+    Path(DATABASE).unlink(missing_ok=True)
+
+
 def sums() -> list[tuple[str, int, float]]:
     """Return the rows of the database: city, start of the window in ms, mm."""
     with sqlite3.connect(DATABASE) as connection:
@@ -78,7 +87,7 @@ def sums() -> list[tuple[str, int, float]]:
 
 
 def lines(states: dict[str, Any]) -> list[str]:
-    """Return the result as text: the wettest windows."""
+    """Return the result as text: the ten wettest windows."""
     wettest = sorted(sums(), key=lambda each: -each[2])[:10]
     return [f"{date_of(start)}  {city:14} {millimeters:7.1f} mm" for city, start, millimeters in wettest]
 
@@ -88,16 +97,17 @@ def date_of(time: int) -> str:
 
 
 def draw(states: dict[str, Any]) -> Figure:
-    """Return a picture of the result: the rain of each city in windows of four weeks."""
+    """Return a picture of the result: the rain of each window."""
+    import numpy as np
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot()
     for city in sorted({city for city, _, _ in sums()}):
         points = [(start, millimeters) for name, start, millimeters in sums() if name == city]
-        dates = [datetime.fromtimestamp(start / 1000, UTC) for start, _ in points]
+        dates = np.array([start for start, _ in points], dtype="datetime64[ms]")
         axes.step(dates, [millimeters for _, millimeters in points], where="post", label=city)
-    axes.set_title("Precipitation in windows of four weeks")
+    axes.set_title("Precipitation in windows of four weeks of event time")
     axes.set_ylabel("mm")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
