@@ -1,8 +1,8 @@
 """`hmb hailstorm demo`: an example on real data, from the records to the picture, in one command.
 
 The command starts a broker of its own unless `-b` names one. It sends the records while the topology runs. When a
-snapshot contains all of them, the command ends the topology. `--kill` crashes a processor every two seconds, and the result
-stays the same.
+snapshot contains all of them, the command ends the topology. `--kill` crashes a processor every two seconds, and
+the result stays the same.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[Run
     _create(address, module.TOPIC, module.PARTITIONS)
     started = time.monotonic()
     sender = threading.Thread(target=_send, args=(address, module.TOPIC, records, options["rate"]), daemon=True)
-    with start(module.topology, address, workers=options["workers"], grace_period=GRACE_PERIOD, max_restarts=None) as runner:
+    workers = options["workers"]
+    with start(module.topology, address, workers=workers, grace_period=GRACE_PERIOD, max_restarts=None) as runner:
         sender.start()
         with _shown(runner, module.topology.name, not options["quiet"]):
             _follow(runner, sender, len(records), kill=options["kill"])
