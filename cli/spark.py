@@ -102,7 +102,7 @@ def _load(
 
     try:
         return _in_thread(
-            lambda: load(topic, directory, servers, options=options, records_a_run=records, on_commit=on_commit)
+            lambda: load(topic, directory, servers, options=options, records_per_run=records, on_commit=on_commit)
         )
     except (LoadError, SparkUnavailableError, OptionError) as error:
         raise CliError(str(error)) from error

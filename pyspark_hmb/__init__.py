@@ -1,4 +1,7 @@
-"""PySpark imports every top-level module named `pyspark_*` and registers its `DefaultSource`; see `hmb.spark`."""
+"""Makes Spark find the data source `hmb`. The data source itself is in `hmb.spark`.
+
+PySpark imports every top-level module whose name starts with `pyspark_`, and registers the class `DefaultSource` of it.
+"""
 
 from hmb.spark.source import HmbDataSource as DefaultSource
 

@@ -1,24 +1,44 @@
 """Spark reads and writes topics: `spark.read / readStream / write / writeStream.format("hmb")`, in plain Python.
 
-It is a data source of PySpark's own kind (its Python Data Source API, SPARK-44076), with the options, columns and
-errors of Spark's Kafka connector, against HMB and any Kafka, and it needs no jar.
+Problem: Spark's own Kafka connector is a Java library. A Spark session has to load its jar in the right version before
+the first query.
 
-    options   every option, its name, its meaning, and which exclude each other
-    offsets   where to begin and to stop: words, JSON, times -> an offset for each partition
-    ranges    offset ranges -> tasks, and how much a trigger may take
-    batch     a batch query: its tasks
-    stream    a streaming query: offsets from trigger to trigger
-    tasks     what a worker does: one range, read as Arrow columns
-    sink      rows -> records, at least once or exactly once
-    rows, sending, once    its parts: what rows may be, how they go, how they go once
-    source    the data source, made of the above
-    environment            the Python packages and the Java that it takes
-    sessions  a local Spark that just works
-    doctor    what is missing when it does not
-    loads     topic -> Parquet, with the offsets in the same commit (Kafka 0.7's batch loads)
+Idea: PySpark 4 accepts data sources that are written in Python (the Python Data Source API, SPARK-44076). This folder
+is one of them. The data source `hmb` has the options, columns and errors of Spark's Kafka connector. The data source
+works with HMB and with Apache Kafka, and needs no jar.
 
-PySpark registers every data source that a top-level module named `pyspark_*` calls `DefaultSource`: ours is in
-`pyspark_hmb`.
+Spark's driver plans each query: `source` creates a reader, the reader asks the brokers for offsets, and cuts the
+offsets into ranges. Each range becomes one task. A worker reads the range with `hmb.Consumer` and returns Arrow
+columns. Writing works the other way round: a task receives Arrow columns and sends them with `hmb.Producer`.
+
+Example: a topic has two partitions, with 100 records in partition 0 and 50 records in partition 1. A batch query reads
+the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)` in two tasks. With `maxRecordsPerPartition=50` the first range
+is cut in two, and the query has three tasks.
+
+Read in this order:
+
+    source        the data source: Spark calls it for `format("hmb")`
+    option_names  the table of all options
+    options       parses and checks the options
+    bounds        parses the options that say where a query starts and ends
+    offsets       turns these bounds into one offset for each partition
+    ranges        cuts offset ranges into tasks, and limits how much one trigger reads
+    batch         the reader of a batch query
+    stream        the reader of a streaming query: offsets from trigger to trigger
+    tasks         the work of one task: reads a range as Arrow columns
+    sink          the writers: at least once, or exactly once
+    rows          checks the columns of the rows, and groups rows by topic and partition
+    sending       sends a task's rows, and reports records that were not delivered
+    once          exactly once: one transaction for each task
+    environment   finds the Python packages and the Java that Spark needs
+    sessions      starts a local Spark with settings for one machine
+    doctor        `hmb spark doctor`: reports everything that Spark needs
+    loads         `hmb spark load`: loads a topic into Parquet files, each record once
+
+The last four modules are conveniences. A first reading can leave them out.
+
+PySpark finds data sources by name: it imports every top-level module that is named `pyspark_*`, and registers the class
+`DefaultSource` of that module. The module of this data source is `pyspark_hmb`.
 """
 
 from importlib import import_module

@@ -1,4 +1,8 @@
-"""A batch query: which ranges its tasks read, settled once when the query is planned."""
+"""A batch query: Spark's driver asks for the query's tasks once, and each task reads one range of offsets.
+
+The reader asks the brokers for the start and the end of each partition when Spark plans the query. Records that are
+written after that moment are not part of the query.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +22,20 @@ if TYPE_CHECKING:
 
 
 class RangePartition(InputPartition):
-    """A task."""
+    """A task of a query: Spark sends it to a worker, which reads the range."""
 
-    def __init__(self, wanted: OffsetRange) -> None:
-        self.wanted = wanted
+    def __init__(self, offsets: OffsetRange) -> None:
+        self.offsets = offsets
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """A task's work; where there are no ranges, Spark makes a task without one."""
-    return tasks.read(options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
+    """Read the records of one task. Return none for the empty task that Spark creates if a query has no ranges."""
+    return tasks.read(options, partition.offsets) if isinstance(partition, RangePartition) else iter(())
 
 
 class BatchReader(DataSourceReader):
+    """The reader of one batch query. Spark calls `partitions` on the driver and `read` in the workers."""
+
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
@@ -37,17 +43,18 @@ class BatchReader(DataSourceReader):
         options, level = self._options, tasks.isolation_level(self._options)
         with closing(tasks.cluster_of(options)) as cluster:
             partitions = partitions_of(cluster, options)
-            # The connector, too, takes the end where no record is as young as an ending time.
-            end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", when_late="latest")
+            # The connector, too, reads up to the end of the log if no record is at or after the ending time.
+            end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", if_no_record="latest")
+            strategy = options.time_strategy
             start = resolve(
-                cluster, options.starting, partitions, level, option="startingOffsets", when_late=options.time_strategy
+                cluster, options.starting, partitions, level, option="startingOffsets", if_no_record=strategy
             )
         for partition, offset in start.items():
             if offset > end[partition]:
-                what = f"{partition} is to be read from offset {offset}, and ends before {end[partition]}"
-                tasks.data_loss(options, what)
-        wanted = cut(ranges_between(start, end), options.min_partitions, options.max_records)
-        return [RangePartition(each) for each in wanted]
+                problem = f"cannot read {partition} from offset {offset}: the log ends at {end[partition]}"
+                tasks.data_loss(options, problem)
+        ranges = cut(ranges_between(start, end), options.min_partitions, options.max_records)
+        return [RangePartition(each) for each in ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, partition)

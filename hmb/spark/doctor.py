@@ -1,8 +1,10 @@
-"""What Spark needs and what of it is there: `hmb spark doctor`.
+"""Checks everything that Spark needs on this machine: the command `hmb spark doctor`.
 
-`environment` knows what is needed; `session` refuses for the first thing that is missing; here all of it is told, each
-with its one-line fix.  What is no obstacle for `session` may be one for a Spark that is started in another way: such
-a thing is told without being a fault.
+The module `environment` finds the packages and the Java. `hmb.spark.session()` stops at the first thing that is
+missing. The doctor reports all of them, each with a command that fixes it.
+
+Two more findings concern Spark sessions that another program starts: whether PySpark can find the data source `hmb`,
+and which Python the workers run. If such a session needs one more setting, the doctor prints the setting as a hint.
 """
 
 from __future__ import annotations
@@ -16,27 +18,28 @@ from hmb.spark.environment import INSTALL, Finding, findings
 
 
 def examine() -> list[Finding]:
-    """All that matters; those with a problem keep `hmb.spark.session()` from working."""
+    """Return all findings. `hmb.spark.session()` does not work while one of them has a problem."""
     return [Finding("python", f"{sys.version.split()[0]} at {sys.executable}"), *findings(), _source(), _workers()]
 
 
 def _source() -> Finding:
-    """Whether PySpark will find the data source by itself, in sessions that are not ours."""
+    """Check whether PySpark finds the data source in sessions that `hmb.spark.session()` did not start."""
     spec = find_spec("pyspark_hmb")
     if spec is None or spec.origin is None:
         return Finding(
-            "source", "", "the module pyspark_hmb, by which PySpark finds format('hmb'), is missing", INSTALL
+            "source", "", "the module pyspark_hmb, through which PySpark finds format('hmb'), is missing", INSTALL
         )
     folder = Path(spec.origin).parent.parent
     if folder in map(Path, sys.path):
         return Finding("source", "format('hmb') registers itself")
-    hint = f"with hmb.spark.session(); other sessions do with PYTHONPATH={folder}"
-    return Finding("source", f"format('hmb') is registered {hint}")
+    hint = f"other sessions need PYTHONPATH={folder}"
+    return Finding("source", f"hmb.spark.session() registers format('hmb'); {hint}")
 
 
 def _workers() -> Finding:
+    """Check that Spark's workers run the same Python as this process."""
     chosen = os.environ.get("PYSPARK_PYTHON")
     if chosen in (None, sys.executable):
         return Finding("workers", f"run {sys.executable}")
     fix = f"unset PYSPARK_PYTHON, or export PYSPARK_PYTHON={sys.executable}"
-    return Finding("workers", str(chosen), "PYSPARK_PYTHON names another Python than this one", fix)
+    return Finding("workers", str(chosen), "PYSPARK_PYTHON names a different Python than this one", fix)

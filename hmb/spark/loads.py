@@ -1,30 +1,41 @@
-"""Batch loads: a topic's records into Parquet files, each once, with the offsets in the same commit as the data.
+"""Batch loads: load a topic's records into Parquet files, each record once.
 
-Kafka 0.7 loaded Hadoop like this: a load job wrote the offset it had come to beside its output, and after a crash it
-began there again.  "This solves a distributed consensus problem, by removing the distributed part": there is one place,
-so there is one commit.  Here the place is a directory, and the commit one rename of one folder:
+Problem: a load job writes files and also remembers the offset that it has reached. If the two are stored in two
+systems, a crash between the two writes loses records or loads them twice.
 
-    DIR/run=00000001/part-*.parquet     the records of a range of offsets of each partition
-    DIR/run=00000001/_manifest.json     that range, and how many rows these are
+Idea: store data and offsets together, so that one commit covers both. Kafka 0.7 loaded data into Hadoop in this way.
+"This solves a distributed consensus problem, by removing the distributed part" (Kafka 0.7 design, "Consumer state"). In
+HMB the common store is a directory, and the commit is the rename of one folder:
+
+    DIR/run=00000001/part-*.parquet     the records of one range of offsets in each partition
+    DIR/run=00000001/_manifest.json     these ranges, and the number of rows
     DIR/run=00000002/...
-    DIR/_tmp-00000003/...               a run that has not been committed: under way, or of a process that died
-    DIR/_lock                           held while a load runs
+    DIR/_tmp-00000003/...               a run that is not committed: it is in progress, or its process has died
+    DIR/_lock                           locked while a load runs
 
-A run: take the lock; delete what was not committed; begin where the last manifest ends; write data and manifest to
-`_tmp-N`, sync them, rename it to `run=N`, sync DIR.  A process that dies before the rename has changed nothing that
-anybody sees, and one that dies after it has committed; there is nothing in between, so that all runs together hold each
-record once.  Nothing is cleaned up on an error: the next run does it, in the same way after an exception as after a
-power cut.
+Mechanism: a load takes the lock and deletes uncommitted folders. The new run starts at the offsets where the last
+manifest ends. The run writes its data and its manifest to `_tmp-N`, syncs them, renames the folder to `run=N`, and
+syncs DIR.
 
-Whoever reads need not know: Spark, pandas and Arrow take `run=N` for a column, and overlook names that begin with `_`:
+Example: run 1 holds the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the offsets
+1000 to 1499 to `_tmp-00000002`, and the machine loses power. Readers still see only run 1. The next load deletes
+`_tmp-00000002` and starts at offset 1000 again.
+
+A process that dies before the rename has not changed anything that readers see. A process that dies after the rename
+has committed its run. No state exists between the two, so all runs together hold each record exactly once. An error
+deletes nothing: the next load does so, in the same way after an exception as after a power failure.
+
+Readers need no special code. Spark, pandas and Arrow read `run=N` as a column, and ignore names that start with `_`:
 
     spark.read.parquet(DIR)
 
-The columns are those of the data source, headers included.  A record that retention deleted before it was loaded is
-lost, which is an error (failOnDataLoss=false among the options: a warning in the log).
+The columns are those of the data source, headers included. If retention deletes a record before it is loaded, the
+record is lost, and the load fails. With the option failOnDataLoss=false the load logs a warning and continues.
 
-Left out: object stores, which have no rename of a folder, and a lock over several machines; DIR is a folder of a file
-system that the driver and all workers see.
+Limits: object stores are not supported, because they cannot rename a folder atomically. The lock works on one machine
+only. DIR must be in a file system that the driver and all workers share.
+
+Source: Kafka 0.7 design, "Consumer state".
 """
 
 from __future__ import annotations
@@ -49,16 +60,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
-CHOSEN = ("assign", "subscribe", "starting", "ending", "kafka.bootstrap.")  # options that are not taken
-RECORDS_A_RUN = 10_000_000
+CHOSEN = ("assign", "subscribe", "starting", "ending", "kafka.bootstrap.")  # options that a load sets itself
+RECORDS_PER_RUN = 10_000_000
 
 
 class LoadError(Exception):
-    """A load that cannot go on; says why and what to do."""
+    """A load cannot continue. The message contains the reason and what to do."""
 
 
 class Run(NamedTuple):
-    """What one commit holds: of each partition the offsets from `start` on, before `end`."""
+    """One commit of a load: in each partition, the records at offsets from `start` (inclusive) to `end` (exclusive)."""
 
     number: int
     topic: str
@@ -73,8 +84,8 @@ class Run(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        said = json.loads(text)
-        return cls(**{**said, "start": from_json(said["start"]), "end": from_json(said["end"])})
+        fields = json.loads(text)
+        return cls(**{**fields, "start": from_json(fields["start"]), "end": from_json(fields["end"])})
 
 
 def load(
@@ -83,37 +94,39 @@ def load(
     bootstrap_servers: str = DEFAULT_SERVER,
     *,
     options: Mapping[str, str] | None = None,
-    records_a_run: int = RECORDS_A_RUN,
+    records_per_run: int = RECORDS_PER_RUN,
     spark: SparkSession | None = None,
-    on_commit: Callable[[Run, int], object] = lambda run, left: None,
+    on_commit: Callable[[Run, int], object] = lambda run, remaining: None,
 ) -> list[Run]:
-    """Load what the topic has now and the directory has not; the commits that this made.
+    """Load the records that the topic contains now and `directory` does not. Return the new commits.
 
-    `options` are further ones of the data source; `on_commit` is called after each commit, with the number of offsets
-    that are left.  Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
+    `options` are further options of the data source. `on_commit(run, remaining)` is called after each commit, with the
+    number of offsets that remain to be loaded.
+
+    Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """
     if spark is None:
         check()
     _check_options(options or {})
     root = Path(directory).absolute()
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
-    made: list[Run] = []
+    commits: list[Run] = []
     with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
-        cluster.topic(topic)  # no directory is made for one that is not there
+        cluster.topic(topic)  # Raises KafkaError if the topic does not exist. The directory is then not created.
         stack.enter_context(_locked(root))
-        sweep(root)
-        target = None  # what came while it loads is for the next load
+        delete_uncommitted(root)
+        target = None  # The first plan sets the end of the load. Later records are left to the next load.
         while True:
-            planned, target = _plan(cluster, topic, root, given, records_a_run, target)
+            planned, target = _plan(cluster, topic, root, given, records_per_run, target)
             if planned is None:
-                return made
+                return commits
             spark = spark or session(f"hmb load {topic}")
-            made.append(_commit(root, _written(spark, root, planned, given)))
-            on_commit(made[-1], sum(target[it] - made[-1].end[it] for it in target))
+            commits.append(_commit(root, _write(spark, root, planned, given)))
+            on_commit(commits[-1], sum(target[it] - commits[-1].end[it] for it in target))
 
 
 def runs(directory: str | Path) -> list[Run]:
-    """What is committed, in order."""
+    """Return the committed runs of a directory, in order."""
     return [_run_of(path / MANIFEST) for path in sorted(Path(directory).glob(f"{RUN}*"))]
 
 
@@ -121,21 +134,24 @@ def _run_of(manifest: Path) -> Run:
     try:
         return Run.from_json(manifest.read_text())
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-        why = f"{manifest} does not say which offsets its folder holds: {type(error).__name__}: {error}"
-        raise LoadError(f"{why}; was the folder changed by hand? load into a new directory") from error
+        problem = f"{manifest} does not contain the offsets of its folder: {type(error).__name__}: {error}"
+        raise LoadError(f"{problem}; was the folder changed by hand? Load into a new directory") from error
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """What is read is settled by the manifests alone: otherwise these would say what is not true."""
+    """Refuse options that choose topics, offsets or headers, because the manifests alone decide what a load reads.
+
+    Raises OptionError.
+    """
     for name in options:
         if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
             raise OptionError(
-                f"option {name!r}: a load chooses by itself what it reads, each record once, with headers"
+                f"option {name!r} cannot be set: a load decides itself what it reads, each record once, with headers"
             )
 
 
-def sweep(root: Path) -> None:
-    """Delete what was not committed."""
+def delete_uncommitted(root: Path) -> None:
+    """Delete the folders of runs that were not committed."""
     for path in root.glob(f"{UNCOMMITTED}*"):
         shutil.rmtree(path)
 
@@ -143,8 +159,12 @@ def sweep(root: Path) -> None:
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
 ) -> tuple[Run | None, Offsets]:
-    """The next run, without its rows, or None if nothing is left; and how far to go in all."""
-    from hmb.spark import tasks  # not before `check` has looked for pyarrow
+    """Return the next run (or None if nothing remains to be loaded) and the offsets at which the whole load ends.
+
+    The run's numbers of rows and files are still 0. `most` limits the offsets of the run. `target` is the end of the
+    load, or None in the first call.
+    """
+    from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level
 
     settings = source_options(given, streaming=False)
@@ -160,9 +180,10 @@ def _plan(
         start |= {it: offset for it, offset in before[-1].end.items() if it in target}
     for it, offset in start.items():
         if offset > last[it]:
-            raise LoadError(f"{root} has {it} up to {offset}, and the log ends at {last[it]}: was the topic made anew?")
+            problem = f"{root} holds {it} up to offset {offset}, but the log ends at {last[it]}"
+            raise LoadError(f"{problem}: was the topic deleted and created again?")
         if offset < first[it]:
-            tasks.data_loss(settings, f"{root} has {it} up to {offset}, and the log begins at {first[it]}")
+            tasks.data_loss(settings, f"{root} holds {it} up to offset {offset}, but the log starts at {first[it]}")
             start[it] = first[it]
     if all(start[it] == target[it] for it in target):
         return None, target
@@ -177,33 +198,33 @@ def _check_same_topic(root: Path, before: Run, topic: str, topic_id: str) -> Non
         )
     if before.topic_id != topic_id:
         raise LoadError(
-            f"{root} holds another topic of the name {topic!r}, which was deleted: load into a new directory"
+            f"{root} holds a deleted topic with the same name {topic!r}: load the new topic into a new directory"
         )
 
 
-def _written(spark: SparkSession, root: Path, planned: Run, given: Mapping[str, str]) -> Run:
-    """All of the run's files, in a place where nobody looks."""
+def _write(spark: SparkSession, root: Path, planned: Run, given: Mapping[str, str]) -> Run:
+    """Write the files of a run to its uncommitted folder, and return the run with its numbers of rows and files."""
     import pyarrow.parquet as pq
 
-    place = root / f"{UNCOMMITTED}{planned.number:08d}"
+    folder = root / f"{UNCOMMITTED}{planned.number:08d}"
     positions = {
         "startingOffsets": json.dumps(to_json(planned.start)),
         "endingOffsets": json.dumps(to_json(planned.end)),
         "includeHeaders": "true",
     }
-    spark.read.format("hmb").options(**{**given, **positions}).load().write.parquet(place.as_uri())
-    files = sorted(place.glob("*.parquet"))
+    spark.read.format("hmb").options(**{**given, **positions}).load().write.parquet(folder.as_uri())
+    files = sorted(folder.glob("*.parquet"))
     run = planned._replace(rows=sum(pq.read_metadata(path).num_rows for path in files), files=len(files))
-    (place / MANIFEST).write_text(json.dumps(run.to_json(), indent=1) + "\n")
+    (folder / MANIFEST).write_text(json.dumps(run.to_json(), indent=1) + "\n")
     return run
 
 
 def _commit(root: Path, run: Run) -> Run:
-    """Make it seen, all at once."""
-    place = root / f"{UNCOMMITTED}{run.number:08d}"
-    for path in (*place.iterdir(), place):
+    """Sync the files of a run, and rename its folder: readers see the whole run from this moment on."""
+    folder = root / f"{UNCOMMITTED}{run.number:08d}"
+    for path in (*folder.iterdir(), folder):
         _sync(path)
-    place.rename(root / f"{RUN}{run.number:08d}")
+    folder.rename(root / f"{RUN}{run.number:08d}")
     _sync(root)
     return run
 
@@ -218,9 +239,9 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """One load at a time; the lock of a process that dies is free again."""
+    """Lock the directory, so that only one load runs. The operating system releases the lock of a process that dies."""
     if root.exists() and not root.is_dir():
-        raise LoadError(f"{root} is no directory")
+        raise LoadError(f"{root} is not a directory")
     root.mkdir(parents=True, exist_ok=True)
     with (root / LOCK).open("w") as file:
         try:

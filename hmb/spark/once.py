@@ -1,33 +1,44 @@
-"""Exactly once: a task's rows in one transaction, and in the same transaction a note of which batch they were (KIP-98).
+"""Exactly once: a task writes its rows and a note of their batch in one transaction.
 
-Spark may run a task twice (a retry, a speculative copy, a zombie that was taken for dead), and may run a batch of a
-streaming query again after a crash, for its own commit comes after all tasks.  So a task has a name that all its
-attempts share and that outlives restarts,
+Problem: Spark may run a task more than once: after a failure, as a speculative copy, or because a slow worker seemed to
+be dead. After a crash, Spark may also run a whole batch of a streaming query again, because Spark commits a batch only
+after all its tasks. Each run would write the rows again.
 
-    transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task's number>
+Idea: the task stores a note "batch 7 is written" in the same transaction as the rows of batch 7. A later run reads the
+note first. The note is the committed offset of a consumer group. All runs of a task use one name, which stays the same
+after a restart:
 
-and does, in this order:
+    transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
-    1. init_transactions      shuts out older attempts, ends what they left
-    2. ask for the group's committed offset, waiting for what is undecided: the note
-    3. the note says "this batch": it was written before; leave it out
-       else: one transaction of all rows, and of the offset  batch + 1  as the new note
+Each run of a task has three steps:
 
-After 1 nobody else can commit under that name, so what 2 finds holds; and since rows and note are committed by one
-marker, a batch is either not there and not noted, or both.  The query id stands in the checkpoint, so a restarted query
-has its old names; the note's topic is the first that was written to, its partition 0.
+    1. init_transactions: fence earlier runs of the task, and abort the transaction that they left open
+    2. fetch the note, which is the group's committed offset; wait while a transaction on it is undecided
+    3. if the note contains this batch: skip the rows, which are written already
+       otherwise: write all rows, and the offset  batch + 1  as the new note, in one transaction
 
-What this needs, and what is not covered:
+Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
+crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written", and skips its
+rows.
 
-- A batch that is run again must part its rows into the same tasks.  It does so when it reads the same ranges and is
-  the same query; rows after a `repartition()` without columns, or with a number of tasks that was changed in between,
-  may be in another task than before.  The note holds a sum over the rows (whatever their order): a batch that
-  is run again with other rows is an error, not a silent loss.  (An empty task asks nobody.)
-- Each task's rows appear when that task commits, not all tasks' at one moment.  Readers need read_committed.
-- Notes are offsets of a group without members, which brokers forget after offsets.retention.minutes (7 days): a query
-  that was killed between the commits of two tasks and is started again after that may write one batch's rows twice.
-- A transaction that takes longer than kafka.transaction.timeout.ms (here 15 minutes, the most that brokers allow by
-  default) is aborted, and the task fails.
+After step 1 no earlier run can commit under this name, so the note of step 2 stays valid. One commit marker covers
+rows and note: either both are committed or neither is. The query id is stored in the checkpoint, so a restarted
+query uses the same names. The note belongs to partition 0 of the first topic that the task writes to.
+
+Limits:
+
+- A batch that runs again must split its rows into the same tasks. A query that has not changed does so, because it
+  reads the same ranges. After a `repartition()` without columns, or with a changed number of tasks, a row may move to
+  another task. The note therefore contains a checksum over the rows, in any order. If the rows of a repeated batch
+  differ, the task fails instead of losing rows silently. A task without rows does not fetch the note.
+- The rows of each task become visible when that task commits, not for all tasks at the same time. Consumers need the
+  isolation level read_committed.
+- A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7
+  days). If a query dies between the commits of two tasks and restarts after that time, it may write one batch twice.
+- A transaction that takes longer than kafka.transaction.timeout.ms is aborted, and the task fails. The sink's default
+  is 15 minutes, the longest time that brokers allow by default.
+
+Source: KIP-98 (transactions).
 """
 
 from __future__ import annotations
@@ -51,7 +62,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.spark.options import OptionError
-from hmb.spark.sending import Sending
+from hmb.spark.sending import RowSender
 
 if TYPE_CHECKING:
     from hmb.spark.options import SinkOptions
@@ -61,26 +72,26 @@ NEEDED = (InitProducerIdRequest, AddPartitionsToTxnRequest, TxnOffsetCommitReque
 
 
 class ReplayError(Exception):
-    """A batch was run again, and is not what it was."""
+    """A batch that runs again has different rows than before, or is older than the last written batch."""
 
 
 @dataclass
 class Note:
-    """What a task has written: which batch, how many rows, and the sum of their checksums."""
+    """A task's note of the last batch that it has written."""
 
-    batch: int
-    rows: int = 0
-    checksum: int = 0
+    batch: int  # Spark's number of the batch, from 0
+    rows: int = 0  # the number of rows
+    checksum: int = 0  # the sum of the CRC-32 checksums of all keys and values
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Rows of the batch; the sum does not mind their order."""
+        """Add rows of the batch to the note. The sum does not depend on the order of the rows."""
         for name in {"key", "value"} & set(rows.schema.names):
             contents = rows.column(name).cast(pa.large_binary()).to_pylist()
             self.checksum += sum(crc32(each) for each in contents if each is not None)
         self.rows += rows.num_rows
 
     def to_offset(self) -> OffsetAndMetadata:
-        """The offset is that of the next batch."""
+        """Return the note as an offset: the number of the next batch, with rows and checksum as its metadata."""
         return OffsetAndMetadata(self.batch + 1, json.dumps({"rows": self.rows, "checksum": self.checksum}))
 
     @classmethod
@@ -89,16 +100,20 @@ class Note:
 
 
 def check_transactions(options: SinkOptions) -> None:
-    """OptionError where the brokers have no transactions."""
+    """Raise OptionError if the brokers do not support transactions (Kafka before 0.11)."""
     with closing(Cluster(options.bootstrap_servers, "hmb-spark")) as cluster:
         missing = [request.__name__ for request in NEEDED if not cluster.knows(request)]
     if missing:
-        why = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]}); Kafka 0.11 has"
-        raise OptionError(f"exactlyOnce=true: {why}. Without that option rows are written at least once")
+        problem = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]})"
+        fix = "Use Kafka 0.11 or newer, or remove the option: rows are then written at least once"
+        raise OptionError(f"exactlyOnce=true: {problem}. {fix}")
 
 
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
-    """How many rows were delivered, now or before.  UndeliveredError, ReplayError, KafkaError."""
+    """Write a task's rows in one transaction, unless an earlier run has written them. Return the number of rows.
+
+    `job` is the query id of a streaming query. Raises UndeliveredError, ReplayError, KafkaError.
+    """
     first = next(batches, None)
     if first is None:
         return 0
@@ -112,19 +127,19 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
                 note.add(batch)
             _check_same(name, before, note)
             return note.rows
-        sending = Sending(producer, options, task)
+        sender = RowSender(producer, options, task)
         with producer.transaction():
             for batch in chain([first], batches):
                 note.add(batch)
-                sending.send(batch)
-            sending.finish()
-            if sending.topic is not None:
-                where = TopicPartition(sending.topic, 0)
-                producer.send_offsets_to_transaction({where: note.to_offset()}, name)
+                sender.send(batch)
+            sender.finish()
+            if sender.topic is not None:
+                producer.send_offsets_to_transaction({TopicPartition(sender.topic, 0): note.to_offset()}, name)
     return note.rows
 
 
 def _last_note(options: SinkOptions, name: str) -> Note | None:
+    """Return the note of the last committed transaction of this task, or None if the task has not committed."""
     with Admin(options.bootstrap_servers) as admin:
         noted = admin.list_group_offsets(name, require_stable=True)
     return Note.from_offset(max(noted.values())) if noted else None
@@ -132,9 +147,10 @@ def _last_note(options: SinkOptions, name: str) -> Note | None:
 
 def _check_same(name: str, before: Note, note: Note) -> None:
     if before.batch > note.batch:
-        what = f"batch {note.batch} is to be written, and batch {before.batch} was written already"
-        raise ReplayError(f"{name}: {what}: the checkpoint is older than the output; start with a new checkpoint")
+        problem = f"the query writes batch {note.batch}, but batch {before.batch} was written already"
+        raise ReplayError(f"{name}: {problem}: the checkpoint is older than the output; start with a new checkpoint")
     if before != note:
-        what = f"batch {note.batch} was written before with {before.rows} rows and now has {note.rows} or others"
-        why = "a query that is written exactly once must part a batch's rows into the same tasks each time"
-        raise ReplayError(f"{name}: {what}: {why} (see hmb.spark.once)")
+        problem = f"batch {note.batch} was written with {before.rows} rows, and now has {note.rows} rows"
+        problem += " with different contents" if before.rows == note.rows else ""
+        rule = "a query that writes exactly once must split a batch's rows into the same tasks each time"
+        raise ReplayError(f"{name}: {problem}: {rule} (see hmb.spark.once)")

@@ -1,39 +1,50 @@
-"""The names of the options, and what each is for, in one table for the code and for the documentation.
+"""The names of the data source's options, and the meaning of each. The code and the documentation share this table.
 
-Times are milliseconds since 1970, durations such as `30s` or `15m`.
+Times are milliseconds since 1970. Durations have a unit, such as `30s` or `15m`.
 """
 
 SOURCE_OPTIONS = {
-    "subscribe": "topics to read, with commas between; one of these three is needed",
-    "subscribePattern": "a regular expression, looked for anywhere in the names of topics; `^...$` is the whole name",
-    "assign": 'partitions to read: `{"weather": [0, 1]}`',
-    "startingOffsets": "where to begin: `earliest` (default of a batch), `latest` (of a stream), or JSON "
-    'by partition, where -2 is earliest and -1 latest: `{"weather": {"0": 23, "1": -2}}`. A checkpoint goes before it',
-    "startingTimestamp": "the first records at or after a time; counts before the two others",
-    "startingOffsetsByTimestamp": 'the same by partition: `{"weather": {"0": 1700000000000}}`; counts before '
-    "startingOffsets",
-    "startingOffsetsByTimestampStrategy": "where no record is as young: `error` (default) or `latest`",
-    "endingOffsets": "where a batch query ends, before that offset: `latest` (default) or JSON, where -1 is latest",
-    "endingTimestamp": "the same by time",
-    "endingOffsetsByTimestamp": "the same by time and partition",
-    "failOnDataLoss": "`true` (default): a query fails where records were deleted before it had read them, and says "
-    "which offsets; `false`: it goes on, with a warning",
-    "maxOffsetsPerTrigger": "so many offsets a trigger at most, split among partitions by what is left in each",
-    "minOffsetsPerTrigger": "no batch for fewer",
-    "maxTriggerDelay": "but after this long it comes all the same; `15m`",
-    "minPartitions": "so many tasks at least: large ranges are cut",
-    "maxRecordsPerPartition": "so many records a task at most: larger ranges are cut",
-    "includeHeaders": "a column `headers` more; `false`",
-    "commitOffsets": "commit what a batch has read to a group, so that `hmb groups` shows how far a query is; `false`. "
-    "The checkpoint is what counts",
-    "groupIdPrefix": "the group of commitOffsets, without `kafka.group.id`; `hmb-spark`",
-    "kafkaConsumer.pollTimeoutMs": "taken, and without effect",
-    "fetchOffset.numRetries": "taken, and without effect",
-    "fetchOffset.retryIntervalMs": "taken, and without effect",
+    "subscribe": "names of the topics to read, separated by commas. Exactly one of `subscribe`, `subscribePattern` "
+    "and `assign` is required",
+    "subscribePattern": "a regular expression that is searched for anywhere in the names of topics. Use `^...$` to "
+    "match the whole name",
+    "assign": 'the partitions to read: `{"weather": [0, 1]}`',
+    "startingOffsets": "where the query starts: `earliest` (default of a batch query), `latest` (default of a "
+    'streaming query), or JSON with an offset for each partition: `{"weather": {"0": 23, "1": -2}}`. -2 is earliest '
+    "and -1 is latest. A query that has a checkpoint continues there instead",
+    "startingTimestamp": "the query starts at the first records at or after this time. This option takes precedence "
+    "over the other `starting...` options",
+    "startingOffsetsByTimestamp": 'the starting time of each partition: `{"weather": {"0": 1700000000000}}`. This '
+    "option takes precedence over `startingOffsets`",
+    "startingOffsetsByTimestampStrategy": "if no record of a partition is at or after the starting time: `error` "
+    "(default) fails the query, `latest` starts the partition at its end",
+    "endingOffsets": "where a batch query ends: `latest` (default), or JSON with the first offset that is not read in "
+    "each partition. -1 is latest",
+    "endingTimestamp": "a batch query ends before the first records at or after this time. This option takes "
+    "precedence over the other `ending...` options",
+    "endingOffsetsByTimestamp": 'the ending time of each partition: `{"weather": {"0": 1700000000000}}`. This option '
+    "takes precedence over `endingOffsets`",
+    "failOnDataLoss": "if records were deleted before the query has read them: `true` (default) fails the query and "
+    "names the missing offsets, `false` logs a warning and continues",
+    "maxOffsetsPerTrigger": "the maximum number of offsets that one trigger reads. Each partition gets a share in "
+    "proportion to its backlog",
+    "minOffsetsPerTrigger": "the minimum number of new offsets for a trigger to start a batch",
+    "maxTriggerDelay": "the longest time that `minOffsetsPerTrigger` can delay a batch; default `15m`",
+    "minPartitions": "the minimum number of tasks: large ranges of offsets are cut into pieces",
+    "maxRecordsPerPartition": "the maximum number of offsets in a task: larger ranges of offsets are cut into pieces",
+    "includeHeaders": "`true` adds the column `headers`; default `false`",
+    "commitOffsets": "`true` commits the offsets of each finished batch to a consumer group, so that `hmb groups` "
+    "shows the progress of a streaming query; default `false`. A restarted query continues from its checkpoint, not "
+    "from these offsets",
+    "groupIdPrefix": "the name of the group for `commitOffsets`, if `kafka.group.id` is not set; default `hmb-spark`",
+    "kafkaConsumer.pollTimeoutMs": "accepted, but without effect",
+    "fetchOffset.numRetries": "accepted, but without effect",
+    "fetchOffset.retryIntervalMs": "accepted, but without effect",
 }
 SINK_OPTIONS = {
-    "topic": "where all rows go; without it, each row's column `topic`",
-    "includeHeaders": "taken, and without effect: a column `headers` is always written",
-    "exactlyOnce": "a transaction a task and batch; `false`",
-    "transactionalIdPrefix": "how its transactional ids and groups begin; `hmb-spark`",
+    "topic": "the topic that all rows are written to. Without this option, the column `topic` of each row names its "
+    "topic",
+    "includeHeaders": "accepted, but without effect: the sink always writes the column `headers`, if there is one",
+    "exactlyOnce": "`true` writes each row exactly once: every task writes in a transaction; default `false`",
+    "transactionalIdPrefix": "the start of the transactional ids and group ids for `exactlyOnce`; default `hmb-spark`",
 }

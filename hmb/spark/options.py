@@ -1,21 +1,26 @@
-"""The options of the data source: those of Spark's Kafka connector, under its names, with its errors.
+"""Parses and checks the options of the data source: the names, meanings and errors of Spark's Kafka connector.
 
-Spark hands options over in a dictionary that does not mind upper and lower case.  Those named `kafka.*` are settings
-of the client under Kafka's names (`hmb.client.settings`); some of these would get in the way of what Spark does itself,
-and are refused with the advice that the connector gives.
+Spark passes the options in a dictionary and ignores the case of their names. An option whose name starts with `kafka.`
+is a setting of the client under Kafka's name (`hmb.client.settings`). Some of these settings would conflict with
+Spark's own work. They are refused with the advice that the connector prints.
 
-Which topics, exactly one of:  subscribe (names with commas), subscribePattern (found anywhere in a name), assign (JSON:
-partitions).
-Where to begin, the first that is given of:  startingTimestamp, startingOffsetsByTimestamp, startingOffsets.
-Where a batch query ends, likewise:  endingTimestamp, endingOffsetsByTimestamp, endingOffsets.
+Three choices depend on several options:
 
-Otherwise than the connector, which lets these pass and goes on with something else than was meant:
+    topics          exactly one of subscribe, subscribePattern and assign
+    start           the first of startingTimestamp, startingOffsetsByTimestamp and startingOffsets that is set
+    end of a batch  the first of endingTimestamp, endingOffsetsByTimestamp and endingOffsets that is set
 
-- a misspelt option and an endingTimestamp in a streaming query are refused;
-- a time before 1970 is refused, and so is a partition's number that is none.
+Example: a query with `startingTimestamp=1700000000000` and `startingOffsets=earliest` starts at the first records at or
+after the given time.
 
-Left out: kafkaConsumer.pollTimeoutMs and fetchOffset.* are taken and do nothing (the client has time-outs of its own:
-kafka.request.timeout.ms); a pattern is one of Python's `re`, which differs from Java's in rare corners.
+The checks are stricter than the connector's, which ignores the following mistakes:
+
+- a misspelled option, and an endingTimestamp in a streaming query;
+- a time before 1970, and a partition that is not a number.
+
+Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted but have no effect, because the client has its own
+timeouts (kafka.request.timeout.ms). Patterns use Python's `re`, which differs from Java's regular expressions in rare
+cases.
 """
 
 from __future__ import annotations
@@ -30,7 +35,8 @@ from hmb.client.consuming.settings import CONSUMER, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.client.producing.settings import PRODUCER
 from hmb.client.settings import Setting, declarations, keywords
-from hmb.spark.offsets import Spec, Times, TimeStrategy, parse_assign, parse_spec, parse_times
+from hmb.protocol.enums import EARLIEST, LATEST
+from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
 from hmb.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS
 
 PREFIX = "kafka."
@@ -42,59 +48,59 @@ FORBIDDEN = {
     "value.deserializer": "Values are read as binary. Use DataFrame operations to explicitly deserialize them.",
     "key.serializer": "Keys are written from strings or binary. Use DataFrame operations to serialize them.",
     "value.serializer": "Values are written from strings or binary. Use DataFrame operations to serialize them.",
-    "enable.auto.commit": "Spark keeps the offsets in its checkpoint; commitOffsets=true commits them as well.",
+    "enable.auto.commit": "Spark stores offsets in its checkpoint. Set commitOffsets=true to commit them as well.",
     "interceptor.classes": "Interceptors may break the query.",
-    "transactional.id": "Set exactlyOnce=true: the sink names its transactions itself.",
+    "transactional.id": "Set exactlyOnce=true: the sink then chooses its transactional ids.",
 }
 _DURATION = re.compile(r"(\d+)\s*(ms|s|sec|second|seconds|m|min|minute|minutes|h|hour|hours)?", re.IGNORECASE)
 _UNITS = {"": 0.001, "ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
 class OptionError(ValueError):
-    """An option that is missing, contradicts another one, or has a value that it cannot have; names it."""
+    """An option is missing, has an invalid value, or contradicts another option. The message names the option."""
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a query reads, and how.  Picklable: tasks get it."""
+    """The parsed options of a query that reads. Spark pickles them and sends them to the tasks."""
 
     bootstrap_servers: str
     subscribe: tuple[str, ...] = ()
     pattern: str | None = None
-    assign: Mapping[str, tuple[int, ...]] | None = None
-    starting: Spec = "latest"
-    ending: Spec = "latest"
+    assign: Mapping[str, tuple[int, ...]] | None = None  # topic -> partition numbers
+    starting: Bound = "latest"
+    ending: Bound = "latest"
     time_strategy: TimeStrategy = "error"
     fail_on_data_loss: bool = True
     max_offsets: int | None = None
     min_offsets: int | None = None
     max_trigger_delay: float = 900.0  # seconds
     min_partitions: int | None = None
-    max_records: int | None = None  # in a task
-    group: str | None = None  # whose offsets are committed
+    max_records: int | None = None  # the maximum number of offsets in a task
+    group: str | None = None  # the group for which `commitOffsets` commits offsets; None: commit nothing
     include_headers: bool = False
-    consumer: Mapping[str, Any] = field(default_factory=dict)  # further keywords of hmb.Consumer
+    consumer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Consumer
 
     @property
     def retry_for(self) -> float:
-        """Seconds; kafka.default.api.timeout.ms."""
+        """The time (seconds) for which requests are retried: kafka.default.api.timeout.ms."""
         seconds: float = self.consumer.get("retry_for", declarations(ConsumerSettings)["retry_for"].default)
         return seconds
 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Where rows go, and how surely."""
+    """The parsed options of a query that writes: the topic, and at least once or exactly once."""
 
     bootstrap_servers: str
     topic: str | None = None
     exactly_once: bool = False
     transactional_id_prefix: str = "hmb-spark"
-    producer: Mapping[str, Any] = field(default_factory=dict)  # further keywords of hmb.Producer
+    producer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Producer
 
 
 def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
-    """The options of a query.  Raises OptionError."""
+    """Parse and check the options of a query that reads. Raises OptionError."""
     options = _Given(given, SOURCE_OPTIONS)
     _check_strategy(options)
     settings = options.settings(CONSUMER)
@@ -103,13 +109,13 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")
     group = settings.pop("group", None) or options.get("groupIdPrefix") or "hmb-spark"
     if (level := settings.get("isolation_level", "read_uncommitted")) not in ISOLATION_LEVELS:
-        raise OptionError(f"option 'kafka.isolation.level' is one of {', '.join(ISOLATION_LEVELS)}, not {level!r}")
-    starting = _spec(options, "starting", "latest" if streaming else "earliest")
-    ending = _spec(options, "ending", "latest")
+        raise OptionError(f"option 'kafka.isolation.level' must be one of {', '.join(ISOLATION_LEVELS)}, not {level!r}")
+    starting = _bound(options, "starting", "latest" if streaming else "earliest")
+    ending = _bound(options, "ending", "latest")
     if streaming:
         _refuse(options, "ending", "is not valid in streaming queries: they have no end")
     else:
-        _check_batch_ends(starting, ending)
+        _check_batch_bounds(starting, ending)
     least, most = options.number("minOffsetsPerTrigger"), options.number("maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise OptionError(f"minOffsetsPerTrigger, {least}, is larger than maxOffsetsPerTrigger, {most}")
@@ -148,16 +154,16 @@ def _time_strategy(options: _Given) -> TimeStrategy:
             return "error"
         case "latest":
             return "latest"
-    raise OptionError(f"option 'startingOffsetsByTimestampStrategy' is 'error' or 'latest', not {text!r}")
+    raise OptionError(f"option 'startingOffsetsByTimestampStrategy' must be 'error' or 'latest', not {text!r}")
 
 
 def wants_headers(given: Mapping[str, str]) -> bool:
-    """Whether there is a column of headers.  Raises OptionError."""
+    """Return whether the query reads the column `headers`. Raises OptionError."""
     return _Given(given, SOURCE_OPTIONS).flag("includeHeaders", default=False)
 
 
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
-    """The options of a sink.  Raises OptionError."""
+    """Parse and check the options of a query that writes. Raises OptionError."""
     options = _Given(given, SINK_OPTIONS)
     settings = options.settings(PRODUCER)
     servers = settings.pop("bootstrap_servers", None)
@@ -178,7 +184,11 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 
 
 class _Given:
-    """What a user gave, whatever its case; complains of what nobody knows."""
+    """The options that the user has set, found by name in any case.
+
+    Raises OptionError if a name is similar to a known option. Other unknown names are ignored, because Spark adds
+    options of its own.
+    """
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
         by_lower = {name.lower(): name for name in known}
@@ -190,7 +200,7 @@ class _Given:
                 self._client[lower.removeprefix(PREFIX)] = value
             elif lower in by_lower:
                 self._values[by_lower[lower]] = value
-            elif near := difflib.get_close_matches(lower, by_lower, 1, 0.75):  # Spark has options of its own, too
+            elif near := difflib.get_close_matches(lower, by_lower, 1, 0.75):
                 raise OptionError(f"unknown option {name!r}; did you mean {by_lower[near[0]]!r}?")
 
     def get(self, name: str) -> str | None:
@@ -199,7 +209,7 @@ class _Given:
     def flag(self, name: str, *, default: bool) -> bool:
         text = self._values.get(name, str(default)).lower()
         if text not in ("true", "false"):
-            raise OptionError(f"option {name!r} is true or false, not {text!r}")
+            raise OptionError(f"option {name!r} must be true or false, not {text!r}")
         return text == "true"
 
     def number(self, name: str) -> int | None:
@@ -207,79 +217,87 @@ class _Given:
         if text is None:
             return None
         if not text.isdecimal() or int(text) == 0:
-            raise OptionError(f"option {name!r} is a whole number from 1 on, not {text!r}")
+            raise OptionError(f"option {name!r} must be a whole number of at least 1, not {text!r}")
         return int(text)
 
     def duration(self, name: str, default: float) -> float:
-        """Seconds from "15m", "30s", "500ms", or milliseconds without a unit."""
+        """Return an option's duration in seconds. Its text is "15m", "30s" or "500ms"; a bare number is ms."""
         text = self._values.get(name)
         if text is None:
             return default
         match = _DURATION.fullmatch(text.strip())
         if match is None:
-            raise OptionError(f"option {name!r} is a time such as 15m, 30s or 500ms, not {text!r}")
+            raise OptionError(f"option {name!r} must be a duration such as 15m, 30s or 500ms, not {text!r}")
         unit = (match[2] or "").lower()
         return int(match[1]) * _UNITS[unit if unit == "ms" else unit[:1]]
 
     def settings(self, known: Mapping[str, Setting]) -> dict[str, Any]:
-        """The client's keywords; what this client has no use for is left out, as Kafka's clients do."""
-        for name, why in FORBIDDEN.items():
+        """Return the `kafka.*` options as keyword arguments of the client.
+
+        Settings that this client does not have are ignored, as Kafka's clients do.
+        """
+        for name, advice in FORBIDDEN.items():
             if name in self._client:
-                raise OptionError(f"option 'kafka.{name}' is not supported. {why}")
+                raise OptionError(f"option 'kafka.{name}' is not supported. {advice}")
         try:
             return keywords(known, self._client).keywords
         except ValueError as error:
             raise OptionError(f"option kafka.{error}") from error
 
 
-def _spec(options: _Given, which: str, default: Spec) -> Spec:
-    """startingX or endingX, by the connector's precedence."""
-    for name in (f"{which}Timestamp", f"{which}OffsetsByTimestamp", f"{which}Offsets"):
+def _bound(options: _Given, prefix: str, default: Bound) -> Bound:
+    """Return the start or the end of a query from the first option that is set. `prefix` is "starting" or "ending"."""
+    for name in (f"{prefix}Timestamp", f"{prefix}OffsetsByTimestamp", f"{prefix}Offsets"):
         if (text := options.get(name)) is not None:
             try:
                 if name.endswith("Offsets"):
-                    return parse_spec(text)
+                    return parse_bound(text)
                 return parse_times(text, by_partition=name.endswith("ByTimestamp"))
             except ValueError as error:
                 raise OptionError(f"option {name!r}: {error}") from error
     return default
 
 
-def _refuse(options: _Given, which: str, why: str) -> None:
-    for name in (f"{which}Timestamp", f"{which}OffsetsByTimestamp", f"{which}Offsets"):
+def _refuse(options: _Given, prefix: str, reason: str) -> None:
+    for name in (f"{prefix}Timestamp", f"{prefix}OffsetsByTimestamp", f"{prefix}Offsets"):
         if options.get(name) is not None:
-            raise OptionError(f"option {name!r} {why}")
+            raise OptionError(f"option {name!r} {reason}")
 
 
-def _check_batch_ends(starting: Spec, ending: Spec) -> None:
+def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
     if starting == "latest":
-        raise OptionError("startingOffsets can't be latest for batch queries: nothing would be left to read")
+        raise OptionError("startingOffsets can't be latest for batch queries: the query would not read any records")
     if ending == "earliest":
-        raise OptionError("endingOffsets can't be earliest: nothing would be left to read")
-    for spec, word, number in ((starting, "startingOffsets can't be latest (-1)", -1), (ending, "endingOffsets", -2)):
-        if isinstance(spec, dict):
-            for topic, partitions in spec.items():
-                if number in partitions.values():
-                    what = word if number == -1 else f"{word} can't be earliest (-2)"
-                    raise OptionError(f"{what} for {topic} in batch queries")
+        raise OptionError("endingOffsets can't be earliest: the query would not read any records")
+    for bound, offset, mistake in (
+        (starting, LATEST, "startingOffsets can't be latest (-1)"),
+        (ending, EARLIEST, "endingOffsets can't be earliest (-2)"),
+    ):
+        if isinstance(bound, dict):
+            for topic, partitions in bound.items():
+                if offset in partitions.values():
+                    raise OptionError(f"{mistake} for {topic} in batch queries")
 
     _check_order(starting, ending)
 
 
-def _check_order(starting: Spec, ending: Spec) -> None:
-    """Where both are said by partition, they are of the same partitions, and none ends before it starts."""
-    first, end, what = starting, ending, "Offsets"
+def _check_order(starting: Bound, ending: Bound) -> None:
+    """Check the bounds of a batch query if both are given for each partition.
+
+    Raises OptionError if they name different partitions, or if a partition ends before it starts.
+    """
+    first, end, kind = starting, ending, "Offsets"
     if isinstance(starting, Times) and isinstance(ending, Times):
-        first, end, what = starting.by_partition or "earliest", ending.by_partition or "latest", "OffsetsByTimestamp"
+        first, end, kind = starting.by_partition or "earliest", ending.by_partition or "latest", "OffsetsByTimestamp"
     if not isinstance(first, dict) or not isinstance(end, dict):
         return
     if {topic: set(each) for topic, each in first.items()} != {topic: set(each) for topic, each in end.items()}:
-        raise OptionError(f"starting{what} and ending{what} name different partitions")
+        raise OptionError(f"starting{kind} and ending{kind} name different partitions")
     for topic, each in first.items():
         for number, value in each.items():
             if value > end[topic][number] >= 0:
-                where = f"{topic}-{number} starts at {value} and ends at {end[topic][number]}"
-                raise OptionError(f"starting{what} is after ending{what}: {where}")
+                partition = f"{topic}-{number} starts at {value} and ends at {end[topic][number]}"
+                raise OptionError(f"starting{kind} is after ending{kind}: {partition}")
 
 
 def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
@@ -292,7 +310,7 @@ def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
 def _names(text: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in (text or "").split(",") if name.strip())
     if text is not None and not names:
-        raise OptionError(f"no topic to subscribe to in option 'subscribe': {text!r}")
+        raise OptionError(f"option 'subscribe' does not name a topic: {text!r}")
     return names
 
 
@@ -304,5 +322,5 @@ def _pattern(text: str | None) -> str | None:
     try:
         re.compile(text)
     except re.error as error:
-        raise OptionError(f"option 'subscribePattern': {text!r} is no regular expression: {error}") from error
+        raise OptionError(f"option 'subscribePattern': {text!r} is not a regular expression: {error}") from error
     return text

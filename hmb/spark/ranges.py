@@ -1,8 +1,16 @@
-"""Offset ranges: what a task reads, and how much of a backlog one trigger takes.
+"""Offset ranges: how a query is divided into tasks, and how many offsets one trigger reads.
 
-A range is read by one task.  Without options each partition of a topic is a range; `maxRecordsPerPartition` and
-`minPartitions` cut large ones, the larger into the more pieces, as the connector does.  A trigger with
-`maxOffsetsPerTrigger` takes of each partition a share in proportion to its backlog, so that none falls behind.
+Each task reads one range of offsets of one partition. By default, each partition of a topic is one range. The options
+`maxRecordsPerPartition` and `minPartitions` cut large ranges into pieces. Larger ranges are cut into more pieces, as in
+Spark's Kafka connector.
+
+Example for `minPartitions=4`: the ranges `weather-0 [0, 300)` and `weather-1 [0, 100)` hold 400 offsets, so each task
+should read about 100. The first range is cut into three pieces: [0, 100), [100, 200) and [200, 300). The second range
+stays whole.
+
+The option `maxOffsetsPerTrigger` limits how much one trigger of a streaming query reads. Each partition gets a share in
+proportion to its backlog, the offsets that are not yet read. With a limit of 100, backlogs of 300 and 100 offsets get
+75 and 25 offsets. No partition has to wait for another.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ from hmb.spark.offsets import Offsets
 
 
 class OffsetRange(NamedTuple):
-    """Of one partition, from `first` on, before `end`."""
+    """The offsets of one partition from `first` (inclusive) to `end` (exclusive)."""
 
     partition: TopicPartition
     first: int
@@ -31,48 +39,52 @@ class OffsetRange(NamedTuple):
         return f"{self.partition} [{self.first}, {self.end})"
 
     def cut(self, pieces: int) -> list[OffsetRange]:
-        """As many ranges of nearly the same size."""
+        """Cut the range into `pieces` ranges of nearly equal size."""
         bounds = [self.first + self.size * number // pieces for number in range(pieces + 1)]
         return [self._replace(first=first, end=end) for first, end in pairwise(bounds)]
 
 
 def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:
-    """One for each partition in which something is to be read."""
+    """Return one range for each partition that has offsets to read, in order of topics and partitions."""
     found = [OffsetRange(partition, start[partition], end[partition]) for partition in sorted(end)]
     return [each for each in found if each.size > 0]
 
 
 def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """As many pieces as the options ask for, or nearly: no piece is empty, and none has offsets of two partitions."""
+    """Cut large ranges so that there are at least `min_partitions` pieces with at most `max_records` offsets each.
+
+    Because of rounding there may be fewer pieces than `min_partitions`. No piece is empty.
+    """
     if max_records is not None:
         ranges = [piece for each in ranges for piece in each.cut(math.ceil(each.size / max_records))]
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # Small ranges stay whole; what they leave is shared among the others.
+    # Small ranges stay whole. The large ranges are cut into the remaining number of pieces.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
-    left = max(1, min_partitions - len(whole))
+    remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]
-    numbers = dict(zip(large, _pieces([each.size for each in large], left), strict=True))
+    numbers = dict(zip(large, _pieces([each.size for each in large], remaining), strict=True))
     return [piece for each in ranges for piece in each.cut(numbers.get(each, 1))]
 
 
 def _pieces(sizes: list[int], wanted: int) -> list[int]:
-    """How many pieces of all each range is to be cut into, by its size."""
+    """Return the number of pieces for each range, in proportion to its size: about `wanted` pieces in total."""
     total = sum(sizes)
     return [max(1, min(size, math.floor(size * wanted / total + 0.5))) for size in sizes]
 
 
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int) -> Offsets:
-    """Ends with at most so many offsets before them in all, of each partition in proportion to its backlog.
+    """Return the end offsets of a trigger that reads at most `most` offsets, shared in proportion to the backlogs.
 
-    A partition that ends before its start keeps its end: that is a loss, for others to notice.
+    `start` is the next offset to read in each partition, and `end` is the end of its log. An end below the start stays
+    as it is: records were lost, and the caller reports that.
     """
     backlog = {partition: max(0, end[partition] - start[partition]) for partition in end}
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # As the connector does: a share below one is rounded up, lest a small partition waits for ever.
+    # A share below 1 is rounded up, as in the connector. Otherwise a small partition would wait forever.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

@@ -1,13 +1,17 @@
-"""What the sink takes of a query's rows: the columns of Spark's Kafka connector, checked as it checks them.
+"""Checks the columns of the rows that a query writes, and groups the rows by topic and partition.
 
-    value      string or binary; must be there, and may be null: a tombstone
-    key        string or binary, may be null
-    headers    array<struct<key: string, value: binary>>, may be null
-    topic      string; not needed with the option `topic`, which wins over the column
-    partition  int; null: the partitioner chooses
+The columns are those of Spark's Kafka connector, and so are the error messages:
 
-Other columns are not looked at.  Rows come as Arrow batches and are parted by topic and partition, so that whole
-columns go on to `Producer.send_many`.
+    value      string or binary; required. A null value is a tombstone: compaction deletes the key
+    key        string or binary; may be null
+    headers    array<struct<key: string, value: binary>>; may be null
+    topic      string; required without the option `topic`. The option takes precedence over the column
+    partition  int; if it is null or missing, the partitioner chooses the partition
+
+The sink ignores all other columns.
+
+Spark passes rows as Arrow batches. The rows of a batch are grouped by topic and partition, because
+`Producer.send_many` sends whole columns to one topic. Example: a batch of 1,000 rows for two topics becomes two groups.
 """
 
 from __future__ import annotations
@@ -25,42 +29,42 @@ if TYPE_CHECKING:
 
 TEXT_OR_BYTES = (StringType, BinaryType)
 USE_THE_OPTION = "Use the topic option for setting a topic"
-ROW = "row"  # the number of a row in its task; no column of the sink has this name
+ROW = "row"  # the name of an added column: the number of each row in its task
 
 
 class RowError(ValueError):
-    """Rows that cannot be records."""
+    """Rows cannot be written as records, because a column or a value has the wrong type or is missing."""
 
 
 class Rows(NamedTuple):
-    """Some that go to one topic, and to one partition or any."""
+    """The rows of a batch that go to the same topic, and to the same partition if rows name one."""
 
     topic: str
-    partition: int | None
+    partition: int | None  # None: the partitioner chooses a partition for each row
     values: pa.Array
-    keys: pa.Array | None
-    headers: list[list[Header]] | None
-    numbers: pa.Array  # of the rows in their task
+    keys: pa.Array | None  # None: all keys are null
+    headers: list[list[Header]] | None  # None: no row has headers
+    numbers: pa.Array  # the number of each row in its task, from 0
 
 
 def check_schema(schema: StructType, options: SinkOptions) -> None:
-    """RowError for columns that are missing or of a wrong type."""
+    """Raise RowError if a required column is missing, or if a column has the wrong type."""
     types: dict[str, DataType] = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
         raise RowError("required attribute 'value' not found: the rows need a column of that name, string or binary")
     if options.topic is None and "topic" not in types:
         raise RowError(f"topic option required when no 'topic' attribute is present. {USE_THE_OPTION}")
-    for name, kinds, said in (
+    for name, kinds, expected in (
         ("topic", StringType, "a string"),
         ("key", TEXT_OR_BYTES, "a string or binary"),
         ("value", TEXT_OR_BYTES, "a string or binary"),
         ("partition", IntegerType, "an int"),
     ):
         if name in types and not isinstance(types[name], kinds):
-            raise RowError(f"{name} attribute type must be {said}, not {types[name].simpleString()}")
+            raise RowError(f"{name} attribute type must be {expected}, not {types[name].simpleString()}")
     if "headers" in types and not _are_headers(types["headers"]):
-        said = "an array<struct<key:string,value:binary>>"
-        raise RowError(f"headers attribute type must be {said}, not {types['headers'].simpleString()}")
+        expected = "an array<struct<key:string,value:binary>>"
+        raise RowError(f"headers attribute type must be {expected}, not {types['headers'].simpleString()}")
 
 
 def _are_headers(kind: DataType) -> bool:
@@ -70,8 +74,11 @@ def _are_headers(kind: DataType) -> bool:
     return fields == [("key", StringType), ("value", BinaryType)]
 
 
-def parted(batch: pa.RecordBatch, first: int, options: SinkOptions) -> Iterator[Rows]:
-    """The rows of a batch, the first of which has this number, by where they go.  RowError."""
+def by_destination(batch: pa.RecordBatch, first: int, options: SinkOptions) -> Iterator[Rows]:
+    """Group the rows of a batch by topic and partition. `first` is the number of the first row in its task.
+
+    Raises RowError if a row has no topic, or if a header has no name.
+    """
     names = set(batch.schema.names)
     columns = {name: batch.column(name) for name in ("value", "key", "headers", "topic", "partition") if name in names}
     columns[ROW] = pa.array(range(first, first + batch.num_rows), pa.int64())
@@ -79,18 +86,17 @@ def parted(batch: pa.RecordBatch, first: int, options: SinkOptions) -> Iterator[
     by_topic = [(options.topic, rows)] if options.topic is not None else _by(rows, "topic")
     for topic, of_topic in by_topic:
         if topic is None:
-            where = of_topic.column(ROW)[0]
-            raise RowError(f"null topic present in the data (row {where}). {USE_THE_OPTION}")
+            raise RowError(f"null topic present in the data (row {of_topic.column(ROW)[0]}). {USE_THE_OPTION}")
         for partition, some in _by(of_topic, "partition") if "partition" in names else [(None, of_topic)]:
             keys = some.column("key") if "key" in names else None
             if keys is not None and keys.null_count == len(keys):
-                keys = None  # values alone go four times as fast
+                keys = None  # Without keys, `send_many` has a path that is four times as fast.
             headers = _headers(some) if "headers" in names else None
             yield Rows(topic, partition, some.column("value"), keys, headers, some.column(ROW))
 
 
 def _by(rows: pa.RecordBatch, name: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
-    """The rows by the values of a column, each in their order."""
+    """Group rows by the values of a column, and keep the order of the rows in each group."""
     column = rows.column(name)
     values = pc.unique(column).to_pylist()
     for value in values:
@@ -99,7 +105,7 @@ def _by(rows: pa.RecordBatch, name: str) -> Iterator[tuple[Any, pa.RecordBatch]]
 
 
 def _headers(rows: pa.RecordBatch) -> list[list[Header]] | None:
-    """Of each row; None if none has any."""
+    """Return the headers of each row, or None if no row has headers. Raises RowError for a header without a name."""
     column = rows.column("headers")
     if not len(pc.list_flatten(column)):
         return None

@@ -1,7 +1,8 @@
-"""A task's rows on their way to the broker: what was not delivered is an error that names the record.
+"""Sends the rows of one task to the broker, and raises an error that names the record if one is not delivered.
 
-Columns go to `Producer.send_many` as they are.  It returns at once, and waits where its buffer is full; what is
-delivered is let go of, so that a task holds no more than that buffer, however many rows it has.
+A task passes whole Arrow columns to `Producer.send_many`. The producer queues them and returns, and it waits only while
+its buffer is full. The task releases rows as soon as the broker has acknowledged them. A task with many rows therefore
+never holds more rows than fit in the producer's buffer.
 """
 
 from __future__ import annotations
@@ -15,50 +16,53 @@ import pyarrow.compute as pc
 from hmb.client.producing.delivery import Deliveries
 from hmb.client.producing.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.spark.rows import Rows, parted
+from hmb.spark.rows import Rows, by_destination
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hmb.spark.options import SinkOptions
 
-MOST_OF_A_KEY = 40  # bytes that are shown
+MAX_KEY_SHOWN = 40  # bytes or characters of a key in an error message
 
 
 class UndeliveredError(Exception):
-    """A record that the broker has not got, and why."""
+    """A record was not delivered. The message contains the record's row and the reason."""
 
 
-class Sending:
-    """The rows of one task, through one producer."""
+class RowSender:
+    """Sends the rows of one task through one producer."""
 
     def __init__(self, producer: Producer, options: SinkOptions, task: int) -> None:
         self._producer, self._options, self._task = producer, options, task
-        self._under_way: deque[tuple[Rows, Deliveries]] = deque()
-        self.rows = 0  # taken so far
-        self.topic: str | None = None  # of the first row
+        self._in_flight: deque[tuple[Rows, Deliveries]] = deque()
+        self.rows = 0  # the number of rows that `send` has received
+        self.topic: str | None = None  # the topic of the first row
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Queue some more, and look what became of those before."""
-        for rows in parted(batch, self.rows, self._options):
+        """Queue the rows of a batch, and check the results of earlier rows.
+
+        Raises UndeliveredError, RowError.
+        """
+        for rows in by_destination(batch, self.rows, self._options):
             self.topic = self.topic or rows.topic
-            self._under_way.append((rows, self._queued(rows)))
+            self._in_flight.append((rows, self._queue(rows)))
         self.rows += batch.num_rows
-        while self._under_way and self._under_way[0][1].done():
-            self._check(*self._under_way.popleft())
+        while self._in_flight and self._in_flight[0][1].done():
+            self._check(*self._in_flight.popleft())
 
     def finish(self) -> None:
-        """All is delivered when this returns."""
+        """Wait until the broker has acknowledged all rows. Raises UndeliveredError."""
         self._producer.flush()
-        while self._under_way:
-            self._check(*self._under_way.popleft())
+        while self._in_flight:
+            self._check(*self._in_flight.popleft())
 
-    def _queued(self, rows: Rows) -> Deliveries:
+    def _queue(self, rows: Rows) -> Deliveries:
         try:
             return self._producer.send_many(rows.topic, rows.values, rows.keys, rows.partition, rows.headers)
         except KafkaError as error:
-            guilty = _largest(rows.values) if error.code is ErrorCode.MESSAGE_TOO_LARGE else 0
-            raise self._undelivered(rows, guilty, error) from error
+            index = _largest(rows.values) if error.code is ErrorCode.MESSAGE_TOO_LARGE else 0
+            raise self._undelivered(rows, index, error) from error
 
     def _check(self, rows: Rows, deliveries: Deliveries) -> None:
         for failure in deliveries.failures():
@@ -66,27 +70,30 @@ class Sending:
 
     def _undelivered(self, rows: Rows, index: int, error: Exception) -> UndeliveredError:
         key = None if rows.keys is None else rows.keys[index].as_py()
-        what = f"row {rows.numbers[index]} of task {self._task} (topic {rows.topic!r}"
-        what += "" if key is None else f", key {key[:MOST_OF_A_KEY]!r}"
-        return UndeliveredError(f"{what}) was not delivered: {error}")
+        row = f"row {rows.numbers[index]} of task {self._task} (topic {rows.topic!r}"
+        row += "" if key is None else f", key {key[:MAX_KEY_SHOWN]!r}"
+        return UndeliveredError(f"{row}) was not delivered: {error}")
 
 
 def _largest(values: pa.Array) -> int:
-    """The number of the longest value."""
+    """Return the index of the longest value."""
     sizes = pc.fill_null(pc.binary_length(values), 0)
     index: int = pc.index(sizes, pc.max(sizes)).as_py()
     return index
 
 
 def deliver(options: SinkOptions, task: int, batches: Iterator[pa.RecordBatch]) -> int:
-    """At least once: how many rows were delivered; whoever has none connects to nobody."""
+    """Deliver a task's rows at least once, and return their number. A task without rows does not connect to a broker.
+
+    Raises UndeliveredError, RowError, ConnectionFailed.
+    """
     first = next(batches, None)
     if first is None:
         return 0
     with Producer(options.bootstrap_servers, **options.producer) as producer:
-        sending = Sending(producer, options, task)
-        sending.send(first)
+        sender = RowSender(producer, options, task)
+        sender.send(first)
         for batch in batches:
-            sending.send(batch)
-        sending.finish()
-    return sending.rows
+            sender.send(batch)
+        sender.finish()
+    return sender.rows

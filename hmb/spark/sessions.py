@@ -1,18 +1,24 @@
-"""A Spark on this machine that just works: `spark = hmb.spark.session()`.
+"""Starts a local Spark that needs no configuration: `spark = hmb.spark.session()`.
 
-It finds a Java (`environment`), lets Spark's Python workers run this Python (they would take whatever `python3` is on
-the PATH), registers the data source `hmb`, and has settings for a laptop, each of which `config` may change:
+Problem: a local Spark needs a Java, the right Python for its workers, and settings that suit one machine. Each missing
+piece leads to a different error message.
 
-    memory      a quarter of the machine's, from 1 to 4 GB, for the one process in which a local Spark runs
-    partitions  as many as there are cores after a shuffle, where Spark thinks of a cluster and takes 200
-    network     127.0.0.1 only, with no need that the machine's name can be resolved
-    time zone   UTC, so that a timestamp reads the same on every machine; Spark would take the machine's
-    output      errors only: no warnings, no progress bar; no web page (spark.ui.enabled=true brings it back)
+`session` finds a Java (module `environment`) and registers the data source `hmb`. Spark's Python workers run the same
+Python as the calling program. By default, Spark would run the first `python3` on the PATH.
 
-With another master, such as spark://host:7077, the settings of the machine are left to that cluster.
+The session has settings for a laptop. The argument `config` can change each of them:
 
-What no setting changes: Spark gives a Python process that a query needs 10 seconds to start.  On a machine that is too
-busy for that, the query fails with "Python worker failed to connect back", and is to be started again.
+    memory      a quarter of the machine's memory, between 1 and 4 GB; a local Spark runs in one process
+    partitions  after a shuffle, one for each core; Spark's default is 200, which suits a cluster
+    network     127.0.0.1 only, so Spark does not have to resolve the machine's name
+    time zone   UTC, so a timestamp looks the same on every machine; Spark's default is the machine's time zone
+    output      errors only: no warnings, no progress bar, no web page (spark.ui.enabled=true enables the page)
+
+With a different master, such as spark://host:7077, the cluster keeps its own settings for memory, network and
+partitions.
+
+Limit: Spark waits 10 seconds for a Python worker to start, and no setting changes this time. On a very busy machine, a
+query may fail with "Python worker failed to connect back". Start the query again.
 """
 
 from __future__ import annotations
@@ -31,9 +37,10 @@ GIB = 1024**3
 
 
 def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str, str] | None = None) -> SparkSession:
-    """A SparkSession; the one that runs already, if there is one, whose settings stay but for those of `config`.
+    """Return the running SparkSession, or start one.
 
-    SparkUnavailableError says what is missing.
+    A session that runs already keeps its settings, except those in `config`. Raises SparkUnavailableError, whose
+    message names what is missing.
     """
     check()
     from pyspark import SparkContext
@@ -44,9 +51,10 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # no name of this machine has to be looked up
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark then does not resolve the machine's name.
     builder = SparkSession.builder
-    if SparkContext._active_spark_context is None:  # of whatever thread; getActiveSession() tells of this one
+    # The context belongs to the whole process. getActiveSession() would find the current thread's session only.
+    if SparkContext._active_spark_context is None:
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})
     spark = _with(builder, config or {}).getOrCreate()
@@ -61,12 +69,12 @@ def _with(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSe
 
 
 def check() -> None:
-    """SparkUnavailableError if something is missing; sets JAVA_HOME to the Java that was found."""
+    """Set JAVA_HOME to the Java that Spark will use. Raise SparkUnavailableError if a package or Java is missing."""
     for finding in findings():
         if finding.problem:
-            raise SparkUnavailableError(f"{finding.problem}; to fix it: {finding.fix}  (hmb spark doctor tells all)")
+            raise SparkUnavailableError(f"{finding.problem}; to fix it: {finding.fix} (`hmb spark doctor` checks more)")
     java = find_java()
-    assert java is not None, "it was among the findings"
+    assert java is not None, "findings() reports a problem if no Java is found"
     os.environ["JAVA_HOME"] = str(java_home(java))
 
 

@@ -1,23 +1,26 @@
-"""The sink: rows of a query, at rest or in motion, become records.
+"""The sink: writes the rows of a batch query or of a streaming query to topics, one record for each row.
 
     df.write.format("hmb").mode("append").option("kafka.bootstrap.servers", ...).option("topic", "weather").save()
     df.writeStream.format("hmb").option(...).option("checkpointLocation", ...).start()
 
-Columns and options are those of Spark's Kafka connector (`rows`, `options`).  Rows stay Arrow columns until the
-producer encodes them.
+The columns and options are those of Spark's Kafka connector (modules `rows` and `options`). Rows stay in Arrow columns
+until the producer encodes them.
 
-At least once, as the connector: a task is done when the broker has acknowledged all its rows (`sending`); a task or a
-batch that is run again writes its rows again.  `kafka.acks=0` asks for less.
+By default, the sink writes at least once, as the connector does. A task succeeds when the broker has acknowledged all
+its rows (module `sending`). If Spark runs a task or a batch again, its rows are written again. With `kafka.acks=0` the
+sink does not wait for acknowledgements, and rows may be lost.
 
-Exactly once with `exactlyOnce=true`: one transaction for each task of a batch, which notes the batch (`once`).
+With the option `exactlyOnce=true` the sink writes exactly once. Each task of a batch uses one transaction, which also
+stores a note of the batch (module `once`).
 
-- A streaming query: a batch that is run again after a crash is recognized and left out, task by task.
-- A batch query has neither a query id nor batches: it is one job.  Within that job a row is written once, however often
-  its task is tried.  A job that fails leaves what its finished tasks have committed, and whoever starts it again,
-  starts another job, which writes all rows.  Exactly once over reruns takes a streaming query, with
-  `Trigger.AvailableNow` for one that ends.
+- In a streaming query, a task that runs again after a crash finds the note and skips the rows that are written already.
+- A batch query is one job without a query id. Within the job, each row is written once, even if Spark retries its task.
+  If the job fails, the rows of its finished tasks stay committed. A second attempt is a new job, which writes all
+  rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`, which ends
+  when all available records are processed.
 
-Different from the connector: `mode("append")` has to be said, for Spark knows no other default for Python sources.
+One call differs from the connector: a batch query must call `mode("append")`. Spark's default mode for data sources in
+Python is to raise an error.
 """
 
 from __future__ import annotations
@@ -43,59 +46,66 @@ from hmb.spark.sending import deliver
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Spark's local properties of a streaming query's tasks.
+# The names of the local properties in which Spark passes the query id and the batch id to the tasks of a stream.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass
-class Written(WriterCommitMessage):
-    """What a task tells the driver."""
+class TaskCommit(WriterCommitMessage):
+    """The message that a task sends to the driver when all its rows are written."""
 
-    rows: int
+    rows: int  # the number of rows
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Made on the driver, once a job; its copies run in the tasks."""
+    """The writer of a batch query. The driver creates one for each job, and each task runs a copy."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
         self._job = str(uuid4())
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         task = _context().partitionId()
         if self._options.exactly_once:
-            return Written(deliver_once(self._options, self._job, 0, task, iterator))
-        return Written(deliver(self._options, task, iterator))
+            return TaskCommit(deliver_once(self._options, self._job, 0, task, iterator))
+        return TaskCommit(deliver(self._options, task, iterator))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """The same for each batch of a streaming query.  Nothing is left to do when all tasks are done, or one failed."""
+    """The writer of a streaming query. The driver creates one, and each task of each batch runs a copy.
+
+    Spark's methods `commit` and `abort` are not needed: each task has committed or aborted its own rows.
+    """
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         context = _context()
         if not self._options.exactly_once:
-            return Written(deliver(self._options, context.partitionId(), iterator))
+            return TaskCommit(deliver(self._options, context.partitionId(), iterator))
         query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query is None or batch is None:
             raise OptionError(
-                "exactlyOnce=true needs a micro-batch query, whose tasks Spark tells which batch they are"
+                "exactlyOnce=true needs a micro-batch query, because Spark numbers the batches only in such queries"
             )
-        return Written(deliver_once(self._options, query, int(batch), context.partitionId(), iterator))
+        return TaskCommit(deliver_once(self._options, query, int(batch), context.partitionId(), iterator))
 
 
 def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> BatchWriter:
-    """Raises OptionError, RowError."""
+    """Check the options and the columns of a batch query, and return its writer. Raises OptionError, RowError."""
     if overwrite:
-        raise OptionError("save mode Overwrite not allowed: a topic's records stay; use mode('append')")
+        raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")
     _check(options, schema)
     return BatchWriter(options)
 
 
 def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> StreamWriter:
-    """In each output mode what a batch hands out is appended, as by the connector.  Raises OptionError, RowError."""
+    """Check the options and the columns of a streaming query, and return its writer.
+
+    The sink appends the rows of every batch, in each of Spark's output modes. The connector does the same, so
+    `overwrite` has no effect. Raises OptionError, RowError.
+    """
     _check(options, schema)
     return StreamWriter(options)
 
@@ -108,5 +118,5 @@ def _check(options: SinkOptions, schema: StructType) -> None:
 
 def _context() -> TaskContext:
     context = TaskContext.get()
-    assert context is not None, "writers run in tasks"
+    assert context is not None, "Spark runs writers in tasks only"
     return context

@@ -1,4 +1,8 @@
-"""The data source `hmb`: what Spark finds under `format("hmb")`."""
+"""The data source `hmb`: the class that Spark uses for `format("hmb")`.
+
+Spark calls `reader` for a batch query and `streamReader` for a streaming query. For queries that write, Spark calls
+`writer` and `streamWriter`. Each method parses the options and creates an object of the other modules.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from hmb.spark.stream import StreamReader
 
 
 class HmbDataSource(DataSource):
-    """Topics as tables, at rest and in motion."""
+    """A source and sink for Spark: topics are tables for batch queries and for streaming queries."""
 
     @classmethod
     def name(cls) -> str:
@@ -36,7 +40,7 @@ class HmbDataSource(DataSource):
         return sink.stream_writer(sink_options(self.options), schema, overwrite)
 
     def _check(self, schema: StructType) -> None:
-        """Refuses a schema of the user's own; the connector does so, too."""
+        """Raise OptionError if the user has set a schema. The connector refuses it, too."""
         fixed = self.schema()
         if schema.simpleString() != fixed.simpleString():
-            raise OptionError(f"topics have columns of their own, leave out schema(): {fixed.simpleString()}")
+            raise OptionError(f"the columns of a topic are fixed, remove the call of schema(): {fixed.simpleString()}")

@@ -1,20 +1,38 @@
-"""A streaming query: at each trigger, how far to read, and which ranges that gives.
+"""A streaming query: at each trigger, the reader decides how far to read, and cuts the new offsets into tasks.
 
-Spark keeps the offsets in its checkpoint; after a restart it asks for the range that was planned last again.  So
-nothing here is remembered but for comfort: the end that Trigger.AvailableNow goes to, and when a trigger last took
-something (minOffsetsPerTrigger waits for a backlog, but no longer than maxTriggerDelay).
+Spark stores the offsets in its checkpoint. Each trigger works like this:
 
-A partition that is new is read from its beginning, and one that is gone is left out of the offsets.  Data are lost
-where a partition is gone, a new one does not begin at 0, or a log begins behind the offset that is to be read or ends
-before it, as it does when its topic was deleted and made anew (tasks.DataLossError).  With failOnDataLoss=false such a
-new log is read from its beginning, where the connector would leave out what it has so far.
+    latestOffset(start, limit)  Spark passes the offsets that are read so far; the reader returns the new end
+    partitions(start, end)      Spark has stored `end` in the checkpoint; the reader returns one task for each range
+    read(partition)             a worker reads one range
+    commit(end)                 all tasks have finished
 
-A topic that was made anew and has already more records than the old one is known by its id while the query runs (the
-connector does not notice).  With failOnDataLoss=false the query goes on at its offset, with a warning: to begin again
-would be another batch after a crash than before it.  Across a restart nobody notices: a checkpoint has no ids, and
-keeps the connector's shape.
+Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the log of partition 0 ends at 45. The next
+batch reads the offsets from 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
+end again.
 
-Trigger.AvailableNow does not wait for minOffsetsPerTrigger, or some records would stay behind.
+The reader itself stores little: the end at which Trigger.AvailableNow stops, and the time at which a trigger last read
+records. The option minOffsetsPerTrigger needs this time: a small backlog waits at most for maxTriggerDelay.
+
+A new partition is read from its start, and a deleted partition is removed from the offsets. The reader reports data
+loss (DataLossError of the module `tasks`) in these cases:
+
+- a partition is deleted;
+- the log of a new partition does not start at offset 0;
+- a log starts after the next offset to read, because records were deleted;
+- a log ends before the next offset to read, because its topic was deleted and created again.
+
+With failOnDataLoss=false the query continues. In the last case it reads the new log from its start, whereas the
+connector would skip the records that the new log already contains.
+
+A topic may be deleted and created again with more records than before. While the query runs, the reader notices this by
+the topic's id, which the connector does not check. With failOnDataLoss=false the query logs a warning and continues at
+its offset. If it started the topic from offset 0 again, a batch that Spark repeats after a crash would have other
+records. After a restart of the query the change is not noticed, because the checkpoint has the connector's shape, which
+contains no ids.
+
+Trigger.AvailableNow ignores minOffsetsPerTrigger. Otherwise the query could end before it has read all available
+records.
 """
 
 from __future__ import annotations
@@ -42,39 +60,39 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.spark import tasks
 from hmb.spark.batch import RangePartition, read_partition
-from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, patiently, resolve, to_json
+from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, resolve, retrying, to_json
 from hmb.spark.options import SourceOptions
 from hmb.spark.ranges import cut, limited, ranges_between
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Shape = dict[str, Any]  # offsets as JSON
+Shape = dict[str, Any]  # the offsets of a checkpoint: {topic: {partition number: offset}}
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives in one Python process of the driver as long as the query; its tasks get copies."""
+    """The reader of one streaming query. It runs in one Python process of the driver, and each task gets a copy."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._cluster: Cluster | None = None
         self._is_available_now = False
-        self._target: Offsets | None = None  # of Trigger.AvailableNow
-        self._took_at = -math.inf  # when a trigger last took something
-        self._ids: dict[str, UUID] = {}  # of the topics that are read
-        self._latest: Offsets = {}
+        self._target: Offsets | None = None  # the offsets at which Trigger.AvailableNow stops
+        self._last_batch_at = -math.inf  # the monotonic time (s) at which a trigger last found records to read
+        self._ids: dict[str, UUID] = {}  # topic name -> topic id
+        self._latest: Offsets = {}  # the ends of the logs at the last trigger
 
     def initialOffset(self) -> Shape:
-        cluster, options = self._asked(), self._options
+        cluster, options = self._open_cluster(), self._options
         start = resolve(
             cluster,
             options.starting,
             partitions_of(cluster, options),
             tasks.isolation_level(options),
             option="startingOffsets",
-            when_late=options.time_strategy,
+            if_no_record=options.time_strategy,
         )
         return to_json(start)
 
@@ -86,7 +104,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = from_json(start)
         end = self._target
         if end is None:
-            self._latest = end = patiently(self._options, lambda: self._ends(before))
+            self._latest = end = retrying(self._options, lambda: self._ends(before))
         if self._is_available_now:
             self._target = end
         begin = self._begin(before, end)
@@ -94,44 +112,51 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._waits(backlog):
             return start
         if backlog:
-            self._took_at = time.monotonic()
+            self._last_batch_at = time.monotonic()
         return to_json(limited(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
 
     def reportLatestOffset(self) -> Shape | None:
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The target is settled at the first trigger, when it is known which topics may be gone."""
+        """Remember that the query ends when all available records are read. The first trigger finds the end offsets.
+
+        The first trigger knows the offsets of the checkpoint, and therefore which partitions may have been deleted.
+        """
         self._is_available_now = True
 
     def partitions(self, start: Shape, end: Shape) -> Sequence[InputPartition]:
         options, until = self._options, from_json(end)
         begin = self._begin(from_json(start), until)
-        back = [partition for partition, offset in until.items() if offset < begin[partition]]
-        for partition in back:
-            what = f"{partition}: the end of the log went from {begin[partition]} back to {until[partition]}"
-            tasks.data_loss(options, what)
-        begin |= self._first(back)
-        wanted = cut(ranges_between(begin, until), options.min_partitions, options.max_records)
-        return [RangePartition(each) for each in wanted]
+        shorter = [partition for partition, offset in until.items() if offset < begin[partition]]
+        for partition in shorter:
+            problem = f"{partition}: the end of the log moved back from {begin[partition]} to {until[partition]}"
+            tasks.data_loss(options, problem)
+        begin |= self._first(shorter)
+        ranges = cut(ranges_between(begin, until), options.min_partitions, options.max_records)
+        return [RangePartition(each) for each in ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, partition)
 
     def commit(self, end: Shape) -> None:
-        """With commitOffsets=true the group shows how far the query has come; the checkpoint is what counts."""
+        """Commit the offsets to the consumer group if the option commitOffsets is true.
+
+        The group only shows the query's progress. A failed commit is therefore a warning: the checkpoint is not
+        affected.
+        """
         if self._options.group is None:
             return
         from hmb.client.admin import Admin
 
         try:
             with Admin(self._options.bootstrap_servers) as admin:
-                answers = admin.alter_group_offsets(self._options.group, from_json(end))
-            for partition, error in answers.items():
+                results = admin.alter_group_offsets(self._options.group, from_json(end))
+            for partition, error in results.items():
                 if error is not None:
-                    log.warning("%s: group %s: %s", partition, self._options.group, error)
-        except (ConnectionFailed, KafkaError) as error:  # no reason to end a query
-            log.warning("group %s: %s", self._options.group, error)
+                    LOGGER.warning("%s: cannot commit offset for group %s: %s", partition, self._options.group, error)
+        except (ConnectionFailed, KafkaError) as error:
+            LOGGER.warning("cannot commit offsets for group %s: %s", self._options.group, error)
 
     def stop(self) -> None:
         if self._cluster is not None:
@@ -141,13 +166,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cluster": None}
 
-    def _asked(self) -> Cluster:
+    def _open_cluster(self) -> Cluster:
         if self._cluster is None:
             self._cluster = tasks.cluster_of(self._options)
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        cluster = self._asked()
+        """Return the end of each partition's log. Partitions in `known` may have been deleted."""
+        cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)
         for topic in sorted({partition.topic for partition in partitions}):
             self._check_id(topic, cluster.topic(topic).topic_id)
@@ -156,36 +182,44 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except KafkaError as error:
             if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-            # It was there a moment ago: whoever asks has to look again, for what is gone may be left out.
+            # A topic was deleted after `partitions_of` found it. LEADER_NOT_AVAILABLE makes `retrying` call this
+            # function again, which then leaves the topic out.
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from error
 
     def _check_id(self, topic: str, topic_id: UUID) -> None:
-        """Whether the topic is still the one that was there before; brokers before 2.8 do not tell."""
+        """Report data loss if the topic was deleted and created again, which changes its id.
+
+        Brokers before Kafka 2.8 do not send topic ids, so the check is skipped.
+        """
         before = self._ids.setdefault(topic, topic_id)
         self._ids[topic] = topic_id
         if before != topic_id and NO_TOPIC_ID not in (before, topic_id):
-            tasks.data_loss(self._options, f"topic {topic!r} was deleted and made anew while the query ran")
+            tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Where each partition goes on, new ones from their beginning; says what is lost."""
-        gone = sorted(set(before) - set(end))
-        if gone:
-            tasks.data_loss(self._options, f"{', '.join(map(str, gone))}: not there any more")
+        """Return the offset at which each partition continues. New partitions start at the start of their logs.
+
+        Reports data loss if a partition is deleted, or if a new partition does not start at offset 0.
+        """
+        deleted = sorted(set(before) - set(end))
+        if deleted:
+            tasks.data_loss(self._options, f"deleted partitions: {', '.join(map(str, deleted))}")
         new = sorted(set(end) - set(before))
         first = self._first(new)
         for partition, offset in first.items():
             if offset:
-                tasks.data_loss(self._options, f"{partition} is new, and begins at {offset} instead of 0")
+                problem = f"the log of the new partition {partition} starts at offset {offset}, not at 0"
+                tasks.data_loss(self._options, problem)
         return {**before, **first}
 
     def _first(self, partitions: list[TopicPartition]) -> Offsets:
-        """Where their logs begin."""
+        """Return the first offset of each partition's log."""
         options = self._options
-        return patiently(options, lambda: ends(self._asked(), partitions, tasks.isolation_level(options)))[0]
+        return retrying(options, lambda: ends(self._open_cluster(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
-        """Whether the backlog is too small to begin, and young enough to wait."""
+        """Return whether the trigger waits: fewer than minOffsetsPerTrigger, and not yet for maxTriggerDelay."""
         least = self._options.min_offsets
         if least is None or self._is_available_now or backlog >= least:
             return False
-        return time.monotonic() - self._took_at < self._options.max_trigger_delay
+        return time.monotonic() - self._last_batch_at < self._options.max_trigger_delay

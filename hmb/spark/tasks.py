@@ -1,14 +1,18 @@
-"""What a worker does: one range of offsets, read as Arrow columns, nothing fetched that is not in it.
+"""The work of one task: a worker reads one range of offsets and returns it as Arrow columns.
 
-The columns are those of Spark's Kafka connector, in its order::
+The worker fetches only the records of its range. The columns are those of Spark's Kafka connector, in the same order::
 
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
 
-A record without a timestamp has -1, which is a millisecond before 1970, as there.  Where compaction has taken records
-or a transaction was aborted, a range has fewer rows than offsets; that is no loss.  Where retention has taken them, or
-the topic was deleted, or made anew and is shorter, it is one: the task fails and says which offsets are gone, unless
-`failOnDataLoss` is false.
+A record without a timestamp has the timestamp -1, which is one millisecond before 1970. The connector does the same.
+
+A range may return fewer rows than offsets. If compaction removed records, or if a transaction was aborted, nothing is
+lost. Data is lost if retention deleted records of the range, if the topic was deleted, or if it was created again and
+is shorter. The task then fails and names the missing offsets, unless `failOnDataLoss` is false.
+
+Example: a task reads `weather-0 [100, 200)`, but retention has deleted the records below offset 150. With
+`failOnDataLoss=false` the task logs a warning and returns the records from 150 to 199. By default, the task fails.
 """
 
 from __future__ import annotations
@@ -35,13 +39,13 @@ from hmb.client.consuming.consumer import Consumer
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.spark.offsets import ends, patiently
+from hmb.spark.offsets import ends, retrying
 from hmb.spark.ranges import OffsetRange
 
 if TYPE_CHECKING:
     from hmb.spark.options import SourceOptions
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 COLUMNS = [
     pa.field("key", pa.binary()),
@@ -52,7 +56,8 @@ COLUMNS = [
     pa.field("timestamp", pa.timestamp("us", "UTC")),
     pa.field("timestampType", pa.int32()),
 ]
-# What Spark makes of the type below: Arrow compares even the name of a list's items.
+# Spark converts its type for `headers` to exactly this Arrow type. Arrow types differ even if only the names of list
+# items differ, so the name must be "element".
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 SCHEMA = [
     StructField("key", BinaryType()),
@@ -65,97 +70,106 @@ SCHEMA = [
 ]
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 LOST = (ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-FETCH_BYTES = 8 * 1024 * 1024  # at once, which bounds a worker's memory; more is no faster
-PATIENCE = 1.0  # seconds a poll
+FETCH_BYTES = 8 * 1024 * 1024  # bytes in one fetch: the limit of a worker's memory. Larger fetches are not faster.
+POLL_TIMEOUT = 1.0  # seconds
+
+
 
 
 class DataLossError(Exception):
-    """Offsets of a range are not there any more; set failOnDataLoss to false to go on without them."""
+    """Offsets that a query should read are deleted. With failOnDataLoss=false the query continues without them."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, problem: str) -> None:
         super().__init__(
-            f"{what}. Some data may have been lost. To go on without it, set the option failOnDataLoss=false"
+            f"{problem}. Some data may have been lost. To continue without it, set the option failOnDataLoss=false"
         )
 
 
 def schema(*, include_headers: bool) -> StructType:
-    """The columns, in Spark's types."""
+    """Return the columns of a topic in Spark's types."""
     return StructType([*SCHEMA, StructField("headers", ArrayType(HEADER))] if include_headers else SCHEMA)
 
 
 def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of a range; after a loss that the query may go on without, those that are still there."""
-    left: OffsetRange | None = wanted
-    while left is not None:
-        there = _still_there(options, left)
-        if there.size <= 0 or (left is not wanted and there.first == left.first):
-            return  # after a loss, only what begins later is worth a try: else the same error would come again
-        left = yield from _read_until_lost(options, there)
+    """Read the records of a range as Arrow batches.
+
+    Raises DataLossError if records of the range are deleted and failOnDataLoss is true. Otherwise the remaining records
+    are read.
+    """
+    remaining: OffsetRange | None = wanted
+    while remaining is not None:
+        readable = _readable(options, remaining)
+        if readable.size <= 0 or (remaining is not wanted and readable.first == remaining.first):
+            return  # After a loss, reading from the same offset would only fail with the same error.
+        remaining = yield from _read_until_lost(options, readable)
 
 
 def _read_until_lost(
     options: SourceOptions, wanted: OffsetRange
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
-    """The records up to the end, or up to a loss: then what is left to be looked for behind it."""
+    """Read records up to the end of the range, or until records turn out to be deleted.
+
+    Returns None at the end of the range, and otherwise the range that has not been read.
+    """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
-    consumer = patiently(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
+    consumer = retrying(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
     with consumer:
         try:
-            patiently(options, lambda: consumer.assign({wanted.partition: wanted.first}))
+            retrying(options, lambda: consumer.assign({wanted.partition: wanted.first}))
             while not consumer.at_end:
-                batch = consumer.poll_arrow(PATIENCE)
+                batch = consumer.poll_arrow(POLL_TIMEOUT)
                 if batch is not None:
                     yield columns(batch, include_headers=options.include_headers)
         except KafkaError as error:
             if error.code not in LOST:
                 raise
-            left = wanted._replace(first=consumer.position(wanted.partition))
-            data_loss(options, f"{left}: {error.message}", error)
-            return left
+            unread = wanted._replace(first=consumer.position(wanted.partition))
+            data_loss(options, f"{unread}: {error.message}", error)
+            return unread
     return None
 
 
 def isolation_level(options: SourceOptions) -> int:
-    """kafka.isolation.level, on the wire."""
+    """Return the isolation level as a number of Kafka's protocol, from the option kafka.isolation.level."""
     return ISOLATION_LEVELS[options.consumer.get("isolation_level", "read_uncommitted")]
 
 
 def cluster_of(options: SourceOptions) -> Cluster:
-    """The brokers of a query; to be closed."""
+    """Open a connection to the brokers of a query. The caller closes it."""
     settings = options.consumer
     return Cluster(
         options.bootstrap_servers, settings.get("client_id", "hmb-spark"), settings.get("request_timeout", 30.0)
     )
 
 
-def data_loss(options: SourceOptions, what: str, cause: Exception | None = None) -> None:
-    """Raises DataLossError, or where the query may go on says so in the log."""
+def data_loss(options: SourceOptions, problem: str, cause: Exception | None = None) -> None:
+    """Raise DataLossError if failOnDataLoss is true. Otherwise log a warning."""
     if options.fail_on_data_loss:
-        raise DataLossError(what) from cause
-    log.warning("%s: some data may have been lost", what)
+        raise DataLossError(problem) from cause
+    LOGGER.warning("%s: some data may have been lost", problem)
 
 
-def _still_there(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
-    """What of a range can be read, which is all of it unless records are gone."""
+def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
+    """Return the part of a range that the log still contains: the whole range unless records were deleted."""
     partition = wanted.partition
     try:
         with closing(cluster_of(options)) as cluster:
-            bounds = patiently(options, lambda: ends(cluster, [partition], isolation_level(options)))
+            bounds = retrying(options, lambda: ends(cluster, [partition], isolation_level(options)))
     except KafkaError as error:
         if error.code not in LOST:
             raise
-        data_loss(options, f"{wanted} is to be read: {error.message}", error)
+        data_loss(options, f"cannot read {wanted}: {error.message}", error)
         return wanted._replace(end=wanted.first)
     start, end = (offsets[partition] for offsets in bounds)
     if start > wanted.first:
-        data_loss(options, f"{wanted} is to be read, and the log begins at {start}")
+        data_loss(options, f"cannot read all of {wanted}: the log starts at {start}")
     if end < wanted.end:
-        data_loss(options, f"{wanted} is to be read, and the log ends before {end}")
+        data_loss(options, f"cannot read all of {wanted}: the log ends at {end}")
     return wanted._replace(first=max(start, wanted.first), end=min(end, wanted.end))
 
 
 def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
-    """Spark's columns of what the consumer hands out."""
+    """Convert a batch of the consumer to Spark's columns."""
     named = dict(zip(batch.schema.names, batch.columns, strict=True))
     named["timestamp"] = _timestamps(named["timestamp"])
     named["timestampType"] = named["timestamp_type"]
@@ -163,14 +177,15 @@ def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
     fields = list(COLUMNS)
     if include_headers:
         headers = named["headers"].cast(HEADERS)
-        has_none = pc.equal(pc.list_value_length(headers), 0)  # null, as the connector gives it
+        # The connector returns null for a record without headers.
+        has_none = pc.equal(pc.list_value_length(headers), 0)
         arrays.append(pc.if_else(has_none, pa.scalar(None, HEADERS), headers))
         fields.append(pa.field("headers", HEADERS))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _timestamps(column: pa.Array) -> pa.Array:
-    """-1 where there is none, which is rare."""
+    """Replace null by -1. Most columns contain no null and are returned unchanged."""
     if not column.null_count:
         return column
     return pc.fill_null(column.cast(pa.int64()), -1).cast(column.type)

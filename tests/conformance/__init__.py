@@ -1,1 +1,3 @@
-"""HMB against the real thing: Kafka clients of several languages and ages, and Kafka's own tools on HMB's files."""
+"""Tests against other implementations: Kafka clients in several languages and versions, and Kafka's own tools on HMB's
+files.
+"""

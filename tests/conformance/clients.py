@@ -1,12 +1,14 @@
-"""Writers and readers of one shape around real Kafka clients.
+"""Writers and readers with one interface, each built on a Kafka client.
 
-A writer sends each line of a file as the value of a record, without a key, to a topic of one partition.  A reader takes
-`count` records from that partition, from its beginning and without a consumer group, and gives their values back as
-lines.  A topic is right when the two are the same, byte for byte: a lost, doubled, reordered or changed record shows.
-The console tools carry text, so the lines are UTF-8 and hold no CR or LF of their own.
+A writer sends each line of a file as the value of one record, without a key, to a topic with one partition. A reader
+reads `count` records from the start of that partition, without a consumer group, and returns their values as lines.
 
-Each client's codecs are the ones that it can write; every reader is expected to read them all, but for what its own
-code refuses: aiokafka has no lz4 for messages v0, whose frames carry KAFKA-3160's wrong header checksum.
+The test compares both files byte for byte. A lost, repeated, reordered or changed record is a difference. The console
+tools transfer text, so the lines are UTF-8 and contain no CR or LF.
+
+Each writer lists the codecs that it supports. Every reader must read all codecs, except those that its own code
+refuses. Example: aiokafka cannot read lz4 in message format 0, whose frames have the wrong header checksum of
+KAFKA-3160.
 """
 
 from __future__ import annotations
@@ -26,31 +28,34 @@ import hmb
 
 from . import java_clients
 
-STALL_SECONDS = 30.0  # a reader that gets nothing for so long gives up with what it has
-IN_FLIGHT = 10_000  # records that a client without back-pressure of its own may hold
-ERRORS_ONLY = 3  # librdkafka counts as syslog does
+STALL_SECONDS = 30.0  # A reader that receives nothing for so many seconds stops and returns what it has read.
+IN_FLIGHT = 10_000  # the maximum of unacknowledged records for clients without a limit of their own
+ERRORS_ONLY = 3  # librdkafka uses the log levels of syslog: 3 is "error"
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NULL = b"<null>"
-OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # zstd came with Kafka 2.1
+OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # Kafka 2.1 added zstd.
 
 
 @dataclass(frozen=True)
 class Writer:
-    """`write(bootstrap, topic, lines, codec)` returns when every record is acked."""
+    """A client that produces: `write(bootstrap, topic, lines, codec)` returns when every record is acknowledged."""
 
     name: str
     write: Callable[[str, str, Path, str], None]
     codecs: tuple[str, ...] = ALL_CODECS
-    magic: int = 2  # the format of the messages that it sends
+    magic: int = 2  # the message format that the client sends
 
 
 @dataclass(frozen=True)
 class Reader:
-    """`read(bootstrap, topic, count)` gives the values as lines, fewer than `count` when no more came."""
+    """A client that consumes: `read(bootstrap, topic, count)` returns the values as lines.
+
+    It returns fewer than `count` lines if no more records arrive.
+    """
 
     name: str
     read: Callable[[str, str, int], bytes]
-    refuses: frozenset[tuple[int, str]] = frozenset()  # formats with codecs
+    refuses: frozenset[tuple[int, str]] = frozenset()  # (message format, codec) that the client cannot read
 
 
 def values(lines: Path) -> Iterator[bytes]:
@@ -104,7 +109,7 @@ def read_confluent(bootstrap: str, topic: str, count: int) -> bytes:
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "assigned-by-hand",  # librdkafka wants one, and assign() does not use it
+            "group.id": "assigned-by-hand",  # librdkafka requires a group id, although assign() does not use it.
             "enable.auto.commit": False,
             "log_level": ERRORS_ONLY,
         }

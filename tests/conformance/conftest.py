@@ -1,4 +1,4 @@
-"""Where the conformance tests find a Kafka, and what becomes of them without one: they skip and say what is missing."""
+"""Fixtures that find Kafka's jars. Without the jars, the tests are skipped, and the reason names what is missing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from hmb.bench import peers
 
 @pytest.fixture(scope="session")
 def kafka_43() -> Path:
-    """The folder with the jars of Kafka 4.3.0: HMB_KAFKA_43, or `.peers/` as `hmb bench fetch-kafka` fills it."""
+    """Return the folder with the jars of Kafka 4.3.0: HMB_KAFKA_43, or `.peers/`, which `hmb bench fetch-kafka` fills.
+    """
     return peers.kafka_43_jars()
 
 
 @pytest.fixture(scope="session")
 def kafka_082() -> Path:
-    """The folder with the jars of Kafka 0.8.2.2: HMB_KAFKA_082, or `.peers/`."""
+    """Return the folder with the jars of Kafka 0.8.2.2: HMB_KAFKA_082, or `.peers/`."""
     return peers.kafka_082_jars()
 
 

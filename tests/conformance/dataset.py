@@ -1,6 +1,6 @@
-"""The records that conformance runs write: the shipped data set, over and over, each event with a running number.
+"""The records of the conformance tests: events of the shipped data set, repeated, each with a running number.
 
-The number makes every record different from every other, so that one lost, doubled or out of order cannot go unseen.
+The number makes each record unique. A lost, repeated or reordered record is therefore always noticed.
 """
 
 from __future__ import annotations

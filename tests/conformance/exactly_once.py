@@ -1,16 +1,19 @@
-"""Through a network that cuts, delays, loses and copies: is each record written once, and in its order?
+"""Writes records through an unreliable network, and checks that each is written exactly once and in order.
 
     python -m tests.conformance.exactly_once --records 1000000
     python -m tests.conformance.exactly_once --records 1000000 --against kafka43 --seed 7
     python -m tests.conformance.exactly_once --records 100000 --transactions
 
-HMB's producer writes 0, 1, 2, ... to each of some partitions through an `Unreliable` network.  Then each partition's
-log, as librdkafka reads it from the broker itself, must be just that: nothing lost, nothing twice, nothing out of
-order; and each record at the offset that its delivery named.  HMB's consumer must read the same through the network.
+The network (`Unreliable`) cuts connections, and delays, loses and copies requests. HMB's producer writes 0, 1, 2, ...
+to each of several partitions through it.
 
-With transactions every third one is aborted; who reads what is committed must find 0, 1, 2, ... too.  There no request
-comes late: an EndTxn that arrives when the next transaction has begun ends that one, and the client's kind of
-transactions cannot tell (which is why KIP-890 gives every transaction an epoch of its own).
+Afterwards, librdkafka reads each partition's log directly from the broker. The log must contain exactly these numbers
+in order. Each record must have the offset that its acknowledgement named. HMB's consumer must read the same records
+through the network.
+
+With transactions, every third transaction is aborted. A consumer with read_committed must still find 0, 1, 2, ... In
+this mode the network does not deliver requests late. A late EndTxn would end the next transaction, and a client of this
+transaction version cannot notice that. KIP-890 solves this with a new epoch for each transaction.
 """
 
 from __future__ import annotations
@@ -31,15 +34,15 @@ from tests.conformance.whole_log import read_log
 
 TOPIC = "numbers"
 PARTITIONS = 3
-BATCH_SIZE, REQUEST_SIZE = 2_048, 4_096  # small ones, so that there are many
-REQUEST_SECONDS = 2.0  # until a lost connection counts as one
+BATCH_SIZE, REQUEST_SIZE = 2_048, 4_096  # bytes; small, so that there are many batches and requests
+REQUEST_SECONDS = 2.0  # A request without a response for so many seconds fails.
 DELIVERY_SECONDS = 600.0
-IN_TRANSACTION = 30  # records for each partition
-UNKNOWN = -1  # the offset of what an earlier try had written, too long ago for the broker to say where
+IN_TRANSACTION = 30  # records for each partition in one transaction
+UNKNOWN = -1  # the offset of a record that an earlier attempt wrote, if the broker has forgotten that batch's offset
 
 
 def produce(network: Unreliable, records: int) -> ProducerMetrics:
-    """Write them; what is wrong with their deliveries is an AssertionError."""
+    """Write the records. Raises AssertionError if a delivery is wrong."""
     deliveries: list[list[Delivery]] = [[] for _ in range(PARTITIONS)]
     with hmb.Producer(
         network.address,
@@ -55,7 +58,8 @@ def produce(network: Unreliable, records: int) -> ProducerMetrics:
             value = b"%d" % (number // PARTITIONS)
             deliveries[partition].append(producer.send(TOPIC, value, partition=partition))
             if number == 0:
-                deliveries[0][0].result()  # the first contact is tried once, so it has to work
+                # The first delivery must succeed: the producer does not retry its first connection.
+                deliveries[0][0].result()
                 network.calm = False
         producer.flush()
         metrics = producer.metrics()
@@ -68,9 +72,11 @@ def produce(network: Unreliable, records: int) -> ProducerMetrics:
 
 
 def produce_in_transactions(network: Unreliable, records: int) -> tuple[int, int]:
-    """Write them in transactions, of which every third is aborted; how many records are committed, and what failed.
+    """Write the records in transactions, and abort every third transaction.
 
-    Kafka 4.3.0 refuses a transaction now and then when the copy of a batch comes after its transaction has ended.
+    Return the numbers of committed and failed records.
+
+    Kafka 4.3.0 sometimes refuses a transaction if the copy of a batch arrives after its transaction has ended.
     """
     committed = failed = 0
     with hmb.Producer(
@@ -114,7 +120,7 @@ def check_log(bootstrap: str, records: int) -> None:
 
 
 def consume(network: Unreliable, records: int) -> None:
-    """Read them through the network."""
+    """Read the records through the network. Raises AssertionError if they are not 0, 1, 2, ..."""
     found = [0] * PARTITIONS
     with hmb.Consumer(
         network.address,
@@ -133,7 +139,10 @@ def consume(network: Unreliable, records: int) -> None:
 
 
 def run(broker: peers.Peer, records: int, seed: int) -> str:
-    """What happened; what must not is an AssertionError."""
+    """Write and read without transactions, and return a report.
+
+    Raises AssertionError if a record is lost, repeated or reordered.
+    """
     with broker:
         topics.create(broker.bootstrap, TOPIC, partitions=PARTITIONS)
         started = time.monotonic()
@@ -153,7 +162,10 @@ def run(broker: peers.Peer, records: int, seed: int) -> str:
 
 
 def run_transactions(broker: peers.Peer, records: int, seed: int) -> str:
-    """The same for transactions."""
+    """Write and read in transactions, and return a report.
+
+    Raises AssertionError if a record is lost, repeated or reordered.
+    """
     chances = Chances()
     del chances.requests[Fate.LATE]
     with broker:

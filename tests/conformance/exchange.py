@@ -1,8 +1,10 @@
-"""Data directories that change hands: written by one broker, read at another, by Kafka's console consumer.
+"""Data directories that move between brokers: one broker writes a directory, another broker opens it.
 
-`fill` writes topics of every kind that a log knows: segments that were deleted, keys that were compacted, transactions
-that were committed, aborted and left open, each in every codec.  `read_topics` reads them, and `move` gives HMB's logs
-to a Kafka, which learns of a topic from its controller only and not from the directory.
+`fill` writes topics that use every feature of a log: deleted segments, compacted keys, and committed, aborted and open
+transactions, each in every codec. `read_topics` reads them with librdkafka and with Kafka's console consumer.
+
+`move` copies HMB's logs into the directory of a Kafka broker. Kafka learns of a topic only from its controller and not
+from the directory, so the topics are created first.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from tests.conformance.shell_tools import ShellTools
 from tests.conformance.whole_log import LogRecord, read_log
 from tests.waiting import until
 
-SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 allows
+SEGMENT_BYTES = 1 << 20  # bytes; the smallest segment size that Kafka 4 allows
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "segment.bytes": str(SEGMENT_BYTES)}
 TOPICS: dict[str, dict[str, str]] = {
     "deleted": {"segment.bytes": str(SEGMENT_BYTES), "file.delete.delay.ms": "0"},
@@ -57,7 +59,7 @@ SECONDS = 60.0
 
 
 class LoudKafka(peers.Kafka43):
-    """A Kafka that says what it does: with slf4j-simple in front of its jars, into the log of its process."""
+    """A Kafka broker that logs to the log file of its process: slf4j-simple comes first in its class path."""
 
     def command(self) -> list[str]:
         logging = peers.kafka_43_jars().parents[1] / "slf4j-simple" / "libs" / "slf4j-simple-1.7.36.jar"
@@ -69,7 +71,7 @@ class LoudKafka(peers.Kafka43):
         return command
 
     def complaints(self) -> list[str]:
-        """What it has against logs, indexes and snapshots."""
+        """Return the warnings and errors that Kafka logged about logs, indexes and snapshots."""
         lines = self.log_path.read_text(errors="replace").splitlines()
         loud = [line for line in lines if " WARN " in line or " ERROR " in line]
         return [line for line in loud if "Log" in line or "ProducerState" in line or "Index" in line]
@@ -87,7 +89,10 @@ def producer(bootstrap: str, codec: str, **options: str | int) -> confluent_kafk
 
 
 def write(client: confluent_kafka.Producer, topics: Iterable[str], count: int, chance: random.Random) -> None:
-    """Records with keys; every ninth is a tombstone.  Their values do not get much smaller in any codec."""
+    """Write records with keys.
+
+    Every ninth record is a tombstone. The values are random, so no codec compresses them much.
+    """
     for number in range(count):
         key = b"key %d" % chance.randrange(KEYS)
         value = None if number % 9 == 8 else chance.randbytes(200).hex().encode()
@@ -103,8 +108,9 @@ def write_in_all_codecs(bootstrap: str, topics: Iterable[str], count: int, seed:
 
 
 def write_transactions(bootstrap: str, topics: Iterable[str]) -> confluent_kafka.Producer:
-    """Transactions that run into each other, committed and aborted, in every segment; returns the producer of one that
-    is open.
+    """Write interleaved transactions, committed and aborted, to every segment.
+
+    Return the producer whose transaction stays open.
     """
     chance = random.Random(2)
     writers = [producer(bootstrap, codec, **{"transactional.id": f"writer {codec}"}) for codec in ALL_CODECS]
@@ -133,7 +139,10 @@ def delete_records(bootstrap: str, topic: str, before: int) -> None:
 
 
 def alter_configs(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
-    """Settings do not come with the directory: Kafka's are in its controller's log."""
+    """Change the settings of topics.
+
+    A moved directory does not contain them, because Kafka's controller stores them in its own log.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS_ONLY})
     operation = AlterConfigOpType.SET
     resources = [
@@ -160,13 +169,13 @@ def segments(data_dir: Path, topic: str) -> list[Path]:
 
 def checkpoint_of(data_dir: Path, checkpoint: str, topic: str) -> int:
     path = data_dir / checkpoint
-    if not path.exists() or not path.stat().st_size:  # Kafka makes an empty one first
+    if not path.exists() or not path.stat().st_size:  # Kafka creates an empty file first.
         return 0
     return checkpoints.read_offsets(path).get(TopicPartition(topic, 0), 0)
 
 
 def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> None:
-    """Until the cleaner says that it has been there: up to an offset, or up to the active segment."""
+    """Wait until the cleaner's checkpoint reaches `up_to`, or the active segment if `up_to` is None."""
 
     def is_clean() -> bool:
         wanted = int(segments(data_dir, topic)[-1].stem) if up_to is None else up_to
@@ -176,12 +185,13 @@ def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> No
 
 
 def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
-    """Until it is written down: a kill before that takes deleted records back."""
+    """Wait until the log start offset is written to the checkpoint. After a kill before that, deleted records return.
+    """
     until(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
 
 
 class Reading(NamedTuple):
-    """A topic at an isolation level: as librdkafka reads it, and the lines of Kafka's console consumer."""
+    """The records of a topic at one isolation level, read by librdkafka and by Kafka's console consumer."""
 
     records: list[LogRecord]
     lines: list[str]
@@ -195,7 +205,10 @@ def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[st
 
 
 def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) -> Reading:
-    """librdkafka knows when it is at the end; the console consumer is told how many records there are."""
+    """Read the topic with the console consumer, too.
+
+    It cannot find the end of a log, so it gets librdkafka's record count.
+    """
     where = ["--topic", topic, "--partition", "0", "--offset", "earliest"]
     how_far = ["--isolation-level", level, "--max-messages", str(len(records)), "--timeout-ms", "60000"]
     shown = [f"print.{each}=true" for each in ("offset", "timestamp", "key", "headers")]
@@ -205,7 +218,7 @@ def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) 
 
 
 def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tuple[str, str], Reading]) -> None:
-    """Not by comparing all at once: a diff of so many lines takes minutes."""
+    """Compare the topics one by one, because pytest needs minutes for a diff of so many lines."""
     assert found.keys() == expected.keys()
     for name, reading in expected.items():
         assert len(found[name].records) == len(reading.records) == len(reading.lines), name
@@ -216,9 +229,11 @@ def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tupl
 
 
 def move(source: Path, target: Path, topics: Iterable[str], *, clean: bool) -> None:
-    """Put the logs from HMB's data directory into that of a Kafka, which has made the topics and is stopped.
+    """Move the logs from HMB's data directory into the directory of a Kafka broker that has created the topics and is
+    stopped.
 
-    Each keeps the topic's id that Kafka gave it.  `clean`: both were stopped properly; else Kafka has to check them.
+    Each topic keeps the id that Kafka has assigned. `clean` is True if both brokers were stopped cleanly. Otherwise
+    Kafka has to recover the logs.
     """
     names = [TopicPartition(topic, 0) for topic in topics]
     for name in names:

@@ -1,8 +1,8 @@
-"""Kafka's own tools as subprocesses: the console clients of 4.3.0 and 0.8.2.2, and DumpLogSegments of 4.3.0.
+"""Runs Kafka's own tools as processes: the console clients of 4.3.0 and 0.8.2.2, and DumpLogSegments of 4.3.0.
 
-Three things that the old tools do by default would spoil a comparison: 0.8.2's console producer does not ask for acks
-(`--request-required-acks 0`), SimpleConsumerShell waits for ever at the end of the log, and both read and print text in
-the platform's charset (`peers.java` sets UTF-8).
+Three defaults of the old tools would make a comparison wrong. The console producer of 0.8.2 does not request
+acknowledgements (`--request-required-acks 0`). SimpleConsumerShell waits forever at the end of the log. Both tools use
+the platform's charset for text, so `peers.java` sets UTF-8.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
 def run(jars: Path, main_class: str, *arguments: str, stdin: Path | None = None) -> bytes:
-    """Run a tool to its end and give its standard output; an exit code other than 0 is a failure with what it said."""
+    """Run a tool to its end, and return its standard output. If the exit code is not 0, fail with the tool's output."""
     command = peers.java(jars, main_class, *arguments, options=QUICK_START)
     with (stdin or Path("/dev/null")).open("rb") as lines:
         done = subprocess.run(command, stdin=lines, capture_output=True, timeout=TOOL_SECONDS)
@@ -42,12 +42,12 @@ def read_kafka_43(bootstrap: str, topic: str, count: int) -> bytes:
 
 
 def write_kafka_082(bootstrap: str, topic: str, lines: Path, codec: str) -> None:
-    """The Scala producer of 0.8.2."""
+    """Write with the Scala producer of Kafka 0.8.2."""
     _console_producer_082(bootstrap, topic, lines, codec)
 
 
 def write_kafka_082_new_producer(bootstrap: str, topic: str, lines: Path, codec: str) -> None:
-    """The Java producer as it was when it was new."""
+    """Write with the Java producer of Kafka 0.8.2, its first release."""
     _console_producer_082(bootstrap, topic, lines, codec, "--new-producer")
 
 
@@ -65,7 +65,9 @@ def read_kafka_082(bootstrap: str, topic: str, count: int) -> bytes:
 
 @dataclass(frozen=True)
 class Dump:
-    """What DumpLogSegments says about a file: its batches' codecs, its records' offsets in order, and what is wrong."""
+    """The report of DumpLogSegments on one file: the codecs of the batches, the offsets of the records in order, and
+    problems.
+    """
 
     codecs: list[str] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
@@ -73,11 +75,13 @@ class Dump:
 
 
 def dump_logs(files: Sequence[Path]) -> dict[Path, Dump]:
-    """Kafka's own reading of log files, batch by batch and record by record.
+    """Run Kafka's DumpLogSegments on log files, and parse its output.
 
-    A file begins with `Dumping <path>`.  A line is a batch, `baseOffset: 0 lastOffset: 9 ... compresscodec: none crc: 1
-    isvalid: true` (an old message: `offset: 0 position: 0 ...`), or a record of the one above it, `| offset: 0 ...
-    payload: ...` (an old one with an isValid of its own).  Anything else but a heading is a complaint.
+    The report of a file starts with `Dumping <path>`. A line that starts with `baseOffset: 0 lastOffset: 9 ...
+    compresscodec: none crc: 1 isvalid: true` is a batch. An old message starts with `offset: 0 position: 0 ...`.
+
+    A line that starts with `| offset: 0 ... payload: ...` is a record of the batch above it. Old messages have their
+    own `isvalid`. Any other line that is not a heading is a problem.
     """
     arguments = ["--deep-iteration", "--print-data-log", "--files", ",".join(map(str, files))]
     output = run(peers.kafka_43_jars(), "org.apache.kafka.tools.DumpLogSegments", *arguments).decode()
@@ -103,9 +107,11 @@ def _field(line: str, name: str) -> str:
 
 
 def index_complaints(files: Sequence[Path]) -> list[str]:
-    """What DumpLogSegments' sanity check, the one of a Kafka that starts, has against index files.
+    """Return the problems that DumpLogSegments' sanity check finds in index files.
 
-    An empty index is in order: a log of less than `index.interval.bytes` has one.
+    Kafka runs this check when it starts.
+
+    An empty index is valid: a log with fewer bytes than `index.interval.bytes` has one.
     """
     arguments = ["--index-sanity-check", "--files", ",".join(map(str, files))]
     lines = run(peers.kafka_43_jars(), "org.apache.kafka.tools.DumpLogSegments", *arguments).decode().splitlines()

@@ -1,4 +1,4 @@
-"""Three processes of Kafka 4.3.0 that are one cluster: a controller, and two brokers of which either may die."""
+"""A cluster of three Kafka 4.3.0 processes: one controller and two brokers. A test may kill either broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Self
 from hmb.bench import peers
 
 CONTROLLER = 100
-QUICK = {  # a broker that is silent for a second or two counts as dead
+QUICK = {  # A broker that sends no heartbeat for one or two seconds is considered dead.
     "broker.heartbeat.interval.ms": "300",
     "broker.session.timeout.ms": "1500",
     "offsets.topic.replication.factor": "2",
@@ -23,7 +23,7 @@ QUICK = {  # a broker that is silent for a second or two counts as dead
 
 
 class Controller(peers.Kafka43):
-    """The controller alone; clients do not talk to it."""
+    """The controller of the cluster. Clients do not connect to it."""
 
     name = "Kafka 4.3.0's controller"
 
@@ -43,7 +43,7 @@ class Controller(peers.Kafka43):
 
 
 class Member(peers.Kafka43):
-    """One of the brokers."""
+    """One of the two brokers."""
 
     def __init__(self, directory: Path, node_id: int, controller: Controller) -> None:
         port = peers.free_ports(1)[0]
@@ -53,7 +53,7 @@ class Member(peers.Kafka43):
 
 
 class KafkaCluster:
-    """Brokers 1 and 2."""
+    """The controller and the brokers 1 and 2."""
 
     def __init__(self, directory: Path) -> None:
         self.controller = Controller(directory / "controller")

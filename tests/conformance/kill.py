@@ -1,12 +1,15 @@
-"""kill -9 of a broker under load, again and again, and what becomes of the records that it had acked.
+"""Kills a broker under load with SIGKILL, many times, and checks that every acknowledged record survives.
 
     python -m tests.conformance.kill --kills 20
     python -m tests.conformance.kill --kills 20 --against kafka43
 
-One idempotent producer writes running numbers all the while; a kill comes at a random moment, with requests in flight.
-The broker starts again on the same directory and port, and the producer sends what it got no ack for.  The log must
-then hold 0, 1, 2, ...: nothing lost, nothing twice (the broker knows the producer's sequence numbers from before the
-kill), nothing out of order; and each acked number at the offset that its ack named.
+One idempotent producer writes running numbers during the whole test. The kill happens at a random time, while requests
+are in flight. The broker starts again with the same directory and port, and the producer sends the unacknowledged
+records again.
+
+The log must then contain 0, 1, 2, ... in order, each number once. The broker recognizes repeated batches, because it
+has recovered the producer's sequence numbers. Each acknowledged number must be at the offset that its acknowledgement
+named.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ ACK_SECONDS = 60.0
 
 
 class NumberProducer:
-    """Sends 0, 1, 2, ... and notes the offset that each number's ack names."""
+    """Sends 0, 1, 2, ... and stores the offset that each number's acknowledgement names."""
 
     def __init__(self, bootstrap: str) -> None:
         self.acked: dict[int, int] = {}
@@ -56,7 +59,7 @@ class NumberProducer:
             self.acked[int(message.value() or b"-1")] = offset
 
     def send_until_acked(self, more: int) -> None:
-        """Keep sending until `more` numbers beyond those sent so far are acked; what is in flight stays in flight."""
+        """Send numbers until `more` further numbers are acknowledged. Requests in flight stay in flight."""
         deadline = time.monotonic() + ACK_SECONDS
         count = self.next_number + more
         while len(self.acked) < count:
@@ -76,7 +79,10 @@ class NumberProducer:
 
 
 def check(bootstrap: str, acked: dict[int, int]) -> int:
-    """Each acked number is where its ack said, and the log is 0, 1, 2, ... without gap or repetition; its length."""
+    """Check that the log is 0, 1, 2, ... and that acknowledged numbers are at their offsets.
+
+    Return the number of records.
+    """
     records = read_log(bootstrap, TOPIC)
     numbers = [int(record.value or b"-1") for record in records]
     lost = [number for number, offset in acked.items() if offset >= len(numbers) or numbers[offset] != number]
@@ -88,7 +94,7 @@ def check(bootstrap: str, acked: dict[int, int]) -> int:
 
 
 def run(broker: peers.Peer, kills: int, chance: random.Random) -> list[float]:
-    """Kill the broker `kills` times; the seconds that each new start took.  What is wrong is an AssertionError."""
+    """Kill the broker `kills` times. Return the seconds that each restart took. Raises AssertionError."""
     starts: list[float] = []
     with broker:
         producer = NumberProducer(broker.bootstrap)
@@ -109,7 +115,7 @@ def run(broker: peers.Peer, kills: int, chance: random.Random) -> list[float]:
 
 
 def options(description: str) -> argparse.Namespace:
-    """Of this command line and its like: how often, against which broker, at which moments."""
+    """Parse the command line that the kill experiments share: the number of kills, the broker and the random seed."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")

@@ -1,11 +1,13 @@
-"""kill -9 of a broker while groups commit, again and again: committed offsets never go back.
+"""Kills a broker with SIGKILL while groups commit, many times, and checks that committed offsets never decrease.
 
     python -m tests.conformance.kill_commits --kills 20
     python -m tests.conformance.kill_commits --kills 20 --against kafka43
 
-Each group has a connection and commits 1, 2, 3, ... to one partition, several requests ahead; a kill comes at a random
-moment.  After the next start the group's offset must be at least the last that was acked and at most the last that was
-sent; one that was asked for before the kill may not be greater than the one after it.
+Each group has one connection and commits 1, 2, 3, ... for one partition, with several requests in flight. The kill
+happens at a random time.
+
+After the restart, the group's offset must be at least the last acknowledged one and at most the last one that was sent.
+An offset that was fetched before the kill must not be greater than the offset after the kill.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ SECONDS = 60.0
 
 
 class Group(threading.Thread):
-    """Commits growing offsets until its broker is gone."""
+    """Commits increasing offsets until its broker dies."""
 
     def __init__(self, port: int, number: int, after: int) -> None:
         super().__init__(daemon=True)
@@ -44,7 +46,7 @@ class Group(threading.Thread):
 
 
 class Watcher(threading.Thread):
-    """Asks for the committed offsets all the while."""
+    """Fetches the committed offsets repeatedly."""
 
     def __init__(self, port: int, names: list[str]) -> None:
         super().__init__(daemon=True)
@@ -68,7 +70,7 @@ class Watcher(threading.Thread):
                 self.seen[number] = offset
 
     def check(self, port: int, acked: list[int], sent: list[int]) -> None:
-        """After the next start."""
+        """Check the committed offsets after a restart."""
         with Connection(peers.HOST, port) as connection:
             self.look(connection)
         assert not self.went_back, f"{len(self.went_back)} offsets went back, the first: {self.went_back[0]}"
@@ -77,7 +79,7 @@ class Watcher(threading.Thread):
 
 
 def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
-    """How many commits were acked, over all kills.  What is wrong is an AssertionError."""
+    """Kill the broker `kills` times. Return the number of acknowledged commits. Raises AssertionError."""
     sent, acked = [0] * GROUPS, [0] * GROUPS
     with broker:
         prepare(broker, GROUPS)

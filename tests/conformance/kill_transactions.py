@@ -1,16 +1,17 @@
-"""kill -9 of a broker in the middle of transactions, again and again: all of a transaction is seen, or nothing of it.
+"""Kills a broker with SIGKILL during transactions, many times: readers see all of a transaction or nothing of it.
 
     python -m tests.conformance.kill_transactions --kills 20
     python -m tests.conformance.kill_transactions --kills 20 --against kafka43
 
-Numbers are read from one topic and written to two partitions of another, some in a transaction, together with the
-offset up to which they were read.  Every third transaction or so is aborted, and its numbers are read again.  A kill
-comes at a random moment; whoever copies goes on when the broker is back, or starts anew, under the same transactional
-id, where the committed offset says.
+Numbers are read from one topic and written to two partitions of another. Each transaction contains several numbers and
+the offset up to which they were read. About every third transaction is aborted, and its numbers are read again.
 
-Each record names its transaction.  Readers of committed records must at last have every number exactly once; all
-records of a transaction that was committed, none of one that was aborted, and of one whose commit got no answer all or
-none.
+The kill happens at a random time. After the restart the copying client continues, or a new client with the same
+transactional id starts at the committed offset.
+
+Each record names its transaction. In the end, consumers with read_committed must read every number exactly once. They
+see all records of a committed transaction and none of an aborted one. If a commit got no response, they see all records
+of its transaction or none.
 """
 
 from __future__ import annotations
@@ -31,27 +32,28 @@ from tests.conformance.kill import options
 from tests.conformance.matrix import BROKERS
 
 SOURCE, COPY, GROUP = "numbers", "copy", "copiers"
-PARTITIONS = 2  # of the copy
-AT_ONCE = 50  # numbers in a transaction, at most
+PARTITIONS = 2  # partitions of the copy
+AT_ONCE = 50  # the maximum of numbers in one transaction
 SECONDS = 30.0
 QUICKLY: dict[str, str | int | float | bool] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
     "retry.backoff.ms": 20,
-    "metadata.recovery.strategy": "none",  # librdkafka 2.16 goes on asking a coordinator that it has struck off
+    # By default, librdkafka 2.16 keeps asking a coordinator that it has removed from its metadata.
+    "metadata.recovery.strategy": "none",
     "log_level": 0,
 }
 
 
 class Copier(threading.Thread):
-    """Copies all numbers, whatever becomes of the broker."""
+    """Copies all numbers in transactions, and continues after each restart of the broker."""
 
     def __init__(self, bootstrap: str, count: int, chance: random.Random) -> None:
         super().__init__(daemon=True)
         self.settings = {**QUICKLY, "bootstrap.servers": bootstrap}
         self.count, self.chance = count, chance
         self.transaction = 0
-        self.written: dict[int, Counter[int]] = defaultdict(Counter)  # by transaction
+        self.written: dict[int, Counter[int]] = defaultdict(Counter)  # transaction -> numbers written in it
         self.committed: set[int] = set()
         self.aborted: set[int] = set()
         self.position = 0
@@ -64,7 +66,7 @@ class Copier(threading.Thread):
                 try:
                     self.copy()
                     deadline = time.monotonic() + SECONDS
-                except KafkaException:  # the broker was killed: everything anew
+                except KafkaException:  # The broker was killed: start with a new client.
                     if time.monotonic() > deadline:
                         raise
         except Exception as error:
@@ -118,7 +120,7 @@ class Copier(threading.Thread):
             self.position = last + 1
 
     def check(self, bootstrap: str, *, is_over: bool) -> int:
-        """What readers of committed records see; how many records that are."""
+        """Check the records that consumers with read_committed see, and return their number."""
         seen: dict[int, Counter[int]] = defaultdict(Counter)
         for transaction, number in read_committed(bootstrap):
             seen[transaction][number] += 1
@@ -137,7 +139,7 @@ class Copier(threading.Thread):
 
 
 def read_committed(bootstrap: str) -> list[tuple[int, int]]:
-    """(transaction, number) of all records up to where the committed ones ended when this began."""
+    """Return `(transaction, number)` of each record below the last stable offset at the time of the call."""
     consumer = confluent_kafka.Consumer(
         {**QUICKLY, "bootstrap.servers": bootstrap, "group.id": "checker", "isolation.level": "read_committed"}
         | {"enable.partition.eof": True}
@@ -173,7 +175,7 @@ def prepare(bootstrap: str, count: int) -> None:
 
 
 def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
-    """How many transactions there were.  What is wrong is an AssertionError."""
+    """Kill the broker `kills` times. Return the number of transactions. Raises AssertionError."""
     count = kills * 800
     with broker:
         prepare(broker.bootstrap, count)

@@ -1,10 +1,11 @@
-"""The brokers that the library is tried against, and what each of them has.
+"""The brokers that the client library is tested against, and the features of each.
 
-    hmb         this project's own, a process
+    hmb         HMB, as a process
     kafka43     Apache Kafka 4.3.0
-    kafka082    Apache Kafka 0.8.2.2, from the days before headers, timestamps, groups and idempotent producers
+    kafka082    Apache Kafka 0.8.2.2, without headers, timestamps, consumer groups on brokers and idempotent producers
 
-Topics come into being with three partitions when somebody asks for them, in all three: 0.8.2.2 knows no other way.
+All three create a topic with three partitions when a client requests its metadata. Kafka 0.8.2.2 has no other way to
+create a topic through its protocol.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class Subject:
-    """A broker that runs, and what can be asked of it."""
+    """A running broker and its features."""
 
     kind: str
     peer: peers.Peer
@@ -47,11 +48,13 @@ class Subject:
 
     @property
     def is_new(self) -> bool:
-        """Of this century's protocol: record batches, timestamps, groups, admin requests."""
+        """Whether the broker supports record batches, timestamps, groups and admin requests (all brokers except
+        0.8.2.2).
+        """
         return self.kind != "kafka082"
 
     def topic(self) -> str:
-        """The name of one that is not there yet."""
+        """Return the name of a topic that does not exist yet."""
         return f"topic-{next(_NUMBERS)}"
 
 

@@ -1,12 +1,14 @@
-"""librdkafka's own integration tests against a broker, each in a process of its own.
+"""Runs librdkafka's own integration tests against a broker, each in its own process.
 
     python -m tests.conformance.librdkafka                        # all that apply, against HMB
     python -m tests.conformance.librdkafka --tests 0030 0081      # only these, with what they print
     python -m tests.conformance.librdkafka --against kafka43
 
-`librdkafka.txt` names each test with what becomes of it: `pass`, `gap` (with its cause) or `n/a` (it needs what this
-build or a single broker does not have).  A test that passes may not fail again: the command ends with 1 then, and says
-so where a gap has closed, so that its line can be changed.
+`librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a` (the test needs a
+feature that this build or a single broker does not have).
+
+If a test that should pass fails, the command exits with code 1. If a test with a gap passes, the command reports it, so
+that the list can be updated.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from tests.conformance.shell_tools import TOOLS
 
 LIST = Path(__file__).with_suffix(".txt")
 TEST_SECONDS = 300
-# What the tests expect of the cluster that librdkafka's authors run them on: topics of four partitions.
+# Settings of the cluster on which librdkafka's authors run the tests. The tests expect topics with four partitions.
 CONFIG = {
     "num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
@@ -40,7 +42,7 @@ CONFIG = {
 
 
 class Expectation(NamedTuple):
-    """A line of the list: number, what is expected, and for what does not pass the reason."""
+    """One line of the list: the test's number, the expected result, and the reason if the test does not pass."""
 
     test: str
     expected: str
@@ -64,7 +66,7 @@ def known_tests(folder: Path) -> list[str]:
 
 
 def make_scripts(folder: Path) -> None:
-    """Kafka's `bin/`, as far as the tests call it."""
+    """Create the scripts of Kafka's `bin/` that the tests call."""
     (folder / "bin").mkdir()
     script = folder / "bin" / "kafka-topics.sh"
     tool = peers.java(peers.kafka_43_jars(), TOOLS["kafka-topics"], options=QUICK_START)
@@ -73,7 +75,7 @@ def make_scripts(folder: Path) -> None:
 
 
 def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
-    """Whether the test passes, and was not skipped; what it printed goes into `log`."""
+    """Run one test, and write its output to `log`. Return whether it passed and was not skipped."""
     with tempfile.TemporaryDirectory() as temporary:
         make_scripts(Path(temporary))
         settings = Path(temporary) / "test.conf"

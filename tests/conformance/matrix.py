@@ -1,12 +1,12 @@
-"""Every writer with every reader: what each client writes, each client must read, byte for byte the same.
+"""Tests every writer with every reader: each client must read exactly the bytes that each client has written.
 
     python -m tests.conformance.matrix --records 200000            # all writers x all readers, uncompressed
     python -m tests.conformance.matrix --records 20000 --codecs    # each writer with each of its codecs x all readers
     python -m tests.conformance.matrix --against kafka43           # the same clients against Apache Kafka, to compare
 
-Each writer writes its topic once, each reader reads it.  Afterwards the broker is stopped and Kafka's DumpLogSegments
-goes through the files it left: each batch valid, in the codec that was asked for, as many records as were written, and
-each index accepted by the check that Kafka does at its own start.
+Each writer writes its topic once, and each reader reads every topic. Afterwards the broker is stopped, and Kafka's
+DumpLogSegments checks its files. Each batch must be valid and have the requested codec, and the number of records must
+match. Each index must pass the check that Kafka runs when it starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BROKERS: dict[str, type[peers.Peer]] = {"hmb": peers.Hmb, "kafka43": peers.Kafka
 
 @dataclass(frozen=True)
 class Row:
-    """A topic: who writes it, and in which codec."""
+    """One topic of the matrix: its writer and its codec."""
 
     writer: Writer
     codec: str
@@ -50,7 +50,7 @@ def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
 
 
 class Matrix:
-    """A broker and the lines that go through it.  What is not as it should be is an AssertionError."""
+    """A broker, and the lines that are written to it and read back. Differences raise AssertionError."""
 
     def __init__(self, broker: peers.Peer, lines: Path) -> None:
         self.broker = broker
@@ -60,7 +60,8 @@ class Matrix:
         self.outcomes: dict[Row, Exception | None] = {}
 
     def write(self, row: Row) -> None:
-        """Write a row's topic, the first time this is asked for; what went wrong then is raised each time."""
+        """Write a row's topic on the first call. Later calls raise the error of the first call again, if there was one.
+        """
         if row not in self.outcomes:
             try:
                 row.writer.write(self.broker.bootstrap, row.topic, self.lines, row.codec)
@@ -76,7 +77,10 @@ class Matrix:
         assert problem is None, problem
 
     def check_files(self, written: Iterable[Row]) -> dict[Row, str]:
-        """Kafka's tools over the topics' files, once the broker has stopped: each row's problem, or nothing for it."""
+        """Run Kafka's tools on the files of the topics after the broker has stopped.
+
+        Return the problem of each row, or "".
+        """
         problems: dict[Row, str] = {}
         folders = {row: self.broker.data_dir / f"{row.topic}-0" for row in written}
         if not folders:
@@ -98,13 +102,13 @@ class Matrix:
             return f"{len(complaints)} complaints, the first: {complaints[0]}"
         if offsets != list(range(self.records)):
             return f"{len(offsets)} records, not {self.records}, or their offsets have gaps"
-        # librdkafka sends a batch as it is when compression would not make it smaller, as with one of one record.
+        # librdkafka sends a batch uncompressed if compression would not make it smaller, as with a batch of one record.
         right = row.codec in codecs and codecs <= {row.codec, "none"}
         return None if right else f"batches in {sorted(codecs)}, not {row.codec}"
 
 
 def difference(expected: bytes, got: bytes) -> str | None:
-    """Where what was read leaves what was written, in words; None when they are the same."""
+    """Describe the first difference between the written and the read lines, or return None if they are equal."""
     if expected == got:
         return None
     wrote, read = expected.splitlines(), got.splitlines()
@@ -115,7 +119,7 @@ def difference(expected: bytes, got: bytes) -> str | None:
 
 
 class Table:
-    """The matrix in a terminal: a line a row, printed cell by cell, seconds or what is wrong."""
+    """The matrix in a terminal: one line for each row, and in each cell the seconds or the problem."""
 
     def __init__(self, columns: list[str]) -> None:
         self.problems: list[str] = []
@@ -126,7 +130,7 @@ class Table:
         print(f"\n{label:32}", end="", flush=True)
 
     def cell(self, what: str, action: Callable[[], None]) -> bool:
-        """Do it and print a cell: how long it took, FAIL, or `-` when what it needs is not installed here."""
+        """Run `action` and print a cell: its time, FAIL, or `-` if the client is not installed."""
         started = time.monotonic()
         try:
             action()
@@ -144,7 +148,7 @@ class Table:
 
 
 def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[str]:
-    """The whole table, then the files; the problems found."""
+    """Run the whole table, then check the files. Return the problems."""
     table = Table(["write", *(reader.name for reader in readers)])
     with matrix.broker:
         written = [row for row in table_rows if fill(table, matrix, row, readers)]
@@ -163,7 +167,7 @@ def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[st
 
 
 def fill(table: Table, matrix: Matrix, row: Row, readers: list[Reader]) -> bool:
-    """A row of the table; whether there was something to read."""
+    """Fill one row of the table. Return whether the writer has written records."""
     table.start(row.topic)
     if not table.cell(f"write {row.topic}", partial(matrix.write, row)):
         return False
@@ -183,7 +187,7 @@ def main() -> int:
     parser.add_argument("--writers", nargs="+", choices=[each.name for each in WRITERS])
     parser.add_argument("--readers", nargs="+", choices=[each.name for each in READERS])
     options = parser.parse_args()
-    logging.disable(logging.WARNING)  # the clients' remarks on topics that are created while they look
+    logging.disable(logging.WARNING)  # Clients warn about topics that are created during their metadata request.
     writers = [each for each in WRITERS if options.writers is None or each.name in options.writers]
     readers = [each for each in READERS if options.readers is None or each.name in options.readers]
     with tempfile.TemporaryDirectory(prefix="hmb-matrix-") as folder:

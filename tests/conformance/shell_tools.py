@@ -1,4 +1,4 @@
-"""Kafka 4.3.0's shell tools against a broker, many in one JVM (Tools.java)."""
+"""Runs Kafka 4.3.0's shell tools against a broker, many tools in one JVM (Tools.java)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hmb.bench import peers
 from tests.conformance.java_clients import QUICK_START
 
 PROGRAM = Path(__file__).with_name("Tools.java")
-HELD_BACK = "Tools$Left\n"  # what a tool says that was not let go
+HELD_BACK = "Tools$Left\n"  # the output of a tool whose exit was prevented
 TOOLS = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
@@ -30,7 +30,7 @@ TOOLS = {
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
 
-WHERE_FIRST = {"kafka-transactions"}  # whose commands come last
+WHERE_FIRST = {"kafka-transactions"}  # Their command names come after the connection options.
 
 
 class Result(NamedTuple):
@@ -38,12 +38,12 @@ class Result(NamedTuple):
     output: str
 
     def rows(self) -> list[list[str]]:
-        """The words of each line that is a table's."""
+        """The words of each line of the printed table."""
         return [line.split() for line in self.output.splitlines() if line.strip()]
 
 
 class ShellTools:
-    """One JVM that runs the tools it is told, in order."""
+    """A JVM that runs Kafka's tools, one after the other."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
@@ -54,7 +54,7 @@ class ShellTools:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            errors="surrogateescape",  # a console consumer's records are what they are
+            errors="surrogateescape",  # The values that a console consumer prints may be any bytes.
         )
 
     def __enter__(self) -> Self:
@@ -67,7 +67,7 @@ class ShellTools:
         self._process.wait()
 
     def run(self, tool: str, *arguments: str) -> Result:
-        """What it prints, on both channels, and its exit code."""
+        """Run a tool. Return its standard output, its standard error and its exit code."""
         assert self._process.stdin is not None and self._process.stdout is not None
         where = ["--bootstrap-server", self._bootstrap]
         words = [TOOLS[tool], *where, *arguments] if tool in WHERE_FIRST else [TOOLS[tool], *arguments, *where]
@@ -82,7 +82,7 @@ class ShellTools:
         raise AssertionError(f"{tool} took the JVM along: {''.join(lines)[-2000:]}")
 
     def __call__(self, tool: str, *arguments: str) -> Result:
-        """The same, for what must not fail."""
+        """Run a tool that must succeed."""
         result = self.run(tool, *arguments)
         assert result.code == 0, f"{tool} {' '.join(arguments)} ended with {result.code}: {result.output[-2000:]}"
         return result

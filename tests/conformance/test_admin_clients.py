@@ -1,4 +1,4 @@
-"""Administrators' clients of kafka-python, confluent-kafka and aiokafka make, change, describe and delete topics."""
+"""The admin clients of kafka-python, confluent-kafka and aiokafka create, change, describe and delete topics of HMB."""
 
 from __future__ import annotations
 

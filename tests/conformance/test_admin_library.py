@@ -1,4 +1,4 @@
-"""`hmb.Admin`, `hmb.SimpleConsumer` and the commands upon them, against Kafka 4.3.0 and Kafka 0.8.2.2."""
+"""`hmb.Admin`, `hmb.SimpleConsumer` and the commands that use them, against Kafka 4.3.0 and Kafka 0.8.2.2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
 
 @pytest.fixture(scope="module")
 def kafka(kafka_43: object) -> Iterator[str]:
-    """Kafka 4.3.0 with ten records in partition 0 of topic t, at 1000, 1001 ... ms."""
+    """Start Kafka 4.3.0 with ten records in partition 0 of topic t, with timestamps 1000, 1001, ... ms."""
     with peers.Kafka43() as kafka:
         with Admin(kafka.bootstrap) as admin:
             raised(admin.create_topics([NewTopic("t", 2, 1, {"retention.ms": "-1"})])["t"])
@@ -38,7 +38,7 @@ def kafka(kafka_43: object) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def old_kafka(kafka_082: object) -> Iterator[str]:
-    """Kafka 0.8.2.2 with ten records in topic t."""
+    """Start Kafka 0.8.2.2 with ten records in topic t."""
     with peers.Kafka082() as kafka:
         with hmb.Producer(kafka.bootstrap) as producer:
             for number in range(10):
@@ -47,7 +47,7 @@ def old_kafka(kafka_082: object) -> Iterator[str]:
 
 
 def run(*arguments: str, exit_code: int = 0) -> str:
-    """What a command printed."""
+    """Run a command and return its output."""
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == exit_code, result.output
     return result.stderr if exit_code else result.stdout
@@ -136,7 +136,7 @@ def test_kafka_of_old_as_far_as_it_goes(old_kafka: str) -> None:
         nowhere = admin.describe_topics(["nowhere"])["nowhere"]
         assert isinstance(nowhere, KafkaError)
         assert nowhere.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert [topic.name for topic in admin.list_topics()] == ["t"]  # the question has not created it
+        assert [topic.name for topic in admin.list_topics()] == ["t"]  # The request has not created the topic.
         assert raised(admin.list_offsets({ZERO: "latest"})[ZERO]).offset == 10
         assert admin.alter_group_offsets("g", {ZERO: 4}) == {ZERO: None}
         assert admin.describe_lag("g")[ZERO].lag == 6

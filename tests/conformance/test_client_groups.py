@@ -1,4 +1,4 @@
-"""The client's own tests of groups once more, with Kafka 4.3.0 in place of HMB; what is left of them with 0.8.2.2."""
+"""Runs the client's own tests of groups with Kafka 4.3.0 instead of HMB, and those that apply with Kafka 0.8.2.2."""
 
 from __future__ import annotations
 

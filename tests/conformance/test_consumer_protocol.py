@@ -1,4 +1,5 @@
-"""KIP-848's groups with Kafka 4.3.0's tools, its dump of their records, and its broker on the same directory."""
+"""KIP-848's groups with Kafka 4.3.0's tools, with its dump of their records, and with its broker on the same directory.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def read(client: confluent_kafka.Consumer, count: int) -> list[int]:
 
 
 def describe(broker: peers.Peer) -> Any:
-    """The group, as soon as somebody coordinates it; without members where there is none."""
+    """Describe the group as soon as it has a coordinator. A group that does not exist has no members."""
     with Connection(peers.HOST, broker.port) as connection:
         deadline = time.monotonic() + SECONDS
         while True:
@@ -133,11 +134,14 @@ def test_kafka_reads_the_records_of_the_group(broker: peers.Hmb) -> None:
 
 @pytest.mark.parametrize("first", ["kafka", "hmb"])
 def test_a_group_goes_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Path, first: str) -> None:
-    """Members, epochs and assignments; the client goes on at the other broker as if it were the same."""
+    """The second broker has the same members, epochs and assignments.
+
+    The client continues as if it were the same broker.
+    """
     directory, (port,) = tmp_path / "shared", peers.free_ports(1)
     kafka: Callable[[], peers.Peer] = lambda: peers.Kafka43(directory, port=port, config=CONFIG)  # noqa: E731
     hmb: Callable[[], peers.Peer] = lambda: peers.Hmb(directory, port=port, config=CONFIG)  # noqa: E731
-    if first == "hmb":  # a topic, this one and that of the offsets, is there for Kafka when its controller knows it
+    if first == "hmb":  # Kafka only opens topics that its controller knows, which includes the topic of the offsets.
         with kafka() as broker:
             fill(broker)
             assert describe(broker).error_code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -1,4 +1,5 @@
-"""A data directory outlives its broker: HMB's own after a clean stop, and one that Kafka 4.3.0 wrote."""
+"""A new broker process reads an existing data directory: HMB's own after a clean stop, and one written by Kafka 4.3.0.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from tests.conformance.whole_log import LogRecord, read_log
 
 pytestmark = pytest.mark.external
 
-RECORDS = 12_000  # some 1.5 MB a topic: more than a segment of 1 MiB, the smallest that Kafka 4 allows
+RECORDS = 12_000  # about 1.5 MB for each topic: more than one segment of 1 MiB, the smallest size that Kafka 4 allows
 HEADERS: list[tuple[str, str | bytes | None]] = [("first", b"\x00\xff"), ("empty", b""), ("null", None)]
 SMALL_SEGMENTS = {"log.segment.bytes": "1048576"}
 
 
 def write_every_kind_of_record(bootstrap: str, topic: str) -> None:
-    """Keys, tombstones, headers, timestamps of their own, in as many batches as records."""
+    """Write keys, tombstones, headers and explicit timestamps. Each batch contains one record."""
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
     an_hour_ago = int(time.time() * 1000) - 3_600_000
     for number in range(20):
@@ -32,7 +33,7 @@ def write_every_kind_of_record(bootstrap: str, topic: str) -> None:
 
 
 def fill(bootstrap: str, folder: Path) -> dict[str, list[LogRecord]]:
-    """Topics in every codec and of every kind of record; what each one's log holds."""
+    """Fill topics in every codec and with every kind of record. Return the records of each topic's log."""
     lines = write_lines(folder / "lines", RECORDS)
     for codec in ALL_CODECS:
         write_confluent(bootstrap, f"idempotent-{codec}", lines, codec)

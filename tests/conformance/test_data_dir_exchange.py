@@ -1,7 +1,8 @@
-"""HMB on a data directory that Kafka 4.3.0 wrote, and Kafka on logs that HMB wrote: same records, same offsets.
+"""HMB opens a data directory that Kafka 4.3.0 wrote, and Kafka opens logs that HMB wrote: same records, same offsets.
 
-One long way, because each step is what the next one starts from: Kafka writes, compacts and deletes; HMB opens what it
-has left, writes, compacts and deletes more; a Kafka that has never seen these logs goes on with them.
+The test is one long sequence, because each step starts with the result of the step before. Kafka writes, compacts and
+deletes. HMB opens Kafka's directory, and writes, compacts and deletes more. Then another Kafka cluster opens these
+logs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(1800)]
 
 
 def fill(kafka: peers.Peer) -> object:
-    """Topics of all kinds; returns what keeps a transaction open."""
+    """Fill topics of all kinds. Return the object that keeps a transaction open."""
     exchange.make_topics(kafka.bootstrap)
     exchange.write_in_all_codecs(kafka.bootstrap, ["deleted", "compacted"], 1_500, seed=1)
     exchange.delete_records(kafka.bootstrap, "deleted", 4_000)
@@ -36,7 +37,7 @@ def fill(kafka: peers.Peer) -> object:
 
 
 def go_on(hmb: peers.Peer) -> None:
-    """More of all that HMB can do to a log."""
+    """Change the logs in every way that HMB supports."""
     begin = segments(hmb.data_dir, "deleted")[0]
     exchange.alter_configs(hmb.bootstrap, TOPICS | {"deleted": {"retention.bytes": "1000000"}})
     exchange.write_in_all_codecs(hmb.bootstrap, TOPICS, 1_000, seed=5)
@@ -50,11 +51,11 @@ def end(broker: peers.Peer, ending: str) -> None:
     if ending == "killed":
         broker.kill()
     else:
-        assert broker.stop() in (0, 143)  # what a JVM gives after SIGTERM
+        assert broker.stop() in (0, 143)  # A JVM exits with 143 after SIGTERM.
 
 
 class Origin(NamedTuple):
-    """What a Kafka wrote: its directory after each kind of ending, and what its topics held."""
+    """A directory that Kafka wrote, after a clean stop and after a kill, and the records of its topics."""
 
     directories: dict[str, Path]
     written: dict[tuple[str, str], exchange.Reading]
@@ -67,7 +68,7 @@ def origin(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Origin:
     with LoudKafka(directories["stopped"], config=KAFKA) as kafka:
         open_ended = fill(kafka)
         written = exchange.read_topics(kafka.bootstrap)
-        # As a kill leaves it, for nothing is under way; the index files are sparse.
+        # No write is in progress, so this copy is what a kill leaves. The index files are sparse.
         subprocess.run(["cp", "-a", "--sparse=always", directories["stopped"], directories["killed"]], check=True)
         end(kafka, "stopped")
     del open_ended
@@ -76,7 +77,7 @@ def origin(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture(scope="module")
 def destination(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of another Kafka, whose controller knows the topics."""
+    """Return the directory of another Kafka cluster, whose controller knows the topics."""
     directory = tmp_path_factory.mktemp("destination") / "kafka"
     with LoudKafka(directory, config=KAFKA) as kafka:
         exchange.make_topics(kafka.bootstrap)
@@ -101,7 +102,7 @@ def test_logs_go_from_kafka_to_hmb_and_back(origin: Origin, destination: Path, t
     exchange.move(hmb.data_dir, other.data_dir, TOPICS, clean=ending == "stopped")
     with other:
         exchange.assert_same(exchange.read_topics(other.bootstrap), continued)
-        # Not idempotent: a new cluster gives out producer ids again that the logs remember from the old one.
+        # Idempotence is off: a new cluster assigns producer ids again that the logs contain from the old cluster.
         client = exchange.producer(other.bootstrap, "none", **{"enable.idempotence": False})
         exchange.write(client, ["deleted"], 5, random.Random(6))
         offsets = [record.offset for record in exchange.read_log(other.bootstrap, "deleted")]

@@ -1,4 +1,4 @@
-"""`hmb dump-log` beside Kafka's DumpLogSegments: the same files, line by line."""
+"""Compares `hmb dump-log` with Kafka's DumpLogSegments line by line, on the same files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ RECORDS = [
 
 
 def in_formats() -> dict[str, bytes]:
-    """Each format and codec, markers, gaps, a torn end, a wrong CRC: what both tools read to the end."""
+    """Return files in each format and codec, with markers, gaps, a torn end and a wrong CRC.
+
+    Both tools read them to the end.
+    """
     files = {f"batch-{codec.name}": encode_batch(RECORDS, codec=codec) for codec in Codec}
     for magic in (0, 1):
         for codec in (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4):
@@ -104,7 +107,7 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
 
 
 def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
-    """An open transaction, and a producer of which only a marker is known, as our log writes them down."""
+    """An open transaction, and a producer that has only written a marker, in the form that HMB's log stores."""
     log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
     log.append(memoryview(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)))
     for producer_id in (1, 2):
@@ -123,7 +126,7 @@ SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 
 def fill(bootstrap: str, folder: Path) -> None:
-    """Several segments, each codec, every kind of record."""
+    """Write several segments in each codec, with every kind of record."""
     lines = write_lines(folder / "lines", 12_000)
     write_confluent(bootstrap, "segments", lines, "none")
     few = write_lines(folder / "few", 500)
@@ -149,12 +152,13 @@ def files_of_topics(data_dir: Path) -> list[Path]:
 
 
 def assert_same_lines(jars: Path, data_dir: Path) -> set[str]:
-    """Both tools about all files of all topics; which kinds of files there were."""
+    """Run both tools on all files of all topics, and compare them. Return the kinds of files."""
     files = files_of_topics(data_dir)
     for switch in ("--print-data-log", "--index-sanity-check", ""):
         options = DumpOptions(print_data_log="data" in switch, index_sanity_check="sanity" in switch)
         ours, theirs = our_lines(files, options), kafka_s_lines(jars, files, *filter(None, [switch]))
-        for one, other in zip_longest(ours, theirs):  # not the lists: a diff of so many lines takes minutes
+        # Compare line by line, because pytest needs minutes for a diff of so many lines.
+        for one, other in zip_longest(ours, theirs):
             assert one == other
     assert not any(entry.is_damage for entry in dump([data_dir], DumpOptions(verify=True)))
     return {file.suffix for file in files if file.stat().st_size}
@@ -164,7 +168,7 @@ def test_files_of_kafka(kafka_43: Path, tmp_path: Path) -> None:
     with peers.Kafka43(tmp_path / "kafka", config=CONFIG) as kafka:
         fill(kafka.bootstrap, tmp_path)
         commit_and_abort(kafka.bootstrap)
-        in_use = files_of_topics(kafka.data_dir)  # indexes padded with zeros
+        in_use = files_of_topics(kafka.data_dir)  # The index files of a running broker are padded with zeros.
         for one, other in zip_longest(our_lines(in_use, DumpOptions()), kafka_s_lines(kafka_43, in_use)):
             assert one == other
     assert assert_same_lines(kafka_43, kafka.data_dir) == set(SUFFIXES)

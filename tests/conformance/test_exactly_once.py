@@ -1,4 +1,4 @@
-"""Some thousands of records through an unreliable network; `exactly_once.py --records 1000000` is the experiment."""
+"""Some thousand records through an unreliable network. The long experiment is `exactly_once.py --records 1000000`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka 4.3.0's kafka-consumer-groups and its like against HMB: groups listed, described, reset, deleted."""
+"""Kafka 4.3.0's kafka-consumer-groups and similar tools list, describe, reset and delete groups of HMB."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conformance.shell_tools import Result, ShellTools
 pytestmark = pytest.mark.external
 
 TOPIC, GROUP = "events", "readers"
-PARTITIONS, RECORDS = 2, 10  # so many a partition
+PARTITIONS, RECORDS = 2, 10  # RECORDS is the number in each partition.
 HOUR_MS = 3_600_000
 
 
@@ -35,7 +35,7 @@ def tools(broker: peers.Hmb) -> Iterator[ShellTools]:
 
 @pytest.fixture(scope="module")
 def start(broker: peers.Hmb) -> int:
-    """Ten records a partition, ten minutes apart; when the first was made (ms)."""
+    """Write ten records to each partition, ten minutes apart. Return the timestamp of the first one (ms)."""
     first = int(time.time() * 1000) - 2 * HOUR_MS
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
     for number in range(RECORDS):
@@ -47,7 +47,7 @@ def start(broker: peers.Hmb) -> int:
 
 @pytest.fixture
 def group(broker: peers.Hmb, start: int) -> str:
-    """A group without members that has read five records of each partition."""
+    """Create a group without members that has read five records of each partition."""
     commit(broker, 5)
     return GROUP
 
@@ -60,12 +60,12 @@ def commit(broker: peers.Hmb, offset: int) -> None:
 
 
 def offsets(result: Result) -> dict[int, int]:
-    """The new offsets that a reset prints: GROUP TOPIC PARTITION NEW-OFFSET."""
+    """Return the new offsets that a reset prints: GROUP TOPIC PARTITION NEW-OFFSET."""
     return {int(row[2]): int(row[3]) for row in result.rows() if row[:2] == [GROUP, TOPIC]}
 
 
 def described(tools: ShellTools) -> dict[int, list[str]]:
-    """The current offset, log end offset and lag of each partition."""
+    """Return the current offset, the log end offset and the lag of each partition."""
     rows = tools("kafka-consumer-groups", "--describe", "--group", GROUP).rows()
     return {int(row[2]): row[3:6] for row in rows if row[:2] == [GROUP, TOPIC]}
 
@@ -76,7 +76,7 @@ def test_list_and_describe(tools: ShellTools, group: str) -> None:
     assert described(tools) == {partition: ["5", "10", "5"] for partition in range(PARTITIONS)}
     state = tools("kafka-consumer-groups", "--describe", "--group", GROUP, "--state").output
     assert "Empty" in state
-    assert GROUP in tools.run("kafka-groups", "--list").output  # its way out is not to be held back
+    assert GROUP in tools.run("kafka-groups", "--list").output  # The JVM must not prevent the exit of this tool.
 
 
 RESETS = {
@@ -88,7 +88,7 @@ RESETS = {
     "shift-by": (["--shift-by", "3"], 8),
     "shift-by backwards": (["--shift-by", "-2"], 3),
     "shift-by before the start": (["--shift-by", "-20"], 0),
-    "by-duration": (["--by-duration", "PT1H25M"], 4),  # the record made 80 minutes ago is the first one after that
+    "by-duration": (["--by-duration", "PT1H25M"], 4),  # The record of 80 minutes ago is the first one after that time.
 }
 
 

@@ -1,7 +1,8 @@
-"""Three members of a group, each behind a network of its own that cuts, delays and loses, and each coming and going.
+"""Three members of a group leave and rejoin, each behind its own network that cuts connections and delays or loses
+requests.
 
-What groups promise is "at least once": every record is delivered to somebody, and what is committed at the end is the
-end. No error may reach the program, for all of this is trouble that passes.
+A group promises "at least once": every record is delivered to a member, and the offsets at the end are the ends of the
+logs. The program must not see an error, because all these failures are temporary.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from tests.client.group_members import GROUP_CONFIG, KINDS, make_topic
 from tests.conformance.unreliable import Unreliable
 from tests.waiting import until
 
-MEMBERS, PARTITIONS, RECORDS = 3, 6, 1_000  # records of each partition
-READS = 300  # records, then a member leaves the group, and joins it again
+MEMBERS, PARTITIONS, RECORDS = 3, 6, 1_000  # RECORDS is the number in each partition.
+READS = 300  # After so many records a member leaves the group and joins it again.
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +36,14 @@ def servers() -> Iterator[str]:
 
 
 def read(network: Unreliable, is_over: threading.Event, found: set[tuple[int, int]], kind: dict[str, Any]) -> None:
-    """A member, until it is over; at the end it leaves everything committed."""
+    """Run a member until the test is over. At the end it commits all its offsets."""
     with hmb.Consumer(
         network.address,
         "t",
         group="g",
         heartbeat_interval=0.1,
         session_timeout=6.0,
-        max_poll_interval=6.0,  # which bounds the wait for an answer that was lost
+        max_poll_interval=6.0,  # This setting limits the wait for a response that was lost.
         request_timeout=2.0,
         max_wait_ms=50,
         auto_commit_interval=0.1,

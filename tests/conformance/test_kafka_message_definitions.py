@@ -1,8 +1,9 @@
-"""Kafka's own definitions of its messages, as the jars of 4.3.0 hold them, against our classes.
+"""Compares HMB's message classes with Kafka's own definitions, which the jars of 4.3.0 contain.
 
-Every class is compared in every version of ours: which fields there are, in which order, of which type, where null is
-allowed, and with which default and tag.  Kafka 4 has dropped the oldest versions from `validVersions`, but its fields
-still say since when they exist; what 0.8 had and Kafka has forgotten altogether is `ONLY_HERE`.
+Every class is compared in each of its versions: the fields and their order, types, nullability, defaults and tags.
+
+Kafka 4 has removed the oldest versions from `validVersions`, but its fields still state the versions in which they
+exist. Definitions that existed in Kafka 0.8 and that Kafka has removed completely are listed in `ONLY_HERE`.
 """
 
 import json
@@ -31,8 +32,9 @@ OWNERS = {cls.__name__: owner for owner, own in (("group", GROUPS), ("transactio
 OTHERS = [RequestHeader, ResponseHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
 MESSAGES = [find(key) for key in API_KEYS for find in (request_class, response_class)]
 CLASSES: list[type[Struct]] = [*MESSAGES, *OTHERS, *GROUPS, *TRANSACTIONS]
-UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}  # not yet stable in 4.3, and not here
-ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs v0 from KIP-133
+# These versions are not yet stable in 4.3, and HMB does not have them.
+UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}
+ONLY_HERE = {  # from Kafka 0.8's protocol guide; DescribeConfigs v0 is from KIP-133
     ("OffsetCommitRequestPartition", "commit_timestamp"),
     ("DescribeConfigsResourceResult", "is_default"),
     ("ListOffsetsPartition", "max_num_offsets"),
@@ -41,7 +43,7 @@ ONLY_HERE = {  # from Kafka 0.8's guide to the protocol, and of DescribeConfigs 
 
 
 class Column(NamedTuple):
-    """What one field is in one version."""
+    """The properties of one field in one version."""
 
     name: str
     type: str
@@ -51,7 +53,7 @@ class Column(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """What matters of a field in a version that lacks it."""
+    """The properties that matter of a field in a version that does not contain it."""
 
     name: str
     ignorable: bool
@@ -60,7 +62,7 @@ class Lacking(NamedTuple):
 
 @cache
 def definition(jars: Path, name: str) -> dict[str, Any]:
-    """One of the JSON files (with comments) in the jar of the clients, or of a coordinator."""
+    """Return one of the JSON files (with comments) from the jar of the clients or of a coordinator."""
     owner = f"{OWNERS[name]}-coordinator" if name in OWNERS else "clients"
     with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()
@@ -69,7 +71,7 @@ def definition(jars: Path, name: str) -> dict[str, Any]:
 
 
 def versions_of(field: dict[str, Any]) -> str:
-    """A field that is always tagged may have no others."""
+    """Return the versions of a field. A field that is tagged in all its versions may have no `versions`."""
     return str(field.get("versions") or field["taggedVersions"])
 
 
@@ -133,7 +135,8 @@ def our_fields(struct: type[Struct], version: int) -> list[Column | Lacking]:
 def compare(
     struct: type[Struct], fields: list[dict[str, Any]], version: int, common: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """`common`: the structs that their message declares once and uses in several places."""
+    """Compare the fields of a struct. `common` are the structs that a message declares once and uses in several places.
+    """
     fields = [field for field in fields if versions_of(field) != f"{UNSTABLE.get(struct.__name__)}+"]
     both = [field for name, field in struct.fields.items() if (struct.__name__, name) not in ONLY_HERE]
     assert our_fields(struct, version) == their_fields(fields, version), f"{struct.__qualname__} v{version}"

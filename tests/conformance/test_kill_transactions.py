@@ -1,4 +1,4 @@
-"""A few kills in every run of the tests; `kill_transactions.py --kills 20` is the experiment."""
+"""A few kills in every run of the tests. The long experiment is `kill_transactions.py --kills 20`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every message against `kio`, an independent codec generated from Kafka's definitions: same values, same bytes.
+"""Compares every message with `kio`, an independent codec generated from Kafka's definitions: same values, same bytes.
 
-kio gives some fields richer types than the wire has; `plain` takes them back: an error code is its number, a duration
-or a point in time its milliseconds (-1 for none), and no topic id is an id of zeros.
+kio gives some fields richer types than the protocol has. `plain` converts them back: an error code to its number, a
+duration or a point in time to milliseconds (-1 for none), and a missing topic id to an id of zeros.
 """
 
 import datetime
@@ -27,7 +27,8 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def kio_class(cls: type[Struct], version: int) -> Any:
-    """kio's class for the version; None for one that Kafka 4 has dropped, since kio has only what Kafka 4 has."""
+    """Return kio's class for the version, or None if Kafka 4 has dropped the version. kio only has Kafka 4's versions.
+    """
     try:
         if issubclass(cls, Request):
             return load_request_schema(cls.api_key, version)
@@ -45,18 +46,18 @@ SHARED = [
 
 
 def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """What kio's richer types can hold."""
+    """Restrict generated values to those that kio's richer types can hold."""
     if name.endswith("error_code"):
         return st.sampled_from([code.value for code in ErrorCode])
     if name in ("timestamp", "log_append_time_ms", "retention_time_ms"):
         return st.integers(-1, 2**40)
-    if name == "transaction_start_time_ms":  # where kio has no -1
+    if name == "transaction_start_time_ms":  # kio cannot represent -1 in this field.
         return st.integers(0, 2**40)
     return values
 
 
 def plain(value: Any) -> Any:
-    """kio's value as it would be on the wire; an entity as the list of its fields."""
+    """Convert kio's value to the protocol's value. An entity becomes the list of its fields."""
     if is_dataclass(value):
         return [plain_field(field.metadata.get("kafka_type"), getattr(value, field.name)) for field in fields(value)]
     return [plain(each) for each in value] if isinstance(value, tuple) else value
@@ -78,7 +79,7 @@ def plain_field(kind: str | None, value: Any) -> Any:
 
 
 def ours(value: Any, version: int) -> Any:
-    """Our value in the same form."""
+    """Convert HMB's value to the same form as `plain` does."""
     if isinstance(value, Struct):
         here = [name for name, field in value.fields.items() if version in version_range(field.versions)]
         return [ours(getattr(value, name), version) for name in here]

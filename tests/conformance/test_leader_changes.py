@@ -1,4 +1,4 @@
-"""A real cluster of two brokers, one of which dies: the library finds the new leaders and the new coordinator."""
+"""One of two brokers of a real cluster dies: the client library finds the new leaders and the new coordinator."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterato
         with Admin(cluster.bootstrap) as admin:
             placed = {0: [1, 2], 1: [2, 1], 2: [1, 2], 3: [2, 1]}
             raised(admin.create_topics([NewTopic("t", assignments=placed)])["t"])
-        for server in cluster.bootstrap.split(","):  # the one that was not asked hears of it later
+        # The broker that did not receive the request learns of the topic later.
+        for server in cluster.bootstrap.split(","):
             until(partial(knows_topic, server), "every broker to know the topic")
         yield cluster
 
@@ -43,7 +44,7 @@ def knows_topic(server: str) -> bool:
 
 
 class Reading(threading.Thread):
-    """A member of a group of its own: notes what is meant for it, until it has read `last` in all partitions."""
+    """The only member of a group. It stores the values it reads, until it has read `last` in all partitions."""
 
     def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"]) -> None:
         super().__init__(daemon=True)
@@ -101,14 +102,14 @@ def test_a_broker_dies_and_comes_back(
         assert [delivery.exception() for delivery in deliveries] == [None] * 3000
         reading.join(60)
         sent = [b"%d" % number for number in range(3000)] + [b"last"] * len(PARTITIONS)
-        assert sorted(reading.values) == sorted(sent)  # each once
+        assert sorted(reading.values) == sorted(sent)  # each value exactly once
         in_sync(admin)
         elected = admin.elect_leaders(PARTITIONS)
         assert set(elected.values()) == {None}
 
 
 def described_by_command(cluster: KafkaCluster) -> list[int]:
-    """The partitions of which `hmb topics` says that a replica is behind."""
+    """Return the partitions for which `hmb topics` reports a replica that is not in sync."""
     arguments = ["topics", "describe", "t", "--under-replicated-partitions", "--json", "-b", cluster.bootstrap]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
@@ -116,6 +117,6 @@ def described_by_command(cluster: KafkaCluster) -> list[int]:
 
 
 def in_sync(admin: Admin) -> None:
-    """Wait until both brokers have all records, so that the other one may die."""
+    """Wait until both brokers have all records, so that either may die."""
     while any(it.is_under_replicated for it in raised(admin.describe_topics(["t"])["t"]).partitions):
         pass

@@ -1,4 +1,4 @@
-"""hmb.Producer and hmb.Consumer against brokers that are processes: HMB, Kafka 4.3.0 and Kafka 0.8.2.2."""
+"""hmb.Producer and hmb.Consumer with brokers in other processes: HMB, Kafka 4.3.0 and Kafka 0.8.2.2."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def topic(broker: Subject) -> str:
 
 @pytest.fixture
 def numbers(broker: Subject, topic: str) -> str:
-    """A topic with 0 to 99 in partition 0, an hour ago and then a second apart where there are timestamps."""
+    """Create a topic with the values 0 to 99 in partition 0.
+
+    The first timestamp is an hour ago; they are a second apart.
+    """
     with hmb.Producer(broker.bootstrap, batch_size=200) as producer:
         for number in range(100):
             producer.send(topic, b"%d" % number, partition=0, timestamp=start_of(broker) + 1000 * number)
@@ -63,7 +66,8 @@ def values(records: list[hmb.ConsumerRecord]) -> list[int]:
 @pytest.mark.parametrize("acks", [0, 1, "all"])
 def test_what_is_sent_is_read(broker: Subject, topic: str, acks: int | str, codec: str) -> None:
     sent = [b"value %d" % number * 10 for number in range(300)]
-    with hmb.Producer(broker.bootstrap) as producer:  # acks=0 hears of no leader that is not ready yet
+    # With acks=0 the producer does not learn that a leader is not ready yet.
+    with hmb.Producer(broker.bootstrap) as producer:
         producer.send(topic, b"first", partition=1).result()
     with hmb.Producer(broker.bootstrap, acks=acks, compression=codec, batch_size=3_000) as producer:
         deliveries = [producer.send(topic, value, b"key", partition=1) for value in sent]
@@ -95,7 +99,7 @@ def test_nulls_headers_and_timestamps(broker: Subject, topic: str) -> None:
 
 
 def test_keys_go_where_java_puts_them(broker: Subject, topic: str) -> None:
-    """kafka-python has its hash from Java's client, and its tests from there."""
+    """kafka-python's hash function and its tests come from Java's client."""
     keys = [b"key %d" % number for number in range(100)]
     with hmb.Producer(broker.bootstrap) as producer:
         one_by_one = [producer.send(topic, b"", key).result().partition for key in keys]
@@ -161,7 +165,7 @@ def test_starting_at_a_time(broker: Subject, numbers: str) -> None:
     if broker.is_new:
         assert found == list(range(42, 100))
         assert values(read(broker, numbers, until=AtTime(at), partitions=[0])) == list(range(42))
-    else:  # 0.8.2 names the start of a segment, and knows when its file was written
+    else:  # Kafka 0.8.2 returns the start of a segment, and compares the time at which its file was written.
         assert found in ([], list(range(100)))
 
 

@@ -1,4 +1,4 @@
-"""A broker that is killed while HMB's producer and consumer are at work, and comes back."""
+"""A broker is killed and restarted while HMB's producer and consumer use it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TOPIC = "numbers"
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_clients_outlive_a_killed_broker(kind: str, tmp_path: Path) -> None:
-    """All that was acked is read; once, and in order, where the broker knows idempotent producers."""
+    """All acknowledged records are read. If the broker supports idempotent producers, each is read once and in order.
+    """
     (port,) = peers.free_ports(1)
     found: list[int] = []
     with (

@@ -1,4 +1,4 @@
-"""hmb.Producer's transactions against brokers that are processes: HMB and Kafka 4.3.0."""
+"""Transactions of hmb.Producer with brokers in other processes: HMB and Kafka 4.3.0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def name() -> str:
-    """For a topic, a group and a transactional id."""
+    """Return a new name for a topic, a group and a transactional id."""
     return f"name-{next(_numbers)}"
 
 
@@ -58,7 +58,7 @@ def test_what_is_read_is_committed_with_what_is_made_of_it(bootstrap: str, name:
     with (
         hmb.Consumer(
             bootstrap, source, group=name, auto_commit=False, isolation_level="read_committed"
-        ) as consumer,  # asks for offsets that no transaction holds any more
+        ) as consumer,  # The new consumer fetches offsets that no open transaction holds back.
         hmb.Producer(bootstrap, transactional_id=name) as producer,
     ):
         producer.init_transactions()

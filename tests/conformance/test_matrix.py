@@ -1,4 +1,4 @@
-"""The matrix of writers and readers on a few records, in every run of the tests; `matrix.py` runs the whole of it."""
+"""The matrix of writers and readers with few records, in every run of the tests. `matrix.py` runs all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ NEW_READERS = ("hmb", "confluent-kafka")
 
 
 def pairs() -> Iterator[object]:
-    """All writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all readers."""
+    """Yield all writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all
+    readers.
+    """
     for row in ROWS:
         for reader in READERS:
             chosen = row.codec == "none" or row.writer.name == "hmb" or reader.name in NEW_READERS
@@ -32,7 +34,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
     folder = tmp_path_factory.mktemp("matrix")
     with peers.Hmb(folder / "hmb") as broker:
         yield Matrix(broker, write_lines(folder / "lines", RECORDS))
-        print(broker.log_tail())  # shown with a test that failed
+        print(broker.log_tail())  # pytest shows this output if a test fails.
 
 
 @pytest.mark.parametrize(("row", "reader"), list(pairs()))
@@ -42,7 +44,7 @@ def test_what_a_client_writes_a_client_reads(matrix: Matrix, row: Row, reader: R
 
 
 def test_kafkas_dump_accepts_every_file(matrix: Matrix) -> None:
-    """Comes last: the files of a log are complete when its broker has stopped."""
+    """This test runs last, because the files of a log are complete when its broker has stopped."""
     written = [row for row, failure in matrix.outcomes.items() if failure is None]
     matrix.broker.stop()
     assert matrix.check_files(written) == {}

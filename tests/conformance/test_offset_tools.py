@@ -1,4 +1,4 @@
-"""Kafka 4.3.0's kafka-delete-records and kafka-get-offsets against a broker that is killed in between."""
+"""Kafka 4.3.0's kafka-delete-records and kafka-get-offsets with a broker that is killed between the two."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ pytestmark = pytest.mark.external
 
 @pytest.fixture
 def broker() -> Iterator[peers.Hmb]:
-    """With the topic `events`: ten records in partition 0, at the times 1000 to 1009, and none in partition 1."""
+    """Start a broker with the topic `events`: ten records with the timestamps 1000 to 1009 in partition 0, none in
+    partition 1.
+    """
     with peers.Hmb() as broker:
         wanted = CreateTopicsRequest.CreatableTopic(name="events", num_partitions=2, replication_factor=1)
         with Connection(peers.HOST, broker.port) as connection:

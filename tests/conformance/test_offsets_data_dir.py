@@ -1,4 +1,4 @@
-"""Committed offsets go from Kafka 4.3.0 to HMB and back, in the data directory."""
+"""Committed offsets move from Kafka 4.3.0 to HMB and back, in the data directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.external
 
 SECONDS = 30.0
 GROUPS = [*(f"plain-{number}" for number in range(20)), "consumer", "transactions", "aborted", "deleted"]
-Offsets = dict[tuple[str, str, int], tuple[int, int, str]]  # group, topic, partition -> offset, leader epoch, metadata
+# (group, topic, partition) -> (offset, leader epoch, metadata)
+Offsets = dict[tuple[str, str, int], tuple[int, int, str]]
 
 
 def await_coordinator(connection: Connection) -> None:
@@ -78,7 +79,7 @@ def states(connection: Connection) -> dict[str, tuple[str, str]]:
 
 
 def consume(bootstrap: str) -> None:
-    """A group with members, which then leave."""
+    """Run a group whose members commit offsets and then leave."""
     config = {"bootstrap.servers": bootstrap, "group.id": "consumer", "enable.auto.commit": False}
     consumer = confluent_kafka.Consumer({**config, "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
@@ -91,7 +92,7 @@ def consume(bootstrap: str) -> None:
 
 
 def commit_in_transactions(bootstrap: str) -> None:
-    """Committed and aborted, over an offset that was committed without one before."""
+    """Commit offsets in a committed and in an aborted transaction, after a commit without a transaction."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "any"})
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": "offsets"})
     producer.init_transactions(SECONDS)

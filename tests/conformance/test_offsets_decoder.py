@@ -1,4 +1,4 @@
-"""`hmb dump-log` with its decoders of journals beside Kafka's: every type and version of record, line by line."""
+"""Compares the journal decoders of `hmb dump-log` with Kafka's, line by line, for every type and version of record."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SAMPLES: dict[str, list[Any]] = {
 
 
 def sample(struct: type[Struct], version: int, number: int) -> Any:
-    """The struct with the `number`-th sample of each field's type; 3: null where that may be."""
+    """Return a struct with the `number`-th sample of each field's type. Sample 3 is null for nullable fields."""
     present = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
     return struct(**{name: value(field, version, number) for name, field in present.items()})
 
@@ -68,7 +68,7 @@ def every_record() -> list[Record]:
 
 
 def consumer_groups() -> list[Record]:
-    """Classic groups of consumers: what the members told, in each version, and bytes that are no such thing."""
+    """Return classic groups of consumers: the members' subscriptions in each version, and invalid bytes."""
     found = []
     broken = GroupMetadataValue.MemberMetadata(subscription=b"\0", assignment=b"\0\0\0\0\0\5")
     for version in ConsumerProtocolSubscription.versions:

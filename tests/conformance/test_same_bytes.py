@@ -1,4 +1,7 @@
-"""Part of the table of same_bytes in every run of the tests; `python -m tests.conformance.same_bytes` is the whole."""
+"""A part of the table of same_bytes, in every run of the tests.
+
+`python -m tests.conformance.same_bytes` runs all of it.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ from tests.conformance.same_bytes.running import Result, Verdict, no_longer_need
 from tests.conformance.same_bytes.table import TABLE, sample
 
 APIS = sorted({api_name(row.case.key()) for row in TABLE})
-SECONDS = 300  # one Kafka's start and the rows, on a machine that does other things too
+SECONDS = 300  # for the start of one Kafka and all rows, on a busy machine
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 
 
 @dataclass
 class Run:
     results: list[Result]
-    log: str  # HMB's
+    log: str  # the log of HMB's process
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def test_every_reason_has_its_difference(outcome: Run) -> None:
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 def test_what_is_not_served_is_known(outcome: Run) -> None:
-    """The list in explained.py may only shrink."""
+    """No API may be added to the list in explained.py."""
     missing = (each.row for each in outcome.results if each.verdict is Verdict.NOT_SERVED)
     assert {api_name(row.case.key()) for row in missing} == NOT_SERVED
 
@@ -60,7 +63,7 @@ def test_what_is_not_served_is_known(outcome: Run) -> None:
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 def test_no_request_makes_hmb_fail(outcome: Run) -> None:
-    """A handler that fails closes the connection, as a refusal may: the log tells them apart."""
+    """A handler that fails closes the connection, and so does a refusal. Only HMB's log shows the difference."""
     assert "Traceback" not in outcome.log
 
 

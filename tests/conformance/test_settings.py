@@ -1,6 +1,7 @@
-"""Every setting that HMB tells of a topic and of a broker beside Kafka 4.3.0's: type, default, what may be altered.
+"""Compares every topic setting and broker setting that HMB reports with Kafka 4.3.0's: type, default, and whether it
+can change.
 
-Where the two differ, it is said here why.
+If a setting differs, this module contains the reason.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ BROKER_DIFFERENCES = {
 OURS = {
     "log.flush.acks.all",
     "max.decompressed.message.bytes",
-    "min.incremental.fetch.session.eviction.ms",  # a constant in Kafka
+    "min.incremental.fetch.session.eviction.ms",  # This value is a constant in Kafka.
     "threading",
 }
-# What a broker of HMB has not got, and the beginnings of its settings' names.
+# Kafka's broker settings that HMB does not have: names, and prefixes of names.
 NOT_OURS = {
     "TLS, SASL, authorizers": (
         "ssl.",
@@ -98,7 +99,8 @@ def create(broker: peers.Peer, topic: str) -> None:
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterator[tuple[peers.Peer, peers.Peer]]:
     folder = tmp_path_factory.mktemp("settings")
-    config = {"log.segment.delete.delay.ms": "1000", "num.partitions": "1"}  # which bench/peers/brokers.py gives Kafka
+    # bench/peers/brokers.py starts Kafka with these settings.
+    config = {"log.segment.delete.delay.ms": "1000", "num.partitions": "1"}
     with peers.Kafka43(folder / "kafka") as kafka, peers.Hmb(folder / "hmb", config=config) as hmb:
         for broker in (hmb, kafka):
             create(broker, "t")
@@ -106,7 +108,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterato
 
 
 def default(entry: Entry) -> str | None:
-    """The value that a setting has where nobody sets it."""
+    """Return the default value of a setting."""
     return next((synonym.value for synonym in entry.synonyms if synonym.source == DEFAULT), None)
 
 

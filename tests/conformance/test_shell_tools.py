@@ -1,6 +1,6 @@
-"""Kafka 4.3.0's shell tools for topics, settings and what else an administrator asks, against HMB.
+"""Kafka 4.3.0's shell tools for topics, settings and other administration, against HMB.
 
-Those for groups are in test_group_tools.py.
+The tools for groups are tested in test_group_tools.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.conformance.shell_tools import Result, ShellTools
 
 pytestmark = pytest.mark.external
 
-TOPIC_SETTINGS = 33  # of Kafka 4.3.0
+TOPIC_SETTINGS = 33  # the number of topic settings in Kafka 4.3.0
 SETTING = re.compile(r"  (?P<name>\S+?)=(?P<value>.*) sensitive=\w+ synonyms=\{(?P<synonyms>.*)\}")
 Settings = dict[str, tuple[str, str]]
 
@@ -42,13 +42,13 @@ def create(tools: ShellTools, topic: str, partitions: int = 1, **configs: str) -
 
 
 def partitions(result: Result) -> dict[int, Mapping[str, str]]:
-    """Of one described topic: what is said of each."""
+    """Return the fields of each partition from a description of one topic."""
     lines = [dict(re.findall(r"(\w+): ?(\S*)", line)) for line in result.output.splitlines() if line.startswith("\t")]
     return {int(line["Partition"]): line for line in lines}
 
 
 def settings(tools: ShellTools, entity: str, name: str | None, *options: str) -> Settings:
-    """Name -> value and synonyms, as kafka-configs prints them."""
+    """Return the settings that kafka-configs prints: name -> value and synonyms."""
     which = ["--entity-default"] if name is None else ["--entity-name", name]
     output = tools("kafka-configs", "--describe", "--entity-type", entity, *which, *options).output
     return {found["name"]: (found["value"], found["synonyms"]) for found in SETTING.finditer(output)}
@@ -202,7 +202,7 @@ def test_partitions_stay_where_they_are(tools: ShellTools, tmp_path: Path) -> No
     here = ["--reassignment-json-file", plan(0)]
     assert "Successfully started" in tools("kafka-reassign-partitions", *here, "--execute", "--throttle", "9").output
     assert "moved-0 is completed" in tools("kafka-reassign-partitions", *here, "--verify").output
-    assert settings(tools, "topics", "moved") == settings(tools, "brokers", "0") == {}  # the throttle is gone
+    assert settings(tools, "topics", "moved") == settings(tools, "brokers", "0") == {}  # The throttle is removed.
     assert "No partition reassignments" in tools("kafka-reassign-partitions", "--list").output
     there = tools.run("kafka-reassign-partitions", "--reassignment-json-file", plan(1), "--execute")
     assert "Unknown broker id 1" in there.output

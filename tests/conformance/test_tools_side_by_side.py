@@ -1,4 +1,4 @@
-"""Our commands and Kafka's tools on the same broker say the same: lags, offsets, and what a reset would do."""
+"""HMB's commands and Kafka's tools report the same lags, offsets and results of a reset for the same broker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ RESETS = [
 
 @pytest.fixture(scope="module", params=["hmb", "kafka43"])
 def servers(request: pytest.FixtureRequest, kafka_43: Path) -> Iterator[str]:
-    """Ten records an hour apart in partition 0 of topic t, the first two deleted, five in 1; a group that has read."""
+    """Start a broker with records in topic t, and a group that has read some of them.
+
+    Partition 0 has ten records, an hour apart, and the first two are deleted. Partition 1 has five records.
+    """
     kind: type[peers.Peer] = {"hmb": peers.Hmb, "kafka43": peers.Kafka43}[request.param]
     with kind() as peer:
         with Admin(peer.bootstrap) as admin, hmb.Producer(peer.bootstrap) as producer:

@@ -1,7 +1,8 @@
-"""Topics with settings of their own, on HMB and on Kafka 4.3.0: which records they refuse, and what they keep.
+"""Topics with their own settings, on HMB and on Kafka 4.3.0: which records the brokers refuse, and what they store.
 
-The same batches to both: far in the future, too old, without a key, in a codec that is not the topic's, to be stamped
-by the broker.  The answers have to be equal, and so does what a fetch finds after that.
+Both brokers receive the same batches: with timestamps far in the future or too old, without a key, in a codec other
+than the topic's, and with timestamps that the broker sets. The responses must be equal, and so must the records that a
+fetch returns afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.external
 
 NOW = int(time.time() * 1000)
 FAR, OLD = NOW + 3 * HOUR_MS, NOW - 3 * HOUR_MS
-NOT_READY = (3, 5, 6)  # Kafka's partitions, for a moment after they were made
+NOT_READY = (3, 5, 6)  # error codes of Kafka's partitions for a moment after their creation
 FIRST_SEGMENT = f"{0:020d}.log"
 TOPICS: dict[str, dict[str, str]] = {
     "plain": {},
@@ -52,7 +53,7 @@ def at(*timestamps: int, key: bytes | None = b"k") -> list[Record]:
 
 
 def batches() -> Iterator[tuple[str, bytes]]:
-    """Topic and batch."""
+    """Yield (topic, batch)."""
     for codec in Codec:
         yield "plain", encode_batch(at(NOW, FAR, -1, NOW + HOUR_MS - 60_000, FAR), codec=codec)
         yield "plain", encode_batch(at(NOW, 0, -1), codec=codec)
@@ -104,7 +105,10 @@ def produced(connection: Connection, topic: str, data: bytes) -> dict[str, Any]:
 
 
 def _told(message: str) -> str:
-    """The limits are those of the moment; and of keys each says it in its own words."""
+    """Return an error message without the limits, which depend on the current time.
+
+    HMB and Kafka word errors about keys differently.
+    """
     return "no key" if "key" in message else re.sub(r"\[-?\d+, -?\d+\]", "[limits]", message)
 
 
@@ -150,7 +154,7 @@ def test_kafka_and_hmb_keep_and_refuse_the_same(
 
 
 def kafka_reads(data_dir: Path) -> None:
-    """What HMB has compressed anew."""
+    """Check that Kafka reads the batches that HMB has compressed again."""
     files = {name: data_dir / f"kept-{name}-0" / FIRST_SEGMENT for name in CODECS}
     dumps = dump_logs(list(files.values()))
     for name, file in files.items():
@@ -160,7 +164,7 @@ def kafka_reads(data_dir: Path) -> None:
 
 
 def recover_preallocated(directory: Path) -> None:
-    """After a kill, whoever wrote it."""
+    """Check the recovery of preallocated files after a kill, whichever broker wrote them."""
     file = directory / FIRST_SEGMENT
     assert file.stat().st_size == 1 << 20
     log = Log(directory, LogConfig(preallocate=True, segment_bytes=1 << 20))

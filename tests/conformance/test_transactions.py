@@ -1,7 +1,10 @@
 """Exactly once with real clients: each copies a topic in transactions, with its offsets, and aborts some of them.
 
-The copy must hold every record once for readers of committed records, and more for those of all.  And Kafka 4.3.0's
-kafka-transactions finds, describes and ends what is open, and its DumpLogSegments reads the coordinator's journal.
+A consumer with read_committed must read every record of the copy once. A consumer with read_uncommitted must read more
+records.
+
+Kafka 4.3.0's kafka-transactions finds, describes and aborts open transactions. Its DumpLogSegments reads the
+coordinator's journal.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ pytestmark = pytest.mark.external
 RECORDS, AT_ONCE, SECONDS = 300, 50, 30.0
 VALUES = [b"%d" % number for number in range(RECORDS)]
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
-Copier = Callable[[str, str, str], None]  # with bootstrap servers, source and copy
+Copier = Callable[[str, str, str], None]  # (bootstrap servers, source topic, topic of the copy)
 
 
 def copy_by_librdkafka(bootstrap: str, source: str, copy: str) -> None:
@@ -174,7 +177,7 @@ def test_a_topic_is_copied_exactly_once(broker: peers.Hmb, client: str) -> None:
     assert read(broker.bootstrap, copy, "read_committed") == VALUES
     everything = read(broker.bootstrap, copy, "read_uncommitted")
     assert set(everything) == set(VALUES)
-    if not client.startswith("java"):  # which aborts at random
+    if not client.startswith("java"):  # The Java client aborts at random.
         assert len(everything) > RECORDS
 
 

@@ -1,4 +1,6 @@
-"""Transactions go from Kafka 4.3.0 to HMB and back, in the data directory: ids, epochs, and what is open."""
+"""Transactions move from Kafka 4.3.0 to HMB and back, in the data directory: producer ids, epochs and open
+transactions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ IDS = ["done", "gone", "open"]
 
 
 def write(bootstrap: str, name: str, value: bytes, how: str) -> object:
-    """One transaction; returns what keeps it open, if it is to stay so."""
+    """Write one transaction. If it stays open, return the object that keeps it open."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": name, "transaction.timeout.ms": 900_000, "log_level": 0}
     )
@@ -38,7 +40,7 @@ def write(bootstrap: str, name: str, value: bytes, how: str) -> object:
 
 
 def described(port: int) -> list[Any]:
-    """What the coordinator knows, as soon as it has read it and nothing is on its way."""
+    """Return the coordinator's transactions as soon as it has loaded them and none of them is ending."""
     with Connection(peers.HOST, port) as connection:
         found: list[Any] = []
 
@@ -64,7 +66,8 @@ def test_transactions_go_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Pa
     with peers.Hmb(directory) as hmb:
         assert described(hmb.port) == of_kafka
         assert read(hmb.bootstrap, TOPIC, "read_committed") == [b"1"]
-        kept.append(write(hmb.bootstrap, "open", b"4", "commit"))  # and what was open is aborted
+        # The new producer's start also aborts the open transaction.
+        kept.append(write(hmb.bootstrap, "open", b"4", "commit"))
         kept.append(write(hmb.bootstrap, "done", b"5", "abort"))
         kept.append(write(hmb.bootstrap, "gone", b"6", "nothing"))
         of_hmb = described(hmb.port)

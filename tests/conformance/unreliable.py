@@ -1,20 +1,22 @@
-"""A network that does to a connection all that a network may do, and what retries do on top: a proxy for tests.
+"""A proxy for tests that behaves like an unreliable network, and like clients that send a request twice.
 
     with Unreliable(broker.bootstrap, random_seed, Chances()) as network:
         hmb.Producer(network.address)
 
-Whole frames come in on either side; what becomes of each is drawn from a seeded source of random numbers, one for each
-connection, so that a seed stands for a kind of trouble (not for its moments: threads and processes have a say):
+The proxy receives whole frames on both sides, and draws at random what happens to each. Each connection has its own
+random numbers from one seed. A seed therefore stands for a kind of failure, but not for its exact moments, which depend
+on threads and processes:
 
-    cut       the connection breaks in the middle of the frame, on its way to the broker or back
+    cut       the connection breaks in the middle of the frame, in either direction
     late      the connection breaks for the client, but the request arrives at the broker a while later
-    copied    a Produce arrives twice, one right after the other, and the second answer is swallowed
-    lost      nothing is heard of the broker any more, though the connection stays open
-    delayed   the frame waits a moment
-    throttled the frame comes in small pieces
+    copied    a Produce arrives twice in a row, and the proxy drops the second response
+    lost      the broker's responses no longer arrive, although the connection stays open
+    delayed   the frame waits for a moment
+    throttled the frame arrives in small pieces
 
-Nothing is reordered or changed, since TCP does not do that; but the addresses that a broker names are, so that
-clients stay here.  `calm` is a proxy that does nothing but that: for a first contact that has to work.
+The proxy does not reorder or change requests, because TCP does not do that. The proxy replaces only the brokers'
+addresses in responses, so that clients connect to it again. `calm` is a proxy without failures, for a first connection
+that must succeed.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from hmb.protocol.framing import read_frame
 from hmb.protocol.messages import response_class
 
 MAX_FRAME = 1 << 28
-PIECES = 8  # of a throttled frame
+PIECES = 8  # the number of pieces of a throttled frame
 
 
 class Fate(StrEnum):
@@ -54,7 +56,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Chances:
-    """How often each happens, of 1; pauses in seconds."""
+    """The probability of each failure (0 to 1), and the lengths of pauses in seconds."""
 
     requests: dict[Fate, float] = field(
         default_factory=lambda: {Fate.CUT: 0.01, Fate.LATE: 0.01, Fate.COPIED: 0.05, Fate.DELAYED: 0.02}
@@ -62,12 +64,12 @@ class Chances:
     answers: dict[Fate, float] = field(
         default_factory=lambda: {Fate.CUT: 0.02, Fate.LOST: 0.002, Fate.DELAYED: 0.02, Fate.THROTTLED: 0.01}
     )
-    pause: float = 0.1  # at most
-    lateness: float = 0.3  # at most
+    pause: float = 0.1  # the longest pause
+    lateness: float = 0.3  # the longest delay of a late request
 
 
 class Asked(NamedTuple):
-    """A request whose answer is to come."""
+    """A request that waits for its response."""
 
     api_key: int
     version: int
@@ -80,7 +82,7 @@ class Link:
     def __init__(self, client: socket.socket, broker: socket.socket, seed: str) -> None:
         self.client, self.broker = client, broker
         self.asked: deque[Asked] = deque()
-        self.is_mute = False  # the client hears no more
+        self.is_mute = False  # True: no further responses reach the client
         self.of_requests, self.of_answers = (random.Random(f"{seed} {name}") for name in ("requests", "answers"))
 
     def end(self) -> None:
@@ -89,7 +91,7 @@ class Link:
 
 
 class Unreliable:
-    """In front of one broker."""
+    """A proxy with failures in front of one broker."""
 
     def __init__(self, bootstrap: str, seed: int, chances: Chances | None = None) -> None:
         self.calm = True
@@ -98,7 +100,7 @@ class Unreliable:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._here = Address(*self._listener.getsockname()[:2])
         self._links: list[Link] = []
-        self._lock = threading.Lock()  # guards what was seen, and the links
+        self._lock = threading.Lock()  # guards the counts and the list of links
         self._over = threading.Event()
 
     @property
@@ -118,7 +120,7 @@ class Unreliable:
                 link.end()
 
     def __str__(self) -> str:
-        """1234 requests: 1200 passed on, 12 cut ...; 1222 answers: ..."""
+        """Return the counts: "1234 requests: 1200 passed on, 12 cut ...; 1222 answers: ..."."""
         told = []
         for direction in ("requests", "answers"):
             of_direction = {fate: self.seen[direction, fate] for fate in Fate if self.seen[direction, fate]}
@@ -136,7 +138,7 @@ class Unreliable:
             try:
                 broker = socket.create_connection(self._broker, timeout=10)
             except OSError:
-                client.close()  # nobody there, as the client is to see
+                client.close()  # The broker does not run. The client must see a closed connection.
                 continue
             broker.settimeout(None)
             for each in (client, broker):
@@ -153,7 +155,8 @@ class Unreliable:
             with suppress(OSError, ProtocolError):
                 pump(link)
         finally:
-            if pump == self._answers:  # whoever is late sends on without a client
+            # A late request still goes to the broker after the client's connection has broken.
+            if pump == self._answers:
                 link.client.close()
                 link.broker.close()
 
@@ -180,7 +183,7 @@ class Unreliable:
         shut(link.broker, socket.SHUT_WR)
 
     def _request(self, link: Link, wire: bytes) -> bool:
-        """Whether more may follow."""
+        """Handle one request of the client. Return whether the connection stays open."""
         api_key, version = int.from_bytes(wire[4:6], "big"), int.from_bytes(wire[6:8], "big")
         chance = link.of_requests
         fate = self._fate("requests", chance, self._chances.requests)

@@ -1,4 +1,6 @@
-"""A partition's whole log as an independent client sees it: every record from the log start to the log's end."""
+"""Reads a partition's whole log with an independent client: every record from the log start offset to the end of the
+log.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +11,25 @@ from typing import NamedTuple
 import confluent_kafka
 
 READ_SECONDS = 60.0
-LOOK_SECONDS = 0.05  # `consume` waits as long for more even where the end has come
+LOOK_SECONDS = 0.05  # At the end of the log, `consume` still waits for so many seconds.
 END = confluent_kafka.KafkaError._PARTITION_EOF
 
 
 class LogRecord(NamedTuple):
-    """All that a consumer learns about a record."""
+    """Everything that a consumer learns about a record."""
 
     offset: int
-    timestamp: tuple[int, int]  # its type, and ms since 1970
+    timestamp: tuple[int, int]  # (timestamp type, ms since 1970)
     key: bytes | None
     value: bytes | None
-    headers: tuple[Sequence[str | bytes | None], ...]  # name and value
+    headers: tuple[Sequence[str | bytes | None], ...]  # (name, value)
 
 
 def read_log(
     bootstrap: str, topic: str, isolation_level: str = "read_uncommitted", partition: int = 0
 ) -> list[LogRecord]:
-    """Up to the high watermark, or with `read_committed` to the last stable offset, as they are at the end."""
+    """Read up to the high watermark, or up to the last stable offset if `read_committed` is true, as of the call's end.
+    """
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,

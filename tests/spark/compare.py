@@ -1,10 +1,15 @@
-"""The same queries through Spark's own Kafka connector and through `hmb`: do they give the same rows?
+"""Runs the same queries through Spark's own Kafka connector and through `hmb`, and compares the rows.
 
     python -m tests.spark.compare --jars DIR            # against HMB, and Kafka 4.3.0 where its jars are (HMB_KAFKA_43)
 
-DIR holds the connector and what it needs beside Spark: spark-sql-kafka-0-10, spark-token-provider-kafka-0-10,
-kafka-clients, commons-pool2, for the PySpark that runs this.  Each line of the table is a query: *equal* where both
-give the same rows or both refuse, *explained* where they differ and `DIFFERENT` says why, *DIFFERS* where nobody does.
+DIR holds the jars of the connector for the installed PySpark: spark-sql-kafka-0-10, spark-token-provider-kafka-0-10,
+kafka-clients and commons-pool2.
+
+Each line of the table is a query with a verdict:
+
+    equal      both give the same rows, or both refuse the query
+    explained  the results differ, and `DIFFERENT` contains the reason
+    DIFFERS    the results differ without a known reason
 """
 
 from __future__ import annotations
@@ -28,10 +33,11 @@ from hmb.client.admin import NewTopic
 from hmb.protocol.topics import TopicPartition
 
 T0 = 1_700_000_000_000
-KEEP = {"retention.ms": "-1"}  # the records are old
+# Without this setting, retention would delete the records, because their timestamps are old.
+KEEP = {"retention.ms": "-1"}
 ROWS = "topic, partition, offset, hex(key), hex(value), unix_micros(timestamp), timestampType"
 COMMITTED = {"kafka.isolation.level": "read_committed"}
-# Names of queries, and why the two give different results there.
+# For each query whose results differ: the reason.
 DIFFERENT = {
     "misspelt option": "the connector ignores what it does not know; hmb asks whether another option was meant",
     "endingTimestamp in a stream": "the connector ignores it; hmb refuses it like the other ends",
@@ -45,7 +51,7 @@ class Query:
     options: dict[str, str]
     streams: bool = False
     columns: str = ROWS
-    refuses: bool = False  # whether the connector does: else a refusal says that something is wrong here
+    refuses: bool = False  # whether the connector refuses the query; any other refusal is an error of this comparison
 
 
 def offsets(topic: str, **by_partition: int) -> str:
@@ -139,7 +145,7 @@ def streaming_queries() -> Iterator[Query]:
 
 
 def fill(servers: str) -> None:
-    """Topics with everything that rows can show."""
+    """Create topics whose records use every feature: null values, headers, several codecs, transactions."""
     with hmb.Admin(servers) as admin:
         for name, partitions in (
             ("a", 2),
@@ -173,9 +179,9 @@ def fill(servers: str) -> None:
 
 
 def rows_of(spark: SparkSession, source: str, servers: str, query: Query) -> list[str] | None:
-    """The rows, in an order of their own; None where the query is refused."""
+    """Return the rows of a query, sorted, or None if the query is refused."""
     options = {"kafka.bootstrap.servers": servers, **query.options}
-    if source == "kafka":  # which tries a topic that is not there for a minute otherwise
+    if source == "kafka":  # The connector retries a missing topic for a minute by default.
         options |= {"kafka.request.timeout.ms": "15000", "kafka.default.api.timeout.ms": "15000"}
     try:
         frame = streamed(spark, source, options) if query.streams else batch(spark, source, options)
@@ -192,7 +198,7 @@ def batch(spark: SparkSession, source: str, options: dict[str, str]) -> DataFram
 
 
 def streamed(spark: SparkSession, source: str, options: dict[str, str]) -> DataFrame:
-    """What a stream makes of all that is there now, by way of Parquet."""
+    """Run a stream over all available records, write the rows to Parquet files, and read them back."""
     directory = Path(tempfile.mkdtemp(prefix="hmb-compare-"))
     stream = spark.readStream.format(source).options(**options).load()
     writer = stream.writeStream.format("parquet").trigger(availableNow=True)
@@ -202,7 +208,7 @@ def streamed(spark: SparkSession, source: str, options: dict[str, str]) -> DataF
 
 
 def compare(spark: SparkSession, broker: str, servers: str, only: str) -> Iterator[tuple[str, str]]:
-    """(verdict, line) of each query whose name has `only` in it."""
+    """Run each query whose name contains `only`. Yield `(verdict, line of the table)`."""
     for query in (*batch_queries(), *refused_queries(), *streaming_queries()):
         if only not in query.name:
             continue

@@ -1,4 +1,7 @@
-"""One Spark and one broker for all tests of a run; what is missing is said by the reason of a skip."""
+"""Fixtures: one Spark session and one broker for all tests of a run.
+
+If Spark is missing, the tests are skipped with the reason.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """A topic of the test's own; a module that wants other than three partitions says PARTITIONS."""
+    """Create a topic for one test. It has three partitions, or as many as the test's module sets in `PARTITIONS`."""
     name = request.node.name.replace("[", "-").replace("]", "").replace(" ", "-")[-200:]
     with hmb.Admin(servers) as admin:
         raised(admin.create_topics([NewTopic(name, getattr(request.module, "PARTITIONS", 3))])[name])

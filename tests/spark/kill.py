@@ -1,13 +1,16 @@
-"""kill -9 in the middle of streaming queries, again and again: their outputs equal the batch answer.
+"""Kills processes during streaming queries with SIGKILL, and checks that the outputs still equal those of a batch
+query.
 
     python -m tests.spark.kill --kills 20
 
-A producer sends numbered records all the while, and three queries (`kill_driver`) read them: into Parquet, into a topic
-at least once, into a topic exactly once.  Every so often one dies, in turn: the driver with its JVM, a Python worker,
-the broker.  What died is started again, and the queries go on from their checkpoints.  After the last kill they come
-to the end of the topic; then must hold
+A producer sends numbered records during the whole run. Three queries (module `kill_driver`) read them: one writes
+Parquet files, one writes a topic at least once, and one writes a topic exactly once.
 
-    the topic   every record that was acknowledged, once
+The test kills the driver with its JVM, a Python worker and the broker alternately. It restarts each of them, and the
+queries continue from their checkpoints. After the last kill the queries read to the end of the topic. The outputs must
+then contain:
+
+    the topic   every acknowledged record, once
     parquet     each row of the batch answer, once
     copy        each row of the batch answer; rows that were written again are counted
     once        each row of the batch answer, once
@@ -39,12 +42,12 @@ TOPIC = "numbers"
 QUERIES = ("parquet", "copy", "once")
 VICTIMS = ("driver", "worker", "broker")
 PARTITIONS = 2
-SECONDS = 600.0  # for a query to get on, on a machine that is busy with other things
+SECONDS = 600.0  # the longest time that a query may need to make progress on a busy machine
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Feeding(threading.Thread):
-    """A producer that goes on while everything else dies."""
+    """A producer that sends records during the whole run, whichever process is killed."""
 
     def __init__(self, servers: str) -> None:
         super().__init__(daemon=True)
@@ -62,7 +65,7 @@ class Feeding(threading.Thread):
         self.acknowledged = sum(1 for each in self._sent if each.exception() is None)
 
     def end(self) -> int:
-        """How many records were acknowledged."""
+        """Stop the producer, and return the number of acknowledged records."""
         self._enough.set()
         self.join(SECONDS)
         assert not self.is_alive(), "the producer does not come to its end"
@@ -71,7 +74,7 @@ class Feeding(threading.Thread):
 
 
 class Driver:
-    """The process of the queries, with all that it starts."""
+    """The process that runs the three queries, with all its child processes."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         self._arguments = [sys.executable, "-m", "tests.spark.kill_driver", servers, str(directory)]
@@ -87,22 +90,22 @@ class Driver:
         return self.process
 
     def kill(self) -> None:
-        """The driver and its JVM at once; the Python workers end when nobody is there any more."""
+        """Kill the driver and its JVM. The Python workers end when their connection to the JVM closes."""
         if self.process is not None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            with contextlib.suppress(ProcessLookupError):  # The process has ended already.
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
 
     def workers(self) -> list[int]:
-        """The Python processes that the JVM has started, without the one that only forks the others."""
+        """Return the Python workers of the JVM, without the daemon that forks them."""
         if self.process is None:
             return []
         return [pid for pid in descendants(self.process.pid) if is_worker(pid)]
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """All processes under one, by /proc (Linux)."""
+    """Yield the ids of all processes below `pid`, from /proc (Linux)."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -117,7 +120,11 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def is_worker(pid: int) -> bool:
-    """Workers are forked by `pyspark.daemon` and have its command line; the daemon itself is a child of Java."""
+    """Return whether a process is a Python worker of Spark.
+
+    A worker is forked by `pyspark.daemon` and has the same command line as the daemon. The daemon itself is a child of
+    Java.
+    """
     with contextlib.suppress(OSError):
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
         return command_of(pid) == command_of(int(status["PPid"])) and "pyspark" in command_of(pid)
@@ -136,7 +143,10 @@ class Experiment:
         self.killed: Counter[str] = Counter()
 
     def run(self, kills: int) -> dict[str, dict[str, int]]:
-        """What came of it (`kill_driver.Job.outcome`), and how many records were sent."""
+        """Run the experiment.
+
+        Return the result of each output (`kill_driver.Job.outcome`) and the number of records sent.
+        """
         with self.broker, contextlib.ExitStack() as stack:
             with hmb.Admin(self.broker.bootstrap) as admin:
                 created = admin.create_topics([NewTopic(name, PARTITIONS) for name in (TOPIC, *QUERIES[1:])])
@@ -155,7 +165,7 @@ class Experiment:
             return {"topic": self._topic(sent), **self._finish()}
 
     def _await_progress(self) -> None:
-        """Until each query has committed batches since the last kill; then a moment by chance."""
+        """Wait until each query has committed a batch since the last kill, and then for a short random time."""
         before = self._batches()
         deadline = time.monotonic() + SECONDS
         while any(now <= then for now, then in zip(self._batches(), before, strict=True)):
@@ -164,7 +174,7 @@ class Experiment:
         time.sleep(self._chance.uniform(0, 1.0))
 
     def _batches(self) -> list[int]:
-        """The number of the last batch that each query has committed to its checkpoint."""
+        """Return the number of the last batch that each query has committed to its checkpoint."""
         checkpoints = self.directory / "checkpoints"
         return [
             max((int(path.name) for path in (checkpoints / name / "commits").glob("[0-9]*")), default=-1)
@@ -189,7 +199,7 @@ class Experiment:
             deadline = time.monotonic() + SECONDS
             while not (workers := self.driver.workers()):
                 self._check_alive(deadline)
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
+            with contextlib.suppress(ProcessLookupError):  # The process has just ended.
                 os.kill(self._chance.choice(workers), signal.SIGKILL)
         self.killed[victim] += 1
 

@@ -1,14 +1,16 @@
-"""The driver that is killed: three streaming queries from one topic, each with its checkpoint.
+"""The driver process that the test kills: three streaming queries that read one topic, each with its own checkpoint.
 
-    python -m tests.spark.kill_driver SERVERS DIRECTORY            # until it is killed
-    python -m tests.spark.kill_driver SERVERS DIRECTORY --finish   # to the end of the topic; prints what came of it
+    python -m tests.spark.kill_driver SERVERS DIRECTORY            # run until the process is killed
+    python -m tests.spark.kill_driver SERVERS DIRECTORY --finish   # read to the end of the topic; print the results
+
+The queries write to three outputs:
 
     parquet   topic -> files
     copy      topic -> topic, at least once
     once      topic -> topic, exactly once
 
-A query that fails, because a worker or the broker died, is started again from its checkpoint, as whoever operates it
-would.  At the end each output is compared with the batch answer, a batch read of the same topic.
+A query fails if a worker or the broker dies. The driver restarts it from its checkpoint, as an operator would. At the
+end each output is compared with the batch answer, a batch query of the same topic.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hmb.spark import session
 from tests.spark.kill import QUERIES, TOPIC
 
-PAUSE = 2.0  # seconds before a query that failed is started again
-ROWS = "300"  # a trigger, so that there are many batches to be killed in
+PAUSE = 2.0  # seconds between the failure of a query and its restart
+ROWS = "300"  # records in one trigger: small, so that many batches exist that can be killed
 
 
 class Job:
-    """The queries, and their outputs."""
+    """The three queries and their outputs."""
 
     def __init__(self, spark: SparkSession, servers: str, directory: Path) -> None:
         self.spark, self.servers, self.directory = spark, servers, directory
         self.running: dict[str, StreamingQuery] = {}
 
     def start(self, name: str, *, finish: bool = False) -> None:
-        """From the checkpoint, where there is one."""
+        """Start a query. It continues from its checkpoint if it has one."""
         options = {"subscribe": TOPIC, "startingOffsets": "earliest"} | (
             {} if finish else {"maxOffsetsPerTrigger": ROWS}
         )
@@ -61,7 +63,7 @@ class Job:
             query.awaitTermination()
 
     def outcome(self) -> dict[str, dict[str, int]]:
-        """Of each output: rows of the batch answer that it lacks, and rows that it has more than once, or besides."""
+        """Compare each output with the batch answer. Return the numbers of missing, repeated and unexpected rows."""
         batch = self._batch(TOPIC).selectExpr("concat(partition, ':', offset) AS key", "CAST(value AS STRING)")
         outputs = {
             "parquet": self.spark.read.parquet(str(self.directory / "parquet")),
@@ -88,7 +90,7 @@ class Job:
         return self._numbered(rows).writeStream.format("hmb").options(**self._connected(options))
 
     def _numbered(self, rows: DataFrame) -> DataFrame:
-        """The key says where the row comes from, and so which rows are the same one."""
+        """Add a key to each row: the partition and offset of its record, so that repeated rows can be recognized."""
         return rows.selectExpr("concat(partition, ':', offset) AS key", "value")
 
     def _batch(self, topic: str) -> DataFrame:

@@ -1,4 +1,5 @@
-"""Queries of the tests: numbers in a topic of three partitions, read by Spark, streams into Parquet."""
+"""Queries that several tests use: Spark reads numbers from a topic with three partitions, and streams them to Parquet.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def batch(spark: SparkSession, servers: str, **options: str) -> DataFrame:
 
 
 def run(spark: SparkSession, servers: str, directory: Path, **options: str) -> StreamingQuery:
-    """A stream into Parquet, up to what is there now."""
+    """Run a stream that writes all available records to Parquet files and then ends."""
     query = start(spark, servers, directory, available_now=True, **options)
     query.awaitTermination(240)
     return query
@@ -32,7 +33,7 @@ def run(spark: SparkSession, servers: str, directory: Path, **options: str) -> S
 def start(
     spark: SparkSession, servers: str, directory: Path, *, available_now: bool = False, **options: str
 ) -> StreamingQuery:
-    """The same, without an end; to be stopped."""
+    """Start a stream that writes to Parquet files until the caller stops it."""
     given = {"startingOffsets": "earliest", "kafka.bootstrap.servers": servers, **options}
     writer = spark.readStream.format("hmb").options(**given).load().writeStream.format("parquet")
     if available_now:

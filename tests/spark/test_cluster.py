@@ -1,4 +1,4 @@
-"""The documentation's job on a laptop and on a cluster: only the master and the bootstrap servers are different."""
+"""The documentation's job runs on a laptop and on a cluster. Only the master and the bootstrap servers differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "docs" / "spark" / "job.py"
-CLUSTER = "local-cluster[2,1,1024]"  # a master and two workers, processes of their own, as on two machines
+CLUSTER = "local-cluster[2,1,1024]"  # a master and two workers, each in its own process, as on two machines
 KEYS, EACH = ("a", "b", "c"), 500
 
 
@@ -51,7 +51,7 @@ def fill(servers: str) -> None:
 
 
 def run(master: str, servers: str, directory: Path) -> dict[str, int]:
-    """What the job prints, as whoever starts it sees it."""
+    """Run the job as a process, and return the counts that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(JOB), master, servers, str(directory)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
@@ -63,7 +63,7 @@ def run(master: str, servers: str, directory: Path) -> dict[str, int]:
 
 
 def test_only_master_and_servers_change(tmp_path: Path) -> None:
-    """The first address is that of a broker that is down."""
+    """The first bootstrap server is the address of a broker that does not run."""
     with hmb.Broker(config={"num.partitions": "3"}) as broker:
         fill(broker.bootstrap_servers)
         dead = f"{peers.HOST}:{peers.free_ports(1)[0]}"
@@ -73,7 +73,8 @@ def test_only_master_and_servers_change(tmp_path: Path) -> None:
 
 
 def test_a_kafka_cluster_that_loses_a_broker(tmp_path: Path, kafka: None) -> None:
-    """The job goes on from its checkpoint while one of two brokers is gone, with the same two addresses."""
+    """The job continues from its checkpoint with the same two bootstrap servers after one of the two brokers has died.
+    """
     with KafkaCluster(tmp_path / "kafka") as brokers:
         with Admin(brokers.bootstrap) as admin:
             placed = {0: [1, 2], 1: [2, 1]}

@@ -1,4 +1,4 @@
-"""`hmb spark doctor`: what is told, and the exit code."""
+"""`hmb spark doctor` prints each finding, and its exit code shows whether something is missing."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def test_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_that_would_run_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python2")
     told = {each.name: each for each in doctor.examine()}["workers"]
-    assert told.problem == "PYSPARK_PYTHON names another Python than this one"
+    assert told.problem == "PYSPARK_PYTHON names a different Python than this one"
     assert told.fix.startswith("unset PYSPARK_PYTHON")

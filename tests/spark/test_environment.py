@@ -1,4 +1,4 @@
-"""Which Java is taken, which versions of packages are refused, and what is said about them."""
+"""The search for Java, the checks of package versions, and the messages of both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def put_java(home: Path, version: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No Java at all, and a cache of one's own."""
+    """Hide every Java of this machine, and use an empty cache folder."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/bin" if not Path("/bin/java").exists() else str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

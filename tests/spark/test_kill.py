@@ -1,4 +1,4 @@
-"""A few kills, one of each kind; `kill.py --kills 20` is the experiment."""
+"""Kills each kind of process once. The long experiment is `python -m tests.spark.kill --kills 20`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic into Parquet: whatever dies whenever, all runs together hold each record once."""
+"""Loads of a topic into Parquet files: all runs together hold each record once, whichever process dies at any time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hmb.spark.tasks import DataLossError  # noqa: E402
 
 
 class Crash(BaseException):
-    """As if the process had died here: nobody catches it."""
+    """An exception that nothing catches. It stands for the death of the process."""
 
 
 def fill(servers: str, topic: str, first: int, end: int) -> None:
@@ -40,7 +40,7 @@ def fill(servers: str, topic: str, first: int, end: int) -> None:
 
 
 def loaded(directory: Path) -> list[int]:
-    """What a reader sees who knows nothing of manifests."""
+    """Return the values that a reader without knowledge of the manifests sees, sorted."""
     return sorted(map(int, dataset.dataset(directory, partitioning="hive").to_table().column("value").to_pylist()))
 
 
@@ -66,7 +66,7 @@ def test_each_load_takes_what_is_new(spark: SparkSession, servers: str, topic: s
     assert frame.first().headers[0].asDict() == {"key": "h", "value": b"x"}
 
 
-@pytest.mark.parametrize("step", ["planned", "written", "manifest", "synced", "renamed", "told"])
+@pytest.mark.parametrize("step", ["planned", "written", "manifest", "synced", "renamed", "reported"])
 def test_a_crash(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_crash(
     fill(servers, topic, 12, 24)
     with monkeypatch.context() as patches:
         if step == "planned":
-            patches.setattr(loads, "_written", crash)
+            patches.setattr(loads, "_write", crash)
         elif step == "written":
             patches.setattr("pyarrow.parquet.read_metadata", crash)
         elif step == "manifest":
@@ -87,7 +87,7 @@ def test_a_crash(
             patches.setattr(loads, "_sync", lambda path: crash() if path == tmp_path else sync(path))
         with pytest.raises(Crash):
             hmb.spark.load(topic, tmp_path, servers, spark=spark, on_commit=crash)
-    assert loaded(tmp_path) == list(range(24 if step in ("renamed", "told") else 12))
+    assert loaded(tmp_path) == list(range(24 if step in ("renamed", "reported") else 12))
     fill(servers, topic, 24, 27)
     hmb.spark.load(topic, tmp_path, servers, spark=spark)
     assert loaded(tmp_path) == list(range(27))
@@ -97,13 +97,13 @@ def test_a_crash(
 KILLED = """
 import os, signal, sys, hmb.spark
 from hmb.spark import loads
-def die(spark, root, planned, given, written=loads._written):
-    run = written(spark, root, planned, given)
+def die(spark, root, planned, given, write=loads._write):
+    run = write(spark, root, planned, given)
     if run.number == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return run
-loads._written = die
-hmb.spark.load(*sys.argv[1:4], records_a_run=12)
+loads._write = die
+hmb.spark.load(*sys.argv[1:4], records_per_run=12)
 """
 
 
@@ -120,7 +120,7 @@ def test_kill_9(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -
 
 
 def _values(runs: list[loads.Run]) -> list[int]:
-    """What `fill` has put at the offsets of these runs."""
+    """Return the values that `fill` has written at the offsets of these runs."""
     return [3 * offset + it.partition for run in runs for it in run.end for offset in range(run.start[it], run.end[it])]
 
 
@@ -141,7 +141,7 @@ def test_another_topic_is_refused(spark: SparkSession, servers: str, topic: str,
     with hmb.Admin(servers) as admin:
         admin.delete_topics([topic])
     fill(servers, topic, 0, 30)
-    with pytest.raises(LoadError, match="another topic of the name"):
+    with pytest.raises(LoadError, match="a deleted topic with the same name"):
         hmb.spark.load(topic, tmp_path, servers, spark=spark)
 
 
@@ -151,14 +151,14 @@ def test_records_that_are_gone(spark: SparkSession, servers: str, topic: str, tm
     fill(servers, topic, 3, 30)
     with hmb.Admin(servers) as admin:
         admin.delete_records({hmb.TopicPartition(topic, 0): 4})
-    with pytest.raises(DataLossError, match=rf"has {topic}-0 up to 1, and the log begins at 4"):
+    with pytest.raises(DataLossError, match=rf"holds {topic}-0 up to offset 1, but the log starts at 4"):
         hmb.spark.load(topic, tmp_path, servers, spark=spark)
     hmb.spark.load(topic, tmp_path, servers, spark=spark, options={"failOnDataLoss": "false"})
     assert loaded(tmp_path) == [number for number in range(30) if number not in (3, 6, 9)]
 
 
 def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
-    """It takes the Spark that runs already, which here is the tests'."""
+    """The command uses the running Spark session, in this case the session of the tests."""
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(main, ["spark", "load", *arguments, "-b", servers])
@@ -170,11 +170,12 @@ def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Pa
     result = run(topic, str(tmp_path), "--json")
     assert json.loads(result.stdout) == {"topic": topic, "directory": str(tmp_path), "runs": []}
     result = run(topic, str(tmp_path / "other"), "--option", "startingOfset=1")
-    assert (result.exit_code, "a load chooses by itself" in result.stderr) == (1, True)
+    assert (result.exit_code, "a load decides itself" in result.stderr) == (1, True)
 
 
 def mistaken(*arguments: str) -> tuple[int, str]:
-    """What the command says, and only says, of a mistake; no Spark is started for it."""
+    """Run the command with a mistake. Return its exit code and the only line that it prints. No Spark session starts.
+    """
     result = CliRunner().invoke(main, ["spark", "load", *arguments])
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
@@ -195,17 +196,20 @@ def test_no_broker(tmp_path: Path) -> None:
 def test_places_where_nothing_can_be_written(servers: str, topic: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    assert mistaken(topic, str(file), "-b", servers) == (1, f"hmb: {file} is no directory")
+    assert mistaken(topic, str(file), "-b", servers) == (1, f"hmb: {file} is not a directory")
     code, line = mistaken(topic, str(file / "below"), "-b", servers)
     assert (code, line) == (1, f"hmb: {file / 'below'}: Not a directory")
-    closed = Path("/proc/hmb")  # where even root may not
+    closed = Path("/proc/hmb")  # Even root cannot create a folder in /proc.
     assert mistaken(topic, str(closed), "-b", servers)[1].startswith(f"hmb: {closed}: ")
     assert file.read_text() == "mine"
 
 
 @pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "includeHeaders"])
 def test_what_a_load_reads_is_not_for_options_to_say(servers: str, topic: str, tmp_path: Path, option: str) -> None:
-    """startingTimestamp went before a load's own offsets, and its manifest told of records that it had not."""
+    """The option startingTimestamp replaced the offsets of a load.
+
+    The manifest then listed records that were not loaded.
+    """
     code, line = mistaken(topic, str(tmp_path), "-b", servers, "--option", f"{option}=1")
     assert (code, line.partition(":")[2].strip().partition(":")[0]) == (1, f"option {option!r}")
 
@@ -217,11 +221,11 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
     if text is not None:
         manifest.write_text(text)
     code, line = mistaken(topic, str(tmp_path), "-b", servers)
-    assert code == 1 and line.startswith(f"hmb: {manifest} does not say which offsets its folder holds")
+    assert code == 1 and line.startswith(f"hmb: {manifest} does not contain the offsets of its folder")
 
 
 def test_ctrl_c_while_a_load_is_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """PySpark's own way of ending told it in pages of tracebacks."""
+    """After Ctrl-C, PySpark's own exit printed pages of tracebacks. The command must print nothing."""
     enough = threading.Event()
 
     def busy(*arguments: object, **more: object) -> None:

@@ -1,4 +1,4 @@
-"""The notebooks: what `hmb notebooks` makes of them.  That they run is shown where the documentation is built."""
+"""The command `hmb notebooks` copies the notebooks. The build of the documentation shows that they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exactly once: attempts of one task that die, are too late, or come again."""
+"""Exactly once: runs of a task that die, that continue after a newer run has started, or that repeat a batch."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def test_tasks_batches_and_queries_do_not_mind_each_other(options: SinkOptions) 
 
 def test_a_batch_that_comes_again_with_other_rows_is_an_error(options: SinkOptions) -> None:
     deliver_once(options, "query", 7, 0, iter([rows("a", "b")]))
-    with pytest.raises(ReplayError, match="batch 7 was written before with 2 rows and now has 2 or others"):
+    with pytest.raises(ReplayError, match="now has 2 rows with different contents"):
         deliver_once(options, "query", 7, 0, iter([rows("a", "c")]))
     assert committed(options) == [b"a", b"b"]
 
 
 def test_a_checkpoint_that_was_set_back_is_an_error(options: SinkOptions) -> None:
     deliver_once(options, "query", 7, 0, iter([rows("a")]))
-    with pytest.raises(ReplayError, match="batch 6 is to be written, and batch 7 was written already"):
+    with pytest.raises(ReplayError, match="the query writes batch 6, but batch 7 was written already"):
         deliver_once(options, "query", 6, 0, iter([rows("a")]))
 
 
@@ -93,7 +93,7 @@ def test_an_attempt_that_fails_leaves_nothing(options: SinkOptions) -> None:
 
 
 def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
-    """Its transaction is still open when the next attempt begins, which ends it."""
+    """A run that dies leaves an open transaction. The next run aborts it."""
     producer = hmb.Producer(options.bootstrap_servers, transactional_id=f"{options.topic}-query-0")
     producer.init_transactions()
     producer.begin_transaction()
@@ -106,7 +106,8 @@ def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
 def test_of_two_attempts_at_once_one_is_shut_out(options: SinkOptions) -> None:
     def overtaken() -> Iterator[pa.RecordBatch]:
         yield rows("a", "b")
-        deliver_once(options, "query", 7, 0, iter([rows("a", "b", "c")]))  # another attempt, from start to end
+        # a newer run of the same task, which writes all its rows
+        deliver_once(options, "query", 7, 0, iter([rows("a", "b", "c")]))
         yield rows("c")
 
     with pytest.raises((UndeliveredError, KafkaError), match=r"PRODUCER_FENCED|INVALID_PRODUCER_EPOCH"):

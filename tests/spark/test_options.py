@@ -1,8 +1,8 @@
-"""Options: what each means, and what is said about a wrong one."""
+"""The meaning of each option, and the error message for each mistake."""
 
 import pytest
 
-from hmb.spark.offsets import Times
+from hmb.spark.bounds import Times
 from hmb.spark.options import OptionError, sink_options, source_options
 
 HERE = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -15,9 +15,9 @@ T = {**HERE, "subscribe": "t"}
         (HERE, "one of the following options must be specified: assign, subscribe, subscribePattern"),
         ({"subscribe": "t"}, "option 'kafka.bootstrap.servers' must be specified"),
         ({**T, "assign": '{"t": [0]}'}, "only one of these options can be specified, not assign and subscribe"),
-        ({**HERE, "subscribe": " , "}, "no topic to subscribe to in option 'subscribe'"),
+        ({**HERE, "subscribe": " , "}, "option 'subscribe' does not name a topic"),
         ({**HERE, "subscribePattern": " "}, "option 'subscribePattern' is empty"),
-        ({**HERE, "subscribePattern": "("}, "is no regular expression"),
+        ({**HERE, "subscribePattern": "("}, "is not a regular expression"),
         ({**HERE, "assign": "t"}, "option 'assign': expected e.g."),
         ({**HERE, "assign": '{"t": ["0"]}'}, "option 'assign': expected e.g."),
         ({**T, "startingOffsets": "latest"}, "startingOffsets can't be latest for batch queries"),
@@ -26,9 +26,9 @@ T = {**HERE, "subscribe": "t"}
         ({**T, "endingOffsets": '{"t": {"0": -2}}'}, "endingOffsets can't be earliest (-2) for t"),
         ({**T, "startingOffsets": "{"}, "option 'startingOffsets': expected e.g."),
         ({**T, "startingOffsets": '{"t": {"0": -3}}'}, "option 'startingOffsets': expected e.g."),
-        ({**T, "startingTimestamp": "yesterday"}, "option 'startingTimestamp': 'yesterday' is no time"),
+        ({**T, "startingTimestamp": "yesterday"}, "option 'startingTimestamp': 'yesterday' is not a time"),
         ({**T, "endingOffsetsByTimestamp": "17"}, "option 'endingOffsetsByTimestamp': expected e.g."),
-        ({**T, "startingOffsetsByTimestampStrategy": "guess"}, "is 'error' or 'latest', not 'guess'"),
+        ({**T, "startingOffsetsByTimestampStrategy": "guess"}, "must be 'error' or 'latest', not 'guess'"),
         (
             {**T, "startingOffsets": '{"t": {"0": 9}}', "endingOffsets": '{"t": {"0": 5}}'},
             "startingOffsets is after endingOffsets: t-0 starts at 9 and ends at 5",
@@ -45,17 +45,17 @@ T = {**HERE, "subscribe": "t"}
             },
             "startingOffsetsByTimestamp is after endingOffsetsByTimestamp",
         ),
-        ({**T, "minPartitions": "0"}, "option 'minPartitions' is a whole number from 1 on, not '0'"),
-        ({**T, "maxRecordsPerPartition": "many"}, "option 'maxRecordsPerPartition' is a whole number"),
-        ({**T, "failOnDataLoss": "perhaps"}, "option 'failOnDataLoss' is true or false, not 'perhaps'"),
-        ({**T, "maxTriggerDelay": "soon"}, "option 'maxTriggerDelay' is a time such as 15m"),
+        ({**T, "minPartitions": "0"}, "option 'minPartitions' must be a whole number of at least 1, not '0'"),
+        ({**T, "maxRecordsPerPartition": "many"}, "option 'maxRecordsPerPartition' must be a whole number"),
+        ({**T, "failOnDataLoss": "perhaps"}, "option 'failOnDataLoss' must be true or false, not 'perhaps'"),
+        ({**T, "maxTriggerDelay": "soon"}, "option 'maxTriggerDelay' must be a duration such as 15m"),
         ({**T, "minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger, 9, is larger than"),
         ({**T, "startingOfsets": "earliest"}, "unknown option 'startingOfsets'; did you mean 'startingOffsets'?"),
         ({**T, "kafka.auto.offset.reset": "earliest"}, "Instead set the source option 'startingOffsets'"),
         ({**T, "kafka.key.deserializer": "x"}, "Use DataFrame operations to explicitly deserialize"),
         ({**T, "kafka.enable.auto.commit": "true"}, "option 'kafka.enable.auto.commit' is not supported"),
         ({**T, "kafka.interceptor.classes": "x"}, "option 'kafka.interceptor.classes' is not supported"),
-        ({**T, "kafka.isolation.level": "read_all"}, "option 'kafka.isolation.level' is one of"),
+        ({**T, "kafka.isolation.level": "read_all"}, "option 'kafka.isolation.level' must be one of"),
         ({**T, "kafka.fetch.min.bytes": "few"}, "option kafka.fetch.min.bytes=few: must be a whole number"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Ranges: pieces are neither lost nor read twice, and a limit is shared by backlog."""
+"""The pieces of a range cover each offset exactly once, and a limit is shared in proportion to the backlogs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +58,8 @@ def test_a_limit_is_kept_and_makes_progress_everywhere(bounds: list[tuple[int, i
     taken = limited(start, end, most)
     assert all(start[it] <= taken[it] <= end[it] for it in end)
     assert all(taken[it] > start[it] for it in end if end[it] > start[it])
-    assert sum(taken[it] - start[it] for it in end) <= most + len(end)  # shares below one are rounded up
+    # Shares below 1 are rounded up, which adds at most 1 for each partition.
+    assert sum(taken[it] - start[it] for it in end) <= most + len(end)
 
 
 def test_a_limit_is_shared_by_backlog() -> None:

@@ -1,6 +1,6 @@
-"""Ranges as tasks read them, and batch queries as the driver plans them; no JVM, but a broker.
+"""Tasks that read ranges, and batch queries as the driver plans them. The tests need a broker, but no JVM.
 
-Streams are in test_triggers.py; what Spark itself makes of it all is in test_source.py and test_trouble.py.
+Streaming queries are tested in test_triggers.py. test_source.py and test_trouble.py test whole queries with Spark.
 """
 
 from __future__ import annotations
@@ -83,10 +83,11 @@ def test_read_committed(servers: str, topic: str) -> None:
         producer.init_transactions()
         for ends in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
             producer.begin_transaction()
-            producer.send(topic, ends.__name__.encode(), partition=0).result()  # or there is nothing to abort
+            # Wait for the record: without a record, the broker has no transaction to abort.
+            producer.send(topic, ends.__name__.encode(), partition=0).result()
             ends()
     options = batch_of(servers, topic, **{"kafka.isolation.level": "read_committed"})
-    # The last marker may come a little after commit_transaction has returned.
+    # The broker may write the last marker shortly after commit_transaction has returned.
     until(lambda: ranges(BatchReader(options).partitions()) == [f"{topic}-0 [0, 6)"])
     assert values(options, topic, 0, 6) == [b"commit_transaction"] * 2
 
@@ -98,19 +99,19 @@ def test_records_deleted_before_a_task_comes(
     fill(servers, topic, [b"%d" % number for number in range(10)])
     delete_before(servers, topic, 4)
     options = batch_of(servers, topic, failOnDataLoss=str(fails))
-    told = f"{topic}-0 [0, 8) is to be read, and the log begins at 4"
+    message = f"cannot read all of {topic}-0 [0, 8): the log starts at 4"
     if fails:
         with pytest.raises(DataLossError, match="set the option failOnDataLoss=false") as caught:
             values(options, topic, 0, 8)
-        assert told in str(caught.value)
+        assert message in str(caught.value)
     else:
         assert values(options, topic, 0, 8) == [b"4", b"5", b"6", b"7"]
-        assert told in caplog.text
+        assert message in caplog.text
 
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_records_deleted_while_a_task_reads(servers: str, topic: str, fails: bool) -> None:
-    """What is behind the gap is still read."""
+    """With failOnDataLoss=false, the task also returns the records after the deleted ones."""
     fill(servers, topic, [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
     small = {"kafka.max.partition.fetch.bytes": "3000"}
     options = batch_of(servers, topic, failOnDataLoss=str(fails), **small)
@@ -131,14 +132,14 @@ def test_a_topic_deleted_before_a_task_comes(servers: str, topic: str, fails: bo
     options = batch_of(servers, topic, failOnDataLoss=str(fails))
     delete(servers, topic)
     if fails:
-        with pytest.raises(DataLossError, match=rf"{topic}-0 \[0, 5\) is to be read: there is no topic"):
+        with pytest.raises(DataLossError, match=rf"cannot read {topic}-0 \[0, 5\): there is no topic"):
             values(options, topic, 0, 5)
     else:
         assert values(options, topic, 0, 5) == []
 
 
 def test_a_topic_deleted_while_a_task_reads(servers: str, topic: str) -> None:
-    """What was there before is given; that there is no more is told, after which a query may go on."""
+    """The task returns the records that it fetched before the deletion. It then logs the loss and ends."""
     fill(servers, topic, [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
     small = {"kafka.max.partition.fetch.bytes": "3000"}
     options = batch_of(servers, topic, failOnDataLoss="false", **small)
@@ -159,11 +160,11 @@ def test_a_time_that_there_is_not(servers: str, topic: str) -> None:
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_log_that_ends_too_early(servers: str, topic: str, fails: bool) -> None:
-    """It must not be waited for, either."""
+    """The task does not wait for offsets after the end of the log."""
     fill(servers, topic, [b"0", b"1", b"2"])
     options = batch_of(servers, topic, failOnDataLoss=str(fails))
     if fails:
-        with pytest.raises(DataLossError, match="the log ends before 3"):
+        with pytest.raises(DataLossError, match="the log ends at 3"):
             values(options, topic, 1, 9)
     else:
         assert values(options, topic, 1, 9) == [b"1", b"2"]
@@ -171,7 +172,7 @@ def test_a_log_that_ends_too_early(servers: str, topic: str, fails: bool) -> Non
 
 
 def starting_later(broker: hmb.Broker) -> threading.Timer:
-    """A while after somebody has begun to wait for it."""
+    """Start a broker after half a second, while a client already waits for it."""
     timer = threading.Timer(0.5, broker.start)
     timer.start()
     return timer
@@ -210,7 +211,7 @@ def test_a_broker_that_starts_anew_while_a_task_reads(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_dies_while_a_task_reads(tmp_path: Path) -> None:
-    """No longer than the query has patience, and not as if the range had come to its end."""
+    """The task fails when the time for retries is over. It does not end as if it had read the whole range."""
     broker = hmb.Broker(tmp_path).start()
     servers = broker.bootstrap_servers
     fill(servers, "t", [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
@@ -246,16 +247,16 @@ def test_starting_and_ending(servers: str, topic: str) -> None:
     assert planned(startingOffsetsByTimestamp=offsets(1004), endingTimestamp="9999") == [f"{topic}-0 [4, 10)"]
     assert planned(startingTimestamp="9999", startingOffsetsByTimestampStrategy="latest") == []
     assert planned(minPartitions="2") == [f"{topic}-0 [0, 5)", f"{topic}-0 [5, 10)"]
-    with pytest.raises(ValueError, match=r"no record of .* is as young as 9999"):
+    with pytest.raises(ValueError, match=r"has no record at or after the time 9999"):
         planned(startingTimestamp="9999")
     with pytest.raises(ValueError, match="must specify all partitions that are read: missing"):
         planned(startingOffsets='{"other": {"0": 1}}')
-    with pytest.raises(DataLossError, match=f"{topic}-0 is to be read from offset 11, and ends before 10"):
+    with pytest.raises(DataLossError, match=f"cannot read {topic}-0 from offset 11: the log ends at 10"):
         planned(startingOffsets=offsets(11))
 
 
 def test_a_pattern_is_looked_for_anywhere_in_the_name(servers: str) -> None:
-    """As the connector does; and `^...$` means the whole name."""
+    """The pattern `^...$` matches the whole name, as in the connector."""
     for name in ("weather-north", "weather-south", "north"):
         create(servers, name)
         fill(servers, name, [b"v"])

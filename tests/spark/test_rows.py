@@ -1,4 +1,4 @@
-"""Which columns a sink takes, with the errors of Spark's Kafka connector, and how rows are parted."""
+"""The columns that the sink accepts, the errors of Spark's Kafka connector, and the grouping of rows by destination."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ pa = pytest.importorskip("pyarrow")
 types = pytest.importorskip("pyspark.sql.types")
 
 from hmb.spark.options import SinkOptions  # noqa: E402
-from hmb.spark.rows import RowError, check_schema, parted  # noqa: E402
+from hmb.spark.rows import RowError, by_destination, check_schema  # noqa: E402
 
 TO_T = SinkOptions("localhost", topic="t")
 BY_COLUMN = SinkOptions("localhost")
@@ -48,7 +48,7 @@ def test_rows_are_parted_by_topic_and_partition_in_their_order() -> None:
             "partition": pa.array([1, None, None, 1, None], pa.int32()),
         }
     )
-    parts = {(each.topic, each.partition): each for each in parted(batch, 100, BY_COLUMN)}
+    parts = {(each.topic, each.partition): each for each in by_destination(batch, 100, BY_COLUMN)}
     assert {where: each.values.to_pylist() for where, each in parts.items()} == {
         ("a", 1): ["0", "3"],
         ("a", None): ["2"],
@@ -59,29 +59,29 @@ def test_rows_are_parted_by_topic_and_partition_in_their_order() -> None:
 
 def test_the_option_topic_wins() -> None:
     batch = pa.RecordBatch.from_pydict({"value": ["0", "1"], "topic": ["a", None]})
-    assert [each.topic for each in parted(batch, 0, TO_T)] == ["t"]
+    assert [each.topic for each in by_destination(batch, 0, TO_T)] == ["t"]
 
 
 def test_a_null_topic_names_its_row() -> None:
     batch = pa.RecordBatch.from_pydict({"value": ["0", "1"], "topic": ["a", None]})
     with pytest.raises(RowError, match=r"null topic present in the data \(row 8\)"):
-        list(parted(batch, 7, BY_COLUMN))
+        list(by_destination(batch, 7, BY_COLUMN))
 
 
 def test_headers() -> None:
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     some = pa.array([[{"key": "a", "value": b"1"}, {"key": "a", "value": None}], None, []], kind)
-    (rows,) = parted(pa.RecordBatch.from_pydict({"value": ["0", "1", "2"], "headers": some}), 0, TO_T)
+    (rows,) = by_destination(pa.RecordBatch.from_pydict({"value": ["0", "1", "2"], "headers": some}), 0, TO_T)
     assert rows.headers == [[("a", b"1"), ("a", None)], [], []]
-    (rows,) = parted(pa.RecordBatch.from_pydict({"value": ["0"], "headers": pa.array([None], kind)}), 0, TO_T)
+    (rows,) = by_destination(pa.RecordBatch.from_pydict({"value": ["0"], "headers": pa.array([None], kind)}), 0, TO_T)
     assert rows.headers is None
     nameless = pa.array([[], [{"key": None, "value": b"1"}]], kind)
     with pytest.raises(RowError, match=r"a header without a name in the data \(row 1\)"):
-        list(parted(pa.RecordBatch.from_pydict({"value": ["0", "1"], "headers": nameless}), 0, TO_T))
+        list(by_destination(pa.RecordBatch.from_pydict({"value": ["0", "1"], "headers": nameless}), 0, TO_T))
 
 
 def _schema(text: str) -> types.StructType:
-    """Without a JVM, which Spark's own parser needs."""
+    """Parse a schema without a JVM, which Spark's own parser would need."""
     plain = {
         "string": types.StringType(),
         "binary": types.BinaryType(),

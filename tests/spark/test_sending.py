@@ -1,4 +1,4 @@
-"""At least once: what is not delivered is an error that names the record."""
+"""At least once: if a record is not delivered, the error names the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session that just works, and what it says where it cannot."""
+"""`hmb.spark.session()` starts a local Spark. If something is missing, the error names it."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def test_the_functions_stay_functions_when_their_modules_are_imported() -> None:
 def test_settings_for_a_laptop(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.ui.enabled") == "false"
-    assert spark.conf.get("spark.driver.memory") == "1g"  # of the tests' own config, which wins
+    assert spark.conf.get("spark.driver.memory") == "1g"  # The `config` of the tests takes precedence over the default.
     assert hmb.spark.session().sparkContext is spark.sparkContext

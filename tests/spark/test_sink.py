@@ -1,4 +1,6 @@
-"""Rows through Spark into a topic: all columns, errors that a user sees, batches that are run again after a crash."""
+"""Rows that Spark writes to a topic: all columns, the errors that a user sees, and batches that run again after a
+crash.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def test_exactly_once_in_a_batch_query(spark: SparkSession, servers: str, topic:
     frame = rows(spark, value="CAST(id AS STRING)")
     options = {"kafka.bootstrap.servers": servers, "topic": topic, "exactlyOnce": "true"}
     frame.write.format("hmb").mode("append").options(**options).save()
-    frame.write.format("hmb").mode("append").options(**options).save()  # another job
+    frame.write.format("hmb").mode("append").options(**options).save()  # another job, which writes all rows again
     assert sorted(record.value or b"" for record in records(servers, topic)) == sorted(
         b"%d" % (n // 2) for n in range(20)
     )
@@ -77,7 +79,9 @@ def test_exactly_once_in_a_batch_query(spark: SparkSession, servers: str, topic:
 def test_a_batch_that_is_run_again_after_a_crash(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, exactly_once: str, times: int
 ) -> None:
-    """As if Spark had died after the tasks of a batch, and before it noted that the batch is done."""
+    """The test deletes Spark's commit of the batch, as if Spark had died after all tasks of the batch and before the
+    commit.
+    """
     source = f"{topic}-source"
     with hmb.Producer(servers) as producer:
         producer.send_many(source, [b"%d" % number for number in range(100)], partition=0)

@@ -1,4 +1,7 @@
-"""Queries through Spark itself: batch, streams, and what a user sees of a mistake.  Troubles are in test_trouble.py."""
+"""Whole queries with Spark: batch queries, streaming queries, and the errors that a user sees.
+
+Failures of brokers and changes of topics are tested in test_trouble.py.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(300)]
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RECORDS = 300  # in three partitions
+RECORDS = 300  # records in the topic, spread over three partitions
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_a_stream_whose_next_records_are_gone(
     with hmb.Admin(servers) as admin:
         admin.delete_records({TopicPartition(filled, 0): 150})
     if fails:
-        with pytest.raises(Exception, match=rf"{filled}-0 \[100, 200\) is to be read, and the log begins at 150"):
+        with pytest.raises(Exception, match=rf"cannot read all of {filled}-0 \[100, 200\): the log starts at 150"):
             run(spark, servers, tmp_path, subscribe=filled)
         return
     run(spark, servers, tmp_path, subscribe=filled, failOnDataLoss="false")
@@ -79,5 +82,5 @@ def test_mistakes_are_named(spark: SparkSession, servers: str, options: dict[str
 
 def test_a_schema_of_ones_own_is_refused(spark: SparkSession, servers: str, filled: str) -> None:
     reader = spark.read.format("hmb").option("kafka.bootstrap.servers", servers).option("subscribe", filled)
-    with pytest.raises(Exception, match="topics have columns of their own"):
+    with pytest.raises(Exception, match="the columns of a topic are fixed"):
         reader.schema("key string, value string").load().collect()

@@ -1,4 +1,4 @@
-"""The README's example on Spark: it stands there as it is in the documentation, and prints what is said."""
+"""The Spark example of the README is the same as in the documentation, and prints the promised output."""
 
 from __future__ import annotations
 

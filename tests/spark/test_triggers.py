@@ -1,4 +1,4 @@
-"""Triggers of a streaming query as the driver plans them; no JVM, but a broker."""
+"""Triggers of a streaming query as the driver plans them. The tests need a broker, but no JVM."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_available_now_goes_to_the_end_as_it_was(servers: str, topic: str) -> No
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_available_now_and_a_topic_that_is_gone(servers: str, topic: str, fails: bool) -> None:
-    """A restarted query: the checkpoint knows the topic."""
+    """The query has restarted: its checkpoint contains a topic that is deleted now."""
     start = {topic: {"0": 3}}
     delete(servers, topic)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
     reader.prepareForTriggerAvailableNow()
     if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0: not there any more"):
+        with pytest.raises(DataLossError, match=f"deleted partitions: {topic}-0"):
             reader.latestOffset(start, ReadAllAvailable())
     else:
         assert reader.latestOffset(start, ReadAllAvailable()) == {}
@@ -98,7 +98,7 @@ def test_available_now_and_a_topic_that_is_gone(servers: str, topic: str, fails:
 
 
 def test_a_topic_made_again_is_read_from_its_beginning_when_it_is_new(servers: str, topic: str) -> None:
-    """Where a trigger came between the old one and the new one."""
+    """The topic is deleted before a trigger and created again after it. The next trigger treats it as a new topic."""
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss="false")
     delete(servers, topic)
@@ -138,7 +138,7 @@ def test_a_new_partition_that_has_lost_its_beginning(servers: str, topic: str, f
     delete_before(servers, topic, 2)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
     if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0 is new, and begins at 2 instead of 0"):
+        with pytest.raises(DataLossError, match=f"the log of the new partition {topic}-0 starts at offset 2, not at 0"):
             reader.partitions({}, {topic: {"0": 5}})
     else:
         assert ranges(reader.partitions({}, {topic: {"0": 5}})) == [f"{topic}-0 [2, 5)"]
@@ -152,7 +152,7 @@ def test_a_topic_deleted_between_triggers(servers: str, topic: str, fails: bool)
     start = reader.initialOffset()
     delete(servers, topic)
     if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0: not there any more"):
+        with pytest.raises(DataLossError, match=f"deleted partitions: {topic}-0"):
             reader.latestOffset(start, ReadAllAvailable())
     else:
         assert reader.latestOffset(start, ReadAllAvailable()) == {f"{topic}-stays": {"0": 0}}
@@ -161,7 +161,7 @@ def test_a_topic_deleted_between_triggers(servers: str, topic: str, fails: bool)
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_topic_made_again_between_triggers(servers: str, topic: str, fails: bool) -> None:
-    """Even if it has more records than the old one had."""
+    """The query notices the change by the topic's id, even if the new topic has more records than the old one had."""
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
     start = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
@@ -169,7 +169,7 @@ def test_a_topic_made_again_between_triggers(servers: str, topic: str, fails: bo
     create(servers, topic)
     fill(servers, topic, [b"new"] * 5)
     if fails:
-        with pytest.raises(DataLossError, match=f"topic '{topic}' was deleted and made anew"):
+        with pytest.raises(DataLossError, match=f"topic '{topic}' was deleted and created again"):
             reader.latestOffset(start, ReadAllAvailable())
     else:
         assert reader.latestOffset(start, ReadAllAvailable()) == {topic: {"0": 5}}
@@ -184,7 +184,7 @@ def test_an_old_checkpoint_of_a_topic_made_again(servers: str, topic: str, fails
     end = reader.latestOffset(start, ReadMaxRows(50))
     assert end == {topic: {"0": 2}}
     if fails:
-        with pytest.raises(DataLossError, match=f"{topic}-0: the end of the log went from 1000 back to 2"):
+        with pytest.raises(DataLossError, match=f"{topic}-0: the end of the log moved back from 1000 to 2"):
             reader.partitions(start, end)
     else:
         assert ranges(reader.partitions(start, end)) == [f"{topic}-0 [0, 2)"]

@@ -1,4 +1,4 @@
-"""What happens to a query while it runs, or between two runs: brokers go, topics change, checkpoints are old."""
+"""Failures while a query runs or between two runs: brokers stop, topics change, checkpoints are old."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IMPATIENT = {"kafka.default.api.timeout.ms": "1000"}
 
 
 class Mortal:
-    """A broker that can be stopped, and started again at the same place."""
+    """A broker that can be stopped and started again with the same directory and port."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -48,7 +48,7 @@ def mortal(tmp_path: Path) -> Iterator[Mortal]:
 
 @contextmanager
 def streaming(spark: SparkSession, servers: str, directory: Path, **options: str) -> Iterator[StreamingQuery]:
-    """A stream that has read what there is."""
+    """Start a stream, and wait until it has read all available records."""
     query = start(spark, servers, directory, **options)
     try:
         query.processAllAvailable()
@@ -67,7 +67,7 @@ def make_again(servers: str, topic: str) -> None:
 
 
 def test_a_batch_whose_broker_starts_anew(spark: SparkSession, mortal: Mortal) -> None:
-    """Tasks are run one by one, the later ones after that."""
+    """Spark runs the tasks one after the other, so the later tasks run after the broker's restart."""
     fill(mortal.servers, "t", range(300))
     rows = (
         batch(spark, mortal.servers, subscribe="t").selectExpr("CAST(CAST(value AS STRING) AS INT)").toLocalIterator()
@@ -131,7 +131,7 @@ def test_a_partition_is_added_to_a_stream(spark: SparkSession, servers: str, top
 def test_a_topic_is_made_again_under_a_stream(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
-    """With fewer records than before: those that the query must not take for old ones."""
+    """The new topic has fewer records than the old one had. The query must not skip them."""
     fill(servers, topic, range(30))
     with streaming(spark, servers, tmp_path, subscribe=topic, failOnDataLoss=str(fails)) as query:
         make_again(servers, topic)
@@ -153,7 +153,7 @@ def test_a_topic_is_made_again_between_two_runs(
     make_again(servers, topic)
     fill(servers, topic, range(100, 106))
     if fails:
-        with pytest.raises(Exception, match=rf"DataLossError: {topic}-0: the end of the log went from 10 back to 2"):
+        with pytest.raises(Exception, match=rf"DataLossError: {topic}-0: the end of the log moved back from 10 to 2"):
             run(spark, servers, tmp_path, subscribe=topic)
     else:
         run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")
@@ -169,7 +169,7 @@ def test_a_topic_is_gone_between_two_runs(
     with hmb.Admin(servers) as admin:
         raised(admin.delete_topics([topic])[topic])
     if fails:
-        with pytest.raises(Exception, match=rf"DataLossError: {topic}-0, {topic}-1, {topic}-2: not there any more"):
+        with pytest.raises(Exception, match=rf"DataLossError: deleted partitions: {topic}-0, {topic}-1, {topic}-2"):
             run(spark, servers, tmp_path, subscribe=topic)
     else:
         run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")
@@ -196,14 +196,15 @@ def test_ten_megabytes_there_and_back(spark: SparkSession, servers: str, topic: 
 
 # -- checkpoints
 
-# As Spark 4.2's own Kafka connector leaves it, but for the conf: 10 records of each of three partitions were read.
+# A checkpoint as Spark 4.2's own Kafka connector writes it, without `conf`. The query has read 10 records of each of
+# the three partitions.
 CHECKPOINT = {
     "metadata": '{"id":"0b4b1d7c-61a1-4f0c-9f6f-9c3d9ee3a6f2"}',
     "sources/0/0": '\0v1\n{"TOPIC":{"0":0,"1":0,"2":0}}',
     "offsets/0": 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1763762400000,"conf":{}}\n'
     '{"TOPIC":{"2":10,"1":10,"0":10}}',
     "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
-    "../rows/_spark_metadata/0": "v1",  # the sink's note of that batch, without its files
+    "../rows/_spark_metadata/0": "v1",  # the entry of that batch in the file sink's log, without its files
 }
 
 
@@ -215,7 +216,7 @@ def checkpoint_of_the_connector(directory: Path, topic: str) -> None:
 
 
 def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
-    """A query moves from `kafka` to `hmb` and keeps its place."""
+    """A query moves from the source `kafka` to `hmb` and continues at its offsets."""
     fill(servers, topic, range(60))
     checkpoint_of_the_connector(tmp_path, topic)
     run(spark, servers, tmp_path, subscribe=topic)
@@ -226,13 +227,13 @@ def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic:
 def test_an_old_checkpoint_of_records_that_have_expired(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
-    """All that the query had not read is gone, and the log is empty."""
+    """Retention has deleted all records that the query had not read, and the log is empty."""
     fill(servers, topic, range(60))
     checkpoint_of_the_connector(tmp_path, topic)
     with hmb.Admin(servers) as admin:
         admin.delete_records({hmb.TopicPartition(topic, number): 20 for number in range(3)})
     if fails:
-        with pytest.raises(Exception, match=rf"DataLossError: {topic}-\d \[10, 20\) is to be read, .* begins at 20"):
+        with pytest.raises(Exception, match=rf"DataLossError: cannot read all of {topic}-\d .*: the log starts at 20"):
             run(spark, servers, tmp_path, subscribe=topic)
         return
     run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")

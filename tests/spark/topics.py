@@ -1,4 +1,4 @@
-"""What happens to topics of one partition before, and while, Spark reads them."""
+"""Helpers that create, fill and delete topics with one partition, before or while Spark reads them."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def fill(servers: str, topic: str, values: list[bytes | None], **settings: Any) 
 
 
 def ranges(planned: Any) -> list[str]:
-    """Of a plan, as texts."""
+    """Return the ranges of planned tasks as strings."""
     return [str(each.wanted) for each in planned if isinstance(each, RangePartition)]

@@ -1,13 +1,14 @@
-"""A group of real clients through all that can happen to it.
+"""Tests a group of real clients through members that join and die, and through a restart of the broker.
 
     python -m tests.conformance.groups.exercise                       # every client, one after the other
     python -m tests.conformance.groups.exercise --kinds aiokafka franz-go --against kafka43
     python -m tests.conformance.groups.exercise --kinds hmb+confluent+java-4.3.0       # three kinds in one group
 
-A topic of six partitions is written to all the while.  Three members start; one is killed; a new one joins; the broker
-is killed and started again.  After each step the partitions must be shared out among those that live: each owned, by
-one.  Meanwhile the committed offsets are watched: they never go back.  At the end every record was delivered to
-somebody, and everything is committed.
+During the whole test, records are written to a topic with six partitions. Three members start; one is killed; a new one
+joins; the broker is killed and started again.
+
+After each step, each partition must be owned by exactly one living member. The committed offsets are read all the time
+and must never decrease. At the end, every record was delivered to a member, and all offsets are committed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tests.conformance.matrix import BROKERS
 PARTITIONS = 6
 STEP_SECONDS = 60.0
 LOOK_SECONDS = 0.1
-RATE = 200  # records a second
+RATE = 200  # records each second
 CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "5",
@@ -51,11 +52,11 @@ Place = tuple[str, int]
 
 
 class Member:
-    """A client's process and what it has told: which partitions it owns, which offsets it was given."""
+    """The process of one client, and its reports: the partitions that it owns and the offsets that it has received."""
 
     def __init__(self, command: list[str], stack: ExitStack, errors: Path) -> None:
         self.owned: set[int] = set()
-        self.consumed: list[tuple[int, int, int]] = []  # partition, first offset, last offset
+        self.consumed: list[tuple[int, int, int]] = []  # (partition, first offset, last offset)
         self.errors = errors
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors.open("wb"), text=True
@@ -91,7 +92,7 @@ class Member:
 
 
 class Feeder:
-    """Writes running numbers to all partitions, at RATE, until told to finish; idempotent, so each is written once."""
+    """Writes running numbers to all partitions, RATE each second, until it is stopped. The producer is idempotent."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
@@ -118,7 +119,7 @@ class Feeder:
 
 
 class CommitWatch:
-    """Asks for the group's offsets again and again: none may go back."""
+    """Reads the group's committed offsets repeatedly, and fails if one of them decreases."""
 
     def __init__(self, port: int, topic: str, group: str) -> None:
         self.committed: dict[int, int] = {}
@@ -134,14 +135,14 @@ class CommitWatch:
 
     def _run(self) -> None:
         while not self._finish.wait(LOOK_SECONDS):
-            with suppress(ConnectionFailed):  # the broker is dead just now
+            with suppress(ConnectionFailed):  # The broker is restarting.
                 self.look()
 
     def look(self) -> None:
         with Connection(peers.HOST, self._port, timeout=5) as connection:
             response = connection.send(self._request, version=5)
         if response.error_code:
-            return  # not loaded yet
+            return  # The broker has not loaded the group yet.
         for each in response.topics[0].partitions if response.topics else []:
             before = self.committed.get(each.partition_index, -1)
             if not each.error_code and each.committed_offset < before:
@@ -154,7 +155,7 @@ class CommitWatch:
 
 
 def until(condition: Callable[[], bool], what: str, members: list[Member]) -> None:
-    """Wait for it; a failure says who owned what."""
+    """Wait until `condition` is true. A failure names the partitions of each member."""
     deadline = time.monotonic() + STEP_SECONDS
     while not condition():
         if time.monotonic() > deadline:
@@ -165,7 +166,7 @@ def until(condition: Callable[[], bool], what: str, members: list[Member]) -> No
 
 
 def is_shared_out(members: list[Member], count: int) -> bool:
-    """Each partition is owned by one of `count` members that live."""
+    """Return whether `count` members are alive and each partition is owned by exactly one of them."""
     alive = [sorted(member.owned) for member in members if member.is_alive]
     return len(alive) == count and all(alive) and sorted(chain(*alive)) == list(range(PARTITIONS))
 
@@ -178,7 +179,7 @@ def make_topic(port: int, topic: str) -> None:
 
 
 def missing(members: list[Member], sent: list[int]) -> dict[int, set[int]]:
-    """The offsets of each partition that nobody was given."""
+    """Return the offsets of each partition that no member has received."""
     left = {partition: set(range(count)) for partition, count in enumerate(sent)}
     for partition, first, last in (each for member in members for each in list(member.consumed)):
         left[partition] -= set(range(first, last + 1))
@@ -186,7 +187,7 @@ def missing(members: list[Member], sent: list[int]) -> dict[int, set[int]]:
 
 
 def run(broker: peers.Peer, kind: str, folder: Path) -> str:
-    """One kind of client, or several (a+b) in one group; what was seen.  What is wrong is an AssertionError."""
+    """Test a group of one kind of client, or of several kinds (`a+b`), and return a report. Raises AssertionError."""
     topic = group = f"group-{kind.replace('+', '-')}"
     commands = [KINDS[each] for each in kind.split("+")]
     folder.mkdir()
@@ -197,7 +198,7 @@ def run(broker: peers.Peer, kind: str, folder: Path) -> str:
             command = commands[len(members) % len(commands)](folder, broker.bootstrap, topic, group)
             members.append(Member(command, stack, folder / f"member-{len(members)}.log"))
 
-        for command in commands:  # one that is not installed says so before anything starts
+        for command in commands:  # A missing client raises an error before any process starts.
             command(folder, broker.bootstrap, topic, group)
         make_topic(broker.port, topic)
         feeder = Feeder(broker.bootstrap, topic)

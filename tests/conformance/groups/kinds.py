@@ -1,7 +1,8 @@
-"""The clients whose group consumers are tried, each as the command line of one member.
+"""The clients whose consumer groups are tested, each as the command line of one member.
 
-Python's libraries are installed with the tests; the Java clients (kafka-tools' VerifiableConsumer), franz-go and
-kafkajs come by `tests/conformance/fetch_clients.sh` into `.peers/`, or lie where HMB_CLIENTS says.
+Python's libraries are installed with the tests. The script `tests/conformance/fetch_clients.sh` downloads the Java
+clients (VerifiableConsumer of Kafka's tools), franz-go and kafkajs into `.peers/`. HMB_CLIENTS may name a different
+folder.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 from hmb.bench import peers
 from tests.conformance.groups.python_member import HEARTBEAT_MS, MEMBERS, SESSION_MS
 
-Command = Callable[[Path, str, str, str], list[str]]  # of a folder for files, bootstrap, topic, group
+# (folder for files, bootstrap servers, topic, group) -> command line
+Command = Callable[[Path, str, str, str], list[str]]
 JAVA = ["0.9.0.1", "0.10.2.2", "0.11.0.3", "1.0.2", "2.8.2"]
 SMALL_JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
@@ -66,7 +68,7 @@ def _java_43(folder: Path, *arguments: str, more: tuple[str, ...] = ()) -> list[
 
 
 def _java_with(assignor: str) -> Command:
-    """Kafka 4.3.0's consumer, with one of its assignors."""
+    """Return the command of Kafka 4.3.0's consumer with one of its assignors."""
     name = f"org.apache.kafka.clients.consumer.{assignor}"
     return partial(_java_43, more=("--assignment-strategy", name, "--session-timeout", str(SESSION_MS)))
 
@@ -89,7 +91,7 @@ KINDS: dict[str, Command] = {
     "franz-go": _go,
     "kafkajs": _node,
 }
-MIXED = [  # in one group, with the assignor that all of them know; each kind has its turn to lead
+MIXED = [  # Kinds that share one group, with an assignor that all of them support. Each kind is the first member once.
     "hmb+confluent+java-4.3.0",
     "kafka-python+hmb+aiokafka",
     "java-4.3.0-sticky+hmb",

@@ -1,9 +1,10 @@
-"""A member of a group with a client library of Python, telling what it does as Kafka's VerifiableConsumer does.
+"""A group member that uses a Python client library, and reports what it does like Kafka's VerifiableConsumer.
 
     python -m tests.conformance.groups.python_member confluent 127.0.0.1:9092 TOPIC GROUP
 
-One JSON object a line: partitions_assigned and partitions_revoked with their `partitions`, records_consumed with the
-first and last offset of each partition, offsets_committed.  Each batch is committed before the next is polled.
+Each line of the output is one JSON object: partitions_assigned or partitions_revoked with `partitions`,
+records_consumed with the first and last offset of each partition, or offsets_committed. The member commits each batch
+before it polls the next one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 SESSION_MS = 6_000
 HEARTBEAT_MS = 1_000
 POLL_SECONDS = 0.2
-EAGER = ("range", "sticky", "roundrobin")  # of which every other client knows one
+EAGER = ("range", "sticky", "roundrobin")  # Every other client supports at least one of these assignors.
 
 
 def emit(name: str, **fields: Any) -> None:
@@ -30,7 +31,7 @@ def rebalanced(name: str, partitions: Iterable[tuple[str, int]]) -> None:
 
 
 def consumed(ranges: Mapping[tuple[str, int], tuple[int, int]]) -> None:
-    """`ranges`: each partition's first and last offset."""
+    """Report the records of one poll. `ranges` maps each partition to its first and last offset."""
     partitions = [
         {"topic": topic, "partition": number, "minOffset": first, "maxOffset": last}
         for (topic, number), (first, last) in ranges.items()
@@ -47,7 +48,7 @@ def ranges_of(records: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], 
 
 
 def listener(base: type) -> Any:
-    """Of the library's own kind, `base`: both of Python's libraries check that it is one."""
+    """Return a rebalance listener. Both Python libraries require that it is a subclass of their own class, `base`."""
 
     def assigned(self: object, given: Any) -> None:
         rebalanced("assigned", given)
@@ -84,7 +85,8 @@ def confluent(bootstrap: str, topic: str, group: str, **more: str) -> None:
             try:
                 consumer.commit(asynchronous=False)
             except KafkaException:
-                continue  # the group rebalances: whoever owns the partition next reads again from the last commit
+                # The group rebalances. The next owner of the partition reads again from the last committed offset.
+                continue
             emit("offsets_committed")
 
 
@@ -94,7 +96,7 @@ def confluent_cooperative(bootstrap: str, topic: str, group: str) -> None:
 
 
 def confluent_consumer_protocol(bootstrap: str, topic: str, group: str) -> None:
-    """KIP-848's protocol: session and heartbeat are the broker's settings."""
+    """Run a member with KIP-848's protocol, in which the broker sets session timeout and heartbeat interval."""
     confluent(bootstrap, topic, group, **{"group.protocol": "consumer"})
 
 
@@ -118,7 +120,7 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
                 consumed({tuple(where): (batch[0].offset, batch[-1].offset) for where, batch in batches.items()})
                 consumer.commit()
                 emit("offsets_committed")
-        except KafkaError:  # the group rebalances; or the broker is dead, which this library tells whoever polls
+        except KafkaError:  # The group rebalances, or the broker is dead: this library reports both from poll.
             continue
 
 

@@ -1,6 +1,6 @@
-"""Groups of every client that is installed here, each through `exercise.run` on a broker of its own, four at a time.
+"""Runs `exercise.run` for every installed client, each with its own broker, four at a time.
 
-Most of the time goes by with waiting for sessions to end.
+Most of the time passes while the brokers wait for sessions to expire.
 """
 
 from __future__ import annotations

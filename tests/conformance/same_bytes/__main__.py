@@ -1,4 +1,4 @@
-"""Print the table: how many rows, how many equal, and why the others are not."""
+"""Prints the table: the number of rows, the number of equal rows, and the reason for each difference."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def print_reasons(results: Sequence[Result]) -> None:
 
 
 def print_failures(results: Sequence[Result]) -> int:
-    """Each difference once, with the versions in which it is seen."""
+    """Print each difference once, with the versions in which it occurs. Return the number of differences."""
     versions: dict[tuple[str, str], list[int]] = defaultdict(list)
     for result in results:
         for difference in result.unexplained:
@@ -106,7 +106,7 @@ def print_answers(result: Result) -> None:
 
 
 def leaves(tree: Any, path: str = "") -> dict[str, str]:
-    """Path -> value, of all that is not a branch."""
+    """Flatten a tree to a dictionary: the path of each leaf -> its value."""
     if not isinstance(tree, dict):
         return {path: str(tree)}
     return {

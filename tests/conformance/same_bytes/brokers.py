@@ -1,4 +1,4 @@
-"""A broker and raw sockets to it: bytes go in, answers come out."""
+"""Raw sockets to a broker: the tests send bytes and decode the responses."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from .case import NOBODYS_ID, Captured, Made, Message, Raw, Row, Step, Topic, To
 HOST = "127.0.0.1"
 CLIENT_ID = "same-bytes"
 PREPARATION_SECONDS = 60.0
-PATIENCE_SECONDS = 60.0  # until a broker has done what it does behind an answer
+PATIENCE_SECONDS = 60.0  # the longest wait for work that a broker continues after its response
 PAUSE_SECONDS = 0.02
 CLOSED = "connection closed"
-UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # how a version 0 answer to ApiVersions begins
+# the first bytes of an ApiVersions response in version 0
+UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 SILENT = "no answer"
 MAX_FRAME = 1 << 27
 TOPICS_AT_ONCE = 200
 
 
 class NothingCaptured(Exception):
-    """An earlier answer of the row did not have what the next request needs."""
+    """An earlier response of the row does not contain a value that the next request needs."""
 
 
 class NotReady(Exception):
-    """A broker did not do what the table needs before it begins."""
+    """A broker failed during the preparation of the table."""
 
 
 def encode(message: Message, version: int) -> bytes:
-    """A request's frame with its length."""
+    """Encode a request as a frame, including its length."""
     if isinstance(message, Raw):
         return len(message.frame).to_bytes(4, "big") + message.frame
     header = RequestHeader(api_key=message.api_key, api_version=version, correlation_id=version, client_id=CLIENT_ID)
@@ -51,7 +52,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def decode(frame: memoryview, api_key: int, version: int) -> object:
-    """The answer; what our classes cannot read is told in words."""
+    """Decode a response. If HMB's classes cannot decode it, return a description in words."""
     expected = response_class(api_key)
     try:
         _, position = ResponseHeader.decode_prefix(frame, expected.header_version(version))
@@ -63,16 +64,16 @@ def decode(frame: memoryview, api_key: int, version: int) -> object:
 
 
 class Side:
-    """One of the two brokers."""
+    """One of the two brokers, HMB or Kafka."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
         self.port = port
         self.topic_ids: dict[str, UUID] = {}
-        self.known: dict[object, str] = {}  # the topic ids, and what stands for them in a comparison
+        self.known: dict[object, str] = {}  # topic id -> its placeholder in comparisons
 
     def ask(self, request: Request, version: int | None = None) -> Any:
-        """One request on a connection of its own, in the newest version."""
+        """Send one request on a new connection, in the newest version by default, and return the response."""
         wire = Wire(self.port)
         try:
             version = shared_versions(request.api_key)[-1] if version is None else version
@@ -85,7 +86,7 @@ class Side:
         return answer
 
     def create_topics(self, topics: Mapping[str, Topic]) -> None:
-        """Make them all and wait until each can be found."""
+        """Create all topics, and wait until the broker reports each in its metadata."""
         names = list(topics)
         for first in range(0, len(names), TOPICS_AT_ONCE):
             request = CreateTopicsRequest()
@@ -118,14 +119,14 @@ def _creatable(name: str, topic: Topic) -> CreateTopicsRequest.CreatableTopic:
 
 
 class Wire:
-    """A raw connection."""
+    """A raw connection to a broker."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((HOST, port), PREPARATION_SECONDS)
         self._stream = self._socket.makefile("rb")
 
     def send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # closed: what is received says so
+        with contextlib.suppress(OSError):  # The connection is closed. `receive` reports that.
             self._socket.sendall(data)
 
     def receive(self, api_key: int, version: int, seconds: float) -> object:
@@ -139,7 +140,7 @@ class Wire:
         return CLOSED if frame is None else decode(frame, api_key, version)
 
     def hang_up(self) -> None:
-        """What is received from now on is that it is closed."""
+        """Close the connection. From now on `receive` reports that it is closed."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -149,7 +150,7 @@ class Wire:
 
 
 class Conversation:
-    """One row with one broker."""
+    """The requests and responses of one row with one broker."""
 
     def __init__(self, side: Side, row: Row) -> None:
         self._side = side
@@ -164,11 +165,14 @@ class Conversation:
         wire = self._wires[step.connection]
         try:
             wire.send(encode(self._filled(message), version))
-        except NothingCaptured:  # an earlier answer was not what the row is about, which its comparison shows
+        except NothingCaptured:  # An earlier response was unexpected. The comparison of that step shows it.
             wire.hang_up()
 
     def receive(self, step: Step) -> object:
-        """The answer; where the step has an `until`, the first that is as wanted, or the last."""
+        """Return the response of a step.
+
+        If the step has `until`, repeat the request until it accepts a response or time is over.
+        """
         message, version = self._row.message(step)
         wire = self._wires[step.connection]
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -182,7 +186,7 @@ class Conversation:
         return answer
 
     def known(self) -> Mapping[object, str]:
-        """This broker's own values, and what stands for them in a comparison."""
+        """Return the values that only this broker has, each with its placeholder for the comparison."""
         captured: dict[object, str] = {
             value: f"<{name}>" for name, value in self._captured.items() if isinstance(value, str)
         }
@@ -193,7 +197,7 @@ class Conversation:
             wire.close()
 
     def _filled(self, value: Any) -> Any:
-        """With this broker's values in the place of the placeholders."""
+        """Return a copy of `value` in which placeholders are replaced by this broker's values."""
         if isinstance(value, Struct):
             filled = copy.copy(value)
             filled.__dict__ = {name: self._filled(each) for name, each in vars(value).items()}
@@ -215,7 +219,7 @@ class Conversation:
 
 
 def both(conversations: Iterable[Conversation], step: Step) -> list[object]:
-    """Ask both, then read both: they think at the same time."""
+    """Send a step's request to both brokers, then read both responses. The brokers work at the same time."""
     conversations = list(conversations)
     for conversation in conversations:
         conversation.send(step)

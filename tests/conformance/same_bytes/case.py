@@ -1,11 +1,11 @@
-"""A row of the table: what both brokers are asked, in which version, after which preparations.
+"""A row of the table: the requests that both brokers receive, their version, and the preparation.
 
-A request is a message object; these stand in it for what is only known when the row runs:
+A request is a message object. The following placeholders stand for values that are known only when the row runs:
 
-- `<row>` inside a text is the row's own name, so that topics and groups of two rows never meet;
-- `id_of("events")` is the id that each broker gave that topic;
-- `captured("member")` is what an earlier step of the row found in this broker's answer;
-- `made(f)` is what f makes of all that was captured: records with a producer's id in them.
+- `<row>` inside a text is the row's own name, so that the topics and groups of two rows are different;
+- `id_of("events")` is the id that each broker has assigned to that topic;
+- `captured("member")` is a value that an earlier step of the row found in this broker's response;
+- `made(f)` is the result of calling `f` with all captured values, such as records that contain a producer id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import api_name, request_class
 from hmb.protocol.schema import Request, version_range
 
-# Kafka 4 has dropped the versions before these (the rows of ApiVersions compare them with what it says).
+# The first version that Kafka 4 supports. It has dropped the older ones. The rows of ApiVersions check these numbers.
 FIRST_VERSIONS: Mapping[ApiKey, int] = {
     ApiKey.PRODUCE: 3,
     ApiKey.FETCH: 4,
@@ -35,19 +35,19 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
 }
 
 
-ENOUGH, FOREVER = 5.0, 2.0  # seconds to wait for an answer, and for one that Kafka never gives
-NOBODYS_ID = UUID(int=0x1234567890)  # of a topic that is not there
+ENOUGH, FOREVER = 5.0, 2.0  # seconds to wait for a response, and for a response that Kafka never sends
+NOBODYS_ID = UUID(int=0x1234567890)  # the id of a topic that does not exist
 
 
 def shared_versions(api_key: int) -> range:
-    """The versions that both brokers speak."""
+    """Return the versions of an API that both brokers support."""
     ours = request_class(api_key).versions
     return range(max(FIRST_VERSIONS.get(ApiKey(api_key), 0), ours[0]), ours[-1] + 1)
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """Stands in a request for a value that each broker has its own of."""
+    """A placeholder in a request for a value that differs between the brokers."""
 
     name: str
 
@@ -62,7 +62,7 @@ class Captured(Placeholder):
 
 @dataclass(frozen=True)
 class Made:
-    """Stands in a request for what is made of captured values."""
+    """A placeholder in a request for a value that is computed from captured values."""
 
     make: Callable[[Mapping[str, Any]], object]
 
@@ -81,7 +81,7 @@ def captured(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Raw:
-    """A request that no message object can say: its frame, and how to read an answer if one comes."""
+    """A request that no message object can express: its frame, and the version in which to decode a response."""
 
     frame: bytes
     api_key: int
@@ -94,16 +94,17 @@ Capture = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class Step:
-    """One request and its answer."""
+    """One request and its response."""
 
     message: Message | Callable[[int], Message]
     capture: Mapping[str, Capture] = field(default_factory=dict)
     connection: str = "first"
-    answered: bool = True  # not: acks=0; the next answer on the connection is that to the next request
-    later: bool = False  # read the answer when the row has no more steps
-    until: Callable[[Any], bool] | None = None  # ask again and again until the answer is like this
-    seconds: float = ENOUGH  # to wait for the answer
-    settles: bool = False  # ask again while the answers differ: Kafka's broker learns a moment later what was changed
+    answered: bool = True  # False for acks=0: the next response on the connection belongs to the next request
+    later: bool = False  # True: read the response after all other steps of the row
+    until: Callable[[Any], bool] | None = None  # Repeat the request until this function accepts the response.
+    seconds: float = ENOUGH  # the longest wait for the response
+    # True: repeat the request while the responses differ, because Kafka's broker sees a change only a moment later.
+    settles: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,13 @@ class Topic:
 
 @dataclass(frozen=True)
 class Case:
-    """A conversation, for some versions of the API that it is about: the one of its last step, if not said."""
+    """A conversation, and the versions of one API in which it runs. By default this is the API of the last step."""
 
     name: str
     steps: Sequence[Step]
     versions: str = "0+"
     topics: Mapping[str, Topic] = field(default_factory=dict)
-    may_differ: Sequence[str] = ()  # fields, besides MASKED: that there is something is compared, not what
+    may_differ: Sequence[str] = ()  # fields, besides MASKED, of which only the presence of a value is compared
     ignored: Sequence[str] = ()  # fields that are not compared at all
     api_key: ApiKey | None = None
 
@@ -150,7 +151,7 @@ class Row:
 
     @property
     def own_name(self) -> str:
-        """What `<row>` stands for: a legal name of a topic."""
+        """The text that replaces `<row>`: a valid topic name."""
         return re.sub(r"[^a-zA-Z0-9-]+", "-", self.name)
 
     @property
@@ -165,7 +166,9 @@ class Row:
         return text.replace("<row>", self.own_name)
 
     def message(self, step: Step) -> tuple[Message, int]:
-        """What to send, and in which version: the row's, or for a step of another API the newest."""
+        """Return the message to send and its version: the row's version, or the newest one if the step uses a different
+        API.
+        """
         if isinstance(step.message, Raw):
             return step.message, step.message.answer_version
         api_key = key_of(step.message)

@@ -1,8 +1,10 @@
-"""Two answers, field by field.
+"""Compares two responses field by field.
 
-An answer becomes a tree of dictionaries: a struct by its fields' names, an array of structs by what names each item
-(topic, partition, group ...), so that order does not matter.  Ids that each broker has its own of become placeholders:
-the same one on both sides if they stand for the same thing.
+A response becomes a tree of dictionaries. A struct is a dictionary of its fields. An array of structs is a dictionary
+whose keys identify the items (topic, partition, group ...), so that the order does not matter.
+
+Each broker assigns its own ids. An id is replaced by a placeholder, which is the same on both sides if both ids stand
+for the same thing.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from hmb.records import iter_batches
 
 from .explained import MASKED
 
-# What names an item of an array, the first that it has.
+# The fields that identify an item of an array. The first one that the item has is used.
 IDENTITY = (
     "topic_name",
     "topic",
@@ -44,13 +46,13 @@ IDENTITY = (
 TEXTS = ("error_message", "documentation", "batch_index_error_message")
 A_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 UUID_IN_BASE64 = re.compile(r"[\w-]{22}")
-LONG = 100  # characters of a value that are shown
+LONG = 100  # the maximum of characters of a value that are shown
 ABSENT = "(absent)"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two answers differ, and what each says there."""
+    """A field in which two responses differ, and both values."""
 
     path: str
     ours: str
@@ -58,7 +60,10 @@ class Difference:
 
     @property
     def is_text(self) -> bool:
-        """Other words for the same; that HMB has none where Kafka has some is more than that."""
+        """Whether only the words of two messages differ.
+
+        An empty message of HMB where Kafka has text is more than that.
+        """
         return self.path.rpartition(".")[2] in TEXTS and self.ours not in ("None", "", ABSENT)
 
     def __str__(self) -> str:
@@ -70,13 +75,13 @@ def shortened(text: str) -> str:
 
 
 class Normalizer:
-    """Makes the trees of one side of one row."""
+    """Converts the responses of one broker in one row to trees."""
 
     def __init__(self, known: Mapping[object, str], may_differ: Collection[str], ignored: Collection[str]) -> None:
-        self._known = known  # a value -> the placeholder that stands for it
+        self._known = known  # value -> its placeholder
         self._may_differ = {*may_differ, *MASKED}
         self._ignored = frozenset(ignored)
-        self._numbers: dict[str, str] = {}  # ids that nobody knows, in the order in which they came
+        self._numbers: dict[str, str] = {}  # unknown ids -> numbered placeholders, in the order of their appearance
 
     def tree(self, answer: object) -> Any:
         return self._value(answer, "")
@@ -120,7 +125,7 @@ def _by_identity(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _records(data: memoryview) -> str:
-    """Equal only for equal bytes, and still readable."""
+    """Describe record batches as text, which is equal only if the bytes are equal."""
     if not data:
         return "no records"
     try:

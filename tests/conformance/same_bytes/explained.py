@@ -1,7 +1,7 @@
-"""Why HMB answers otherwise than Kafka, where it does.
+"""The reasons for every difference between the responses of HMB and Kafka.
 
-Each entry is a reason and the differences that it is the reason of: patterns on rows, fields and values.  An entry
-that explains nothing (any more) fails the test, so this list says exactly how HMB differs.
+Each entry has a reason and patterns of the rows, fields and values that it explains. An entry that explains no
+difference fails the test. The list therefore describes exactly how HMB differs from Kafka.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-# Fields that are each broker's own.
+# Fields whose values differ between any two brokers.
 MASKED = frozenset({"throttle_time_ms", "cluster_id", "host", "port"})
 
-# APIs that have rows and that HMB does not serve: this list may only shrink.
+# APIs that have rows but that HMB does not serve. No API may be added to this list.
 NOT_SERVED: frozenset[str] = frozenset()
 
 ANY = "*"
@@ -22,7 +22,7 @@ CLOSED, SILENT, ABSENT = "connection closed", "no answer", "(absent)"
 
 @dataclass(frozen=True)
 class Explanation:
-    """All but the reason are patterns as of a shell (`*`, `?`)."""
+    """A reason, and shell patterns (`*`, `?`) for the rows, fields and values that it explains."""
 
     why: str
     rows: str
@@ -36,7 +36,7 @@ class Explanation:
 
 
 def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Explanation]:
-    """One reason for several differences: (rows, field, ours, Kafka's)."""
+    """Return explanations with one reason for several differences: (rows, field, HMB's value, Kafka's value)."""
     for rows, field, ours, kafka in differences:
         yield Explanation(why, rows, field, ours, kafka)
 

@@ -1,4 +1,4 @@
-"""What both brokers hold before the first row: the same topics, with the same records in some of them."""
+"""The state of both brokers before the first row: the same topics, with the same records in some of them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "log.flush.acks.all": "false",
     "log.segment.delete.delay.ms": "1000",
-    "group.consumer.assignment.interval.ms": "0",  # a new member counts at once
+    "group.consumer.assignment.interval.ms": "0",  # A new member gets its assignment immediately.
     "transaction.state.log.num.partitions": "1",
 }
-TIME = 1_700_000_000_000  # of the oldest record, ms
-# The records are old: topics that hold any keep them for ever.
+TIME = 1_700_000_000_000  # the timestamp of the oldest record, in ms
+# The records have old timestamps, so retention is off in every topic that contains records.
 TOPICS = {
-    "empty": Topic(),  # and stays so
+    "empty": Topic(),  # No row writes to this topic.
     "two": Topic(partitions=2),
     "three": Topic(partitions=3),
     "filled": Topic(configs={"retention.ms": "-1"}),
@@ -42,11 +42,11 @@ TOPICS = {
 
 
 def records(*values: str, key: bytes | None = b"k", timestamp: int = TIME) -> list[Record]:
-    """A second apart."""
+    """Return records whose timestamps are one second apart."""
     return [Record(0, timestamp + 1000 * n, key, value.encode(), ()) for n, value in enumerate(values)]
 
 
-# Offsets 0-1, 2-4, 5 and 6; times 0, 1, 10 .. 12, 5 and 12 s after TIME.
+# Offsets 0-1, 2-4, 5 and 6, with timestamps 0, 1, 10 .. 12, 5 and 12 s after TIME.
 FILLING = [
     encode_batch(records("zero", "one")),
     encode_batch(records("two", "three", "four", timestamp=TIME + 10_000), codec=Codec.GZIP),
@@ -77,7 +77,7 @@ def produce(
 
 @contextmanager
 def both_brokers(table: Sequence[Row]) -> Iterator[tuple[Side, Side, peers.Peer]]:
-    """HMB and Kafka 4.3.0, prepared alike for these rows; and HMB's process, for its log."""
+    """Start HMB and Kafka 4.3.0 with equal topics and records. Yield both brokers, and HMB's process for its log."""
     with ExitStack() as stack:
         hmb = stack.enter_context(peers.Hmb(config=CONFIG))
         kafka = stack.enter_context(peers.Kafka43(config=CONFIG))
@@ -91,7 +91,7 @@ def prepare(side: Side, table: Iterable[Row]) -> None:
     side.create_topics(TOPICS | {name: topic for row in table for name, topic in row.topics.items()})
     for batch in FILLING:
         _until(side, produce("filled", batch), lambda answer: not answer.responses[0].partition_responses[0].error_code)
-    # Kafka makes its internal topics when the first group asks for them, and reserves producer ids at leisure.
+    # Kafka creates its internal topics when the first group needs them, and allocates producer ids in the background.
     _until(side, FindCoordinatorRequest(key="any"), is_known)
     _until(side, FindCoordinatorRequest(key="any", key_type=1), is_known)
     _until(side, InitProducerIdRequest(transactional_id=None), lambda answer: not answer.error_code)
@@ -105,7 +105,7 @@ def is_known(answer: FindCoordinatorResponse) -> bool:
 
 
 def _until(side: Side, request: Request, is_done: Callable[[Any], bool]) -> None:
-    """Ask in version 3 until it is done; what is refused meanwhile changes nothing."""
+    """Repeat the request in version 3 until `is_done` accepts its response."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_done(answer := side.ask(request, 3)):
         if time.monotonic() > deadline:

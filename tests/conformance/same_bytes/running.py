@@ -1,4 +1,4 @@
-"""The whole table, row by row, against two brokers."""
+"""Runs the whole table, row by row, against two brokers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 @dataclass
 class Result:
-    """What came of one row: both answers of every step as trees, and what is different in them."""
+    """The result of one row: both responses of every step as trees, and their differences."""
 
     row: Row
     answers: list[tuple[Any, Any]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Result:
 
 
 def run(ours: Side, kafka: Side, table: Iterable[Row], each: Callable[[Result], None] = lambda _: None) -> list[Result]:
-    """Ask both brokers, whose topics are there already, all rows that HMB serves."""
+    """Send all rows that HMB serves to both brokers, which have the topics already. Call `each` with every result."""
     results = []
     for row in table:
         result, started = Result(row), time.monotonic()
@@ -89,7 +89,7 @@ def _run(result: Result, ours: Side, kafka: Side) -> None:
 
 
 def _settled(conversations: list[Conversation], step: Step, case: Case) -> list[object]:
-    """Both answers; where the step waits for changes to settle, the first two that are equal, or the last two."""
+    """Return both responses of a step. If the step has `settles`, repeat it until they are equal or time is over."""
     deadline = time.monotonic() + SETTLING_SECONDS
     while True:
         pair = both(conversations, step)

@@ -1,4 +1,4 @@
-"""All rows."""
+"""The rows of all cases, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .cases import (
     versions,
 )
 
-# First come the rows that name all topics or all groups: later rows make more of them.
+# The rows that request all topics or all groups come first, because later rows create more of them.
 MODULES = [
     metadata,
     api_versions,
@@ -58,7 +58,7 @@ TABLE: list[Row] = [row for case in CASES for row in rows(case)]
 
 
 def sample() -> list[Row]:
-    """Each case in its first version, in its last, and in one between that is another from case to case."""
+    """Return each case in its first version, in its last version, and in one version between them."""
     chosen: list[Row] = []
     for number, case in enumerate(CASES):
         of_case = list(rows(case))

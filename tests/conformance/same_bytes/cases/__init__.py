@@ -1,1 +1,1 @@
-"""The cases, an API a module."""
+"""The cases of the table, one module for each API or group of APIs."""

@@ -1,4 +1,4 @@
-"""ApiVersions: versions and names that nobody knows, and requests of APIs that are not there."""
+"""ApiVersions: unknown versions, invalid client names, and requests of APIs that do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: topics, brokers, and what is neither."""
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: topics, brokers, and invalid resource types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOPIC, BROKER, LOGGER = 2, 4, 8
 KINDS = {"unknown": 0, "any": 1, "group": 32, "client metrics": 16, "kind 3": 3, "kind -1": -1, "kind 99": 99}
 SET, DELETE, APPEND, SUBTRACT = range(4)
 OWN = {"<row>": Topic(configs={"retention.ms": "5000", "cleanup.policy": "compact"})}
-# Of a broker only these: most of the others are of this machine, or of what one of the two has not got.
+# The broker settings that are compared. Most others depend on the machine, or exist in only one of the two brokers.
 BROKER_KEYS = ["log.retention.ms", "log.cleanup.policy", "message.max.bytes", "auto.create.topics.enable", "broker.id"]
 Described = DescribeConfigsRequest.DescribeConfigsResource
 Altered = AlterConfigsRequest.AlterConfigsResource
@@ -60,7 +60,7 @@ SHOWN = Step(describe(described("<row>", KEYS), synonyms=True), settles=True)
 
 
 def then_described(name: str, *steps: Any, topics: Mapping[str, Topic] = OWN, versions: str = "1,2") -> Case:
-    """What was changed, and what holds then."""
+    """Make a case that changes settings and then describes them."""
     return case(name, *steps, SHOWN, topics=topics, versions=versions, api_key=steps[0].api_key)
 
 

@@ -1,4 +1,4 @@
-"""CreateTopics: names, counts, assignments and settings that cannot be, rehearsed and in earnest."""
+"""CreateTopics: invalid names, counts, assignments and settings, with and without `validate_only`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteTopics: by name, by id, by both, by neither."""
+"""DeleteTopics: topics given by name, by id, by both, and by neither."""
 
 from __future__ import annotations
 

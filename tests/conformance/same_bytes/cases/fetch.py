@@ -1,4 +1,4 @@
-"""Fetch: offsets, sizes, sessions and epochs that cannot be."""
+"""Fetch: invalid offsets, sizes, sessions and epochs."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def topic(name: str, *partitions: int, offset: int = 0, size: int = 1 << 20) -> 
 
 
 def later(epoch: int, *topics: FetchTopic, **options: Any) -> FetchRequest:
-    """In the session that the row's first request has opened."""
+    """Return a Fetch in the session that the row's first request has opened."""
     return asking(*topics, **{"session_id": captured("session"), "session_epoch": epoch, **options})
 
 
 def session(name: str, *steps: FetchRequest) -> Case:
-    """A session on two partitions, one of them empty, and what comes then."""
+    """Make a case that opens a session on two partitions, one of them empty, and then runs `steps`."""
     opened = asking(topic("filled", 0, offset=5), topic("three", 1), session_epoch=0)
     begin = Step(opened, capture={"session": lambda answer: answer.session_id})
     return case(f"session, {name}", begin, *steps, versions="7+", may_differ=["session_id"])

@@ -1,4 +1,4 @@
-"""FindCoordinator: all kinds of keys."""
+"""FindCoordinator: all types of keys, valid and invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups, DeleteGroups: groups in all states, and none."""
+"""DescribeGroups, ListGroups and DeleteGroups: groups in all states, and groups that do not exist."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def listed(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> ListGro
 
 
 def list_with(name: str, **options: Any) -> Case:
-    """With a stable group of the row's own."""
+    """Make a case that lists groups after the row has created a stable group."""
     newest = "5" if "types" in options else "4+"
     return case(name, *stable(), listed(**options), versions=newest, api_key=ListGroupsRequest.api_key)
 
 
-# They come before all other rows with groups: what they list is made by them alone, and lives long enough.
+# These rows run before all other rows with groups, so that they list only the groups that they create themselves.
 LIST_CASES: list[Case] = [
     case("no groups", listed()),
     case("stable", *stable(), listed(), api_key=ListGroupsRequest.api_key),

@@ -1,4 +1,4 @@
-"""Requests of members of a classic group, right where nothing else is said, and the way to a stable group."""
+"""Requests of the members of a classic group, valid by default, and the steps to a stable group."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def is_rebalancing(answer: Any) -> bool:
 
 
 def joined(name: str = "member", **options: Any) -> list[Step]:
-    """A member alone in its group, not yet synced: generation 1."""
+    """Return the steps in which a single member joins its group, without SyncGroup: generation 1."""
     return [
         Step(join(**options), capture={name: member_of}),
         Step(join(captured(name), **options), capture={name: member_of}),
@@ -78,7 +78,7 @@ def joined(name: str = "member", **options: Any) -> list[Step]:
 
 
 def stable(name: str = "member", **options: Any) -> list[Step]:
-    """A member alone in its group, with an assignment."""
+    """Return the steps after which a single member has an assignment."""
     protocol = {
         "protocol_type": options.get("protocol_type", "consumer"),
         "protocol_name": next(iter(options.get("protocols", RANGE))),
@@ -87,7 +87,7 @@ def stable(name: str = "member", **options: Any) -> list[Step]:
 
 
 def static(instance: str = "instance") -> list[Step]:
-    """The same with a static member."""
+    """Return the steps after which a single static member has an assignment."""
     return [
         Step(join(group_instance_id=instance), capture={"member": member_of}),
         Step(sync(captured("member"), group_instance_id=instance)),
@@ -95,12 +95,15 @@ def static(instance: str = "instance") -> list[Step]:
 
 
 def emptied() -> list[Step]:
-    """A group that its only member has left."""
+    """Return the steps after which the only member has left its group."""
     return [*stable(), Step(leave(Leaver(member_id=captured("member"))))]
 
 
 def second_joins(*, in_vain: bool = True) -> list[Step]:
-    """Another member has come to a stable group and waits for the first to join again, in vain or not."""
+    """Return the steps in which a second member joins a stable group and waits for the first member to rejoin.
+
+    `in_vain` is True if the first member never rejoins.
+    """
     return [
         *stable(),
         Step(join(), capture={"second": member_of}, connection="second"),

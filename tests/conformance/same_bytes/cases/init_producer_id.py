@@ -1,4 +1,4 @@
-"""InitProducerId: without a transactional id, and values that cannot be."""
+"""InitProducerId: requests without a transactional id, and requests with invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JoinGroup: ids, timeouts and protocols that cannot be; static members; two who have to agree."""
+"""JoinGroup: invalid ids, timeouts and protocols; static members; two members that must agree on a protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListOffsets: times, special times, epochs, unknown places."""
+"""ListOffsets: timestamps, special timestamps, epochs, unknown topics and partitions."""
 
 from __future__ import annotations
 

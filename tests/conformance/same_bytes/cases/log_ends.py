@@ -1,4 +1,4 @@
-"""DeleteRecords and OffsetForLeaderEpoch: what a log begins with, and where its epochs end."""
+"""DeleteRecords and OffsetForLeaderEpoch: the start of a log, and the end offsets of its leader epochs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .produce import GOOD, to
 DeletedTopic = DeleteRecordsRequest.DeleteRecordsTopic
 AskedTopic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
 OWN = {"<row>": Topic(partitions=2, configs={"retention.ms": "-1"})}
-FILLED = [Step(to("<row>", GOOD)), Step(to("<row>", GOOD))]  # offsets 0-1, 2-3
+FILLED = [Step(to("<row>", GOOD)), Step(to("<row>", GOOD))]  # offsets 0-1 and 2-3
 
 
 def delete(offsets: Mapping[int, int], topic: str = "<row>", timeout: int = 10_000) -> DeleteRecordsRequest:
@@ -42,7 +42,7 @@ def epochs(
 
 
 def then_read(name: str, request: DeleteRecordsRequest, versions: str = "2") -> Case:
-    """Records are deleted; then the log's start, and a read from before it."""
+    """Make a case that deletes records, and then reads the log start offset and an offset below it."""
     steps: list[Any] = [*FILLED, request, at("<row>", -2), of("<row>", 0), of("<row>", 2)]
     return case(name, *steps, topics=OWN, versions=versions, api_key=DeleteRecordsRequest.api_key)
 

@@ -1,4 +1,4 @@
-"""SyncGroup, Heartbeat, LeaveGroup: wrong generations, members, instances, moments."""
+"""SyncGroup, Heartbeat and LeaveGroup: wrong generations, member ids, instance ids and group states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def about(key: Any, name: str, *steps: Any, **options: Any) -> Case:
 
 
 def left(version: int, member: Any = ME, group: str = "<row>") -> Message:
-    """One leaves, as the version says it."""
+    """Return the LeaveGroup request of one member. Version 3 and later contain a list of members."""
     if version < 3:
         return LeaveGroupRequest(group_id=group, member_id=member)
     return leave(Leaver(member_id=member), group=group)

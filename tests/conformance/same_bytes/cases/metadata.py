@@ -1,4 +1,4 @@
-"""Metadata: all forms of asking, and names that are none."""
+"""Metadata: all ways to select topics, and invalid names."""
 
 from __future__ import annotations
 

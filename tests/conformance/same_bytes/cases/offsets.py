@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete: of simple consumers, of members, of nobody."""
+"""OffsetCommit, OffsetFetch and OffsetDelete: by simple consumers, by members, and for groups that do not exist."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commit(
     epoch: int = -1,
     **options: Any,
 ) -> OffsetCommitRequest:
-    """By a simple consumer, if nothing is said."""
+    """Return an OffsetCommit. By default a simple consumer sends it."""
     parts = [
         Partition(
             partition_index=index, committed_offset=offset, committed_metadata=metadata, committed_leader_epoch=epoch
@@ -51,7 +51,7 @@ def fetch(
     unknown: bool = False,
     **options: Any,
 ) -> Callable[[int], OffsetFetchRequest]:
-    """As the version says it; no topics: all."""
+    """Return an OffsetFetch in the layout of the version. Without topics it requests all topics."""
 
     def request(version: int) -> OffsetFetchRequest:
         if version < 8:
@@ -84,7 +84,7 @@ def delete(topics: Mapping[str, list[int]], group: str = "<row>") -> OffsetDelet
 
 
 def then_fetched(name: str, *steps: Any, **options: Any) -> Case:
-    """A commit, and what the group then has."""
+    """Make a case that commits offsets and then fetches the offsets of the group."""
     return case(name, *steps, fetch(), api_key=OffsetCommitRequest.api_key, **options)
 
 

@@ -1,4 +1,4 @@
-"""CreatePartitions, ElectLeaders, reassignments, DescribeLogDirs, DescribeCluster, DescribeTopicPartitions."""
+"""CreatePartitions, ElectLeaders, reassignments, DescribeLogDirs, DescribeCluster and DescribeTopicPartitions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def create(*topics: Wanted, validate_only: bool = False, timeout: int = 30_000) 
 
 
 def counted(count: int) -> Step:
-    """Until the topic has so many partitions."""
+    """Return a step that waits until the topic has `count` partitions."""
     return Step(
         MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="<row>")]),
         until=lambda answer: len(answer.topics[0].partitions) == count,
@@ -61,7 +61,7 @@ def counted(count: int) -> Step:
 
 
 def create_case(name: str, *topics: Wanted, **options: Any) -> Case:
-    """A rehearsal on a topic of two partitions that all these rows share."""
+    """Make a case with `validate_only` on a topic with two partitions, which all these rows share."""
     return case(name, create(*topics, validate_only=True, **options))
 
 
@@ -138,7 +138,7 @@ CREATE = [
     create_case("equal, assigned", two(2, [])),
     *(create_case(f"assignment {what}", two(3, brokers)) for what, brokers in ASSIGNMENTS.items()),
 ]
-# Before the rows that make topics.
+# These rows name all topics, so they run before the rows that create topics.
 ALL_CASES = [
     case("all", elect(None)),
     case("unclean, all", elect(None, 1), versions="1+"),
@@ -189,7 +189,7 @@ REASSIGN = [
     case("unknown partition", reassignments({"three": [9, -1]})),
     case("no partitions", reassignments({"three": []})),
 ]
-# Sizes and disks are each broker's own; the directory's path too.
+# The sizes, the disks and the path of the directory differ between the brokers.
 LOG_DIRS = [
     case(name, log_dirs(topics), ignored=["log_dir", "total_bytes", "usable_bytes", "partition_size"])
     for name, topics in PLACES.items()

@@ -1,4 +1,4 @@
-"""Produce: places, acks and batches that cannot be."""
+"""Produce: invalid topics and partitions, invalid acks, and invalid batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def to(
     transactional_id: str | None = None,
     topic_id: Any = None,
 ) -> ProduceRequest:
-    """One partition; several data are the same partition several times."""
+    """Return a Produce for one partition. If `data` has several items, the request names the partition several times.
+    """
     parts = [PartitionData(index=partition, records=None if each is None else memoryview(each)) for each in data]
     known = {"topic_id": id_of(topic) if topic_id is None else topic_id}
     return ProduceRequest(
@@ -46,7 +47,7 @@ def nobody(data: bytes | None = GOOD, **options: Any) -> ProduceRequest:
 
 
 def changed(data: bytes, position: int, layout: str, value: int, *, mend: bool = True) -> bytes:
-    """The batch with another value in its header, and a CRC that fits."""
+    """Return a copy of the batch with another value in its header. With `repair` the CRC is computed again."""
     copy = bytearray(data)
     struct.pack_into(layout, copy, position, value)
     if mend:
@@ -62,7 +63,7 @@ def by(producer: int, epoch: int, sequence: int, *values: str, **options: Any) -
     return batch(*values, producer_id=producer, producer_epoch=epoch, base_sequence=sequence, **options)
 
 
-# Header fields: see hmb/records/batch.py.
+# For the header fields see hmb/records/batch.py.
 BAD_BATCHES: Mapping[str, bytes | None] = {
     "null": None,
     "empty": b"",
@@ -142,14 +143,18 @@ def fetched(topic: str = "<row>") -> FetchRequest:
 
 
 def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<row>") -> Case:
-    """Each data a request, and what the log then holds.  Versions may share a topic: each then appends to it."""
+    """Make a case that sends each item of `data` in one request, and then reads the log.
+
+    Several versions may share a topic. Each version then appends to it.
+    """
     steps = [Step(to(topic, each), seconds=FOREVER if each is None else ENOUGH) for each in data]
     topics = OWN if topic == "<row>" else {}
     return case(name, *steps, fetched(topic), versions=versions, topics=topics, api_key=ProduceRequest.api_key)
 
 
 def unanswered(name: str, request: ProduceRequest | Callable[[int], ProduceRequest], **options: Any) -> Case:
-    """acks=0, then a question to see whether the connection still stands."""
+    """Make a case that sends a Produce with acks=0, and then a request that shows whether the connection is still open.
+    """
     return case(
         name,
         Step(request, answered=False),

@@ -1,4 +1,4 @@
-"""What is written in a transaction: Produce, TxnOffsetCommit, WriteTxnMarkers; and what its readers then see."""
+"""Produce, TxnOffsetCommit and WriteTxnMarkers in transactions, and the records that consumers see afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BROKERS_OWN = ("producer_id", "records", "last_timestamp", "transaction_start_ti
 def produce(
     sequence: int = 0, *, epochs_on: int = 0, name: str | None = "<row>", transactional: bool = True, partition: int = 0
 ) -> ProduceRequest:
-    """Two records of the producer that was captured, some epochs later."""
+    """Return a Produce with two records of the captured producer. Its epoch may be raised."""
     data = made(
         lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
     )
@@ -51,7 +51,7 @@ def known(*partitions: int, topic: str = "<row>") -> DescribeProducersRequest:
 
 
 def writing(name: str, *steps: Any, **options: Any) -> Case:
-    """And then what readers of all and of committed records see, and what the partition knows of producers."""
+    """Make a case that runs `steps`, reads with both isolation levels, and describes the partition's producers."""
     then = (seen(False), seen(), known())
     return case(
         name, init(), *steps, *then, api_key=ProduceRequest.api_key, topics=OWN, may_differ=BROKERS_OWN, **options
@@ -100,7 +100,7 @@ def commit(
 
 
 def committing(name: str, *steps: Any, **options: Any) -> Case:
-    """And then what the group has, for those who wait for transactions and those who do not."""
+    """Make a case that runs `steps` and fetches the group's offsets, with and without waiting for open transactions."""
     asked = {"three": [0, 1]}
     then = (plain.fetch(asked, stable=True), plain.fetch(asked), plain.fetch(None, stable=True))
     return case(

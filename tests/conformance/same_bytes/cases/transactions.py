@@ -1,5 +1,6 @@
-"""Transactions as their coordinator sees them: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, and the
-requests that describe them."""
+"""Requests to the transaction coordinator: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, describe and
+list.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def ask_for_id(name: str = "<row>", timeout: int = 60_000, **known: Any) -> Init
 
 
 def init(**options: Any) -> Step:
-    """A producer starts; what it gets is captured.  Asked again while the transaction before is not over."""
+    """Return a step that starts a producer and captures its id.
+
+    It repeats while an earlier transaction is still ending.
+    """
     return Step(
         ask_for_id(**options),
         capture={"id": lambda answer: answer.producer_id, "epoch": lambda answer: answer.producer_epoch},
@@ -40,7 +44,7 @@ def init(**options: Any) -> Step:
 
 
 def again() -> InitProducerIdRequest:
-    """With what it knows."""
+    """Return an InitProducerId that contains the captured producer id and epoch."""
     return ask_for_id(producer_id=ID, producer_epoch=EPOCH)
 
 
@@ -81,17 +85,17 @@ def describe(*names: str) -> DescribeTransactionsRequest:
 
 
 def over() -> Step:
-    """Wait until all markers are written."""
+    """Return a step that waits until all markers are written."""
     return Step(describe(), until=lambda answer: not answer.transaction_states[0].transaction_state.startswith("Prep"))
 
 
 def listed(states: Sequence[str] = (), **options: Any) -> Callable[[int], Request]:
-    """Of this row only."""
+    """Return a ListTransactions for the transactions of this row only."""
     return lambda version: ListTransactionsRequest(state_filters=list(states), producer_id_filters=[ID], **options)
 
 
 def of(name: str, *steps: Any, **options: Any) -> Case:
-    """A conversation after which the coordinator tells what it knows of the id; times are each broker's own."""
+    """Make a case that runs `steps` and describes the transaction. Times are not compared."""
     about = options.pop("about")
     may_differ = ("producer_id", "transaction_start_time_ms")
     return case(name, *steps, over(), api_key=about.api_key, may_differ=may_differ, **options)

@@ -1,4 +1,4 @@
-"""The versions just outside what Kafka 4.3 speaks: those that it has dropped, and those to come."""
+"""The versions just outside Kafka 4.3's ranges: those that it has dropped, and those that do not exist yet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..case import FIRST_VERSIONS, Case, Raw, case, shared_versions
 
 
 def empty(api_key: int, version: int, like: int) -> Raw:
-    """A request of nothing, in a version that has the layout of another."""
+    """Return an empty request in `version`, encoded in the layout of the version `like`."""
     request = request_class(api_key)
     header = RequestHeader(api_key=api_key, api_version=version, correlation_id=1, client_id="raw")
-    body = request(acks=1) if api_key == ApiKey.PRODUCE else request()  # acks=0 would get no answer
+    body = request(acks=1) if api_key == ApiKey.PRODUCE else request()  # A Produce with acks=0 would get no response.
     frame = header.encode(request.header_version(like)) + body.encode(like)
     return Raw(frame, api_key, like)
 
