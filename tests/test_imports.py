@@ -1,4 +1,4 @@
-"""Imports go one way, so that each folder can be read without those after it."""
+"""Imports go in one direction, so that a reader can read each folder without the folders after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what other threads or processes do."""
+"""Waiting for the work of other threads or processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def until(
     seconds: float = 60.0,
     pause: float = 0.001,
 ) -> None:
-    """Come back as soon as the condition holds, and fail when it does not within `seconds`; `what` names it then."""
+    """Wait until the condition holds. Fail after `seconds`, with `what` in the message."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"

@@ -1,3 +1,4 @@
-"""Tests against other implementations: Kafka clients in several languages and versions, and Kafka's own tools on HMB's
-files.
+"""Tests with other implementations of Kafka.
+
+Kafka clients in several languages and versions use HMB as their broker, and Kafka's own tools read HMB's files.
 """

@@ -229,11 +229,10 @@ def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tupl
 
 
 def move(source: Path, target: Path, topics: Iterable[str], *, clean: bool) -> None:
-    """Move the logs from HMB's data directory into the directory of a Kafka broker that has created the topics and is
-    stopped.
+    """Move the logs of HMB's data directory into the directory of a Kafka broker.
 
-    Each topic keeps the id that Kafka has assigned. `clean` is True if both brokers were stopped cleanly. Otherwise
-    Kafka has to recover the logs.
+    The Kafka broker has created the topics and is stopped. Each topic keeps the id that Kafka has assigned. `clean` is
+    True if both brokers were stopped cleanly. Otherwise Kafka has to recover the logs.
     """
     names = [TopicPartition(topic, 0) for topic in topics]
     for name in names:

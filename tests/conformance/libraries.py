@@ -48,9 +48,7 @@ class Subject:
 
     @property
     def is_new(self) -> bool:
-        """Whether the broker supports record batches, timestamps, groups and admin requests (all brokers except
-        0.8.2.2).
-        """
+        """Whether the broker supports record batches, timestamps, groups and admin requests, as all but 0.8.2.2 do."""
         return self.kind != "kafka082"
 
     def topic(self) -> str:

@@ -1,8 +1,8 @@
-"""Three members of a group leave and rejoin, each behind its own network that cuts connections and delays or loses
-requests.
+"""Three members leave and rejoin a group, each behind its own unreliable network.
 
-A group promises "at least once": every record is delivered to a member, and the offsets at the end are the ends of the
-logs. The program must not see an error, because all these failures are temporary.
+The networks cut connections, and delay and lose requests. A group promises "at least once": every record is delivered
+to a member, and the offsets at the end are the ends of the logs. The program must not see an error, because all these
+failures are temporary.
 """
 
 from __future__ import annotations

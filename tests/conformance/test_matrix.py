@@ -19,7 +19,9 @@ NEW_READERS = ("hmb", "confluent-kafka")
 
 
 def pairs() -> Iterator[object]:
-    """Yield all writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all
+    """Yield the pairs of writers and readers to test.
+
+    The pairs are: all writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all
     readers.
     """
     for row in ROWS:

@@ -20,8 +20,9 @@ pytestmark = pytest.mark.external
 
 @pytest.fixture
 def broker() -> Iterator[peers.Hmb]:
-    """Start a broker with the topic `events`: ten records with the timestamps 1000 to 1009 in partition 0, none in
-    partition 1.
+    """Start a broker with the topic `events`.
+
+    Partition 0 has ten records with the timestamps 1000 to 1009, and partition 1 is empty.
     """
     with peers.Hmb() as broker:
         wanted = CreateTopicsRequest.CreatableTopic(name="events", num_partitions=2, replication_factor=1)

@@ -1,7 +1,7 @@
-"""Compares every topic setting and broker setting that HMB reports with Kafka 4.3.0's: type, default, and whether it
-can change.
+"""Compares every topic setting and broker setting of HMB with Kafka 4.3.0's.
 
-If a setting differs, this module contains the reason.
+The test compares the type, the default, and whether the setting can change. If a setting differs, this module contains
+the reason.
 """
 
 from __future__ import annotations

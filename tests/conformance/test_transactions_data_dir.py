@@ -1,5 +1,6 @@
-"""Transactions move from Kafka 4.3.0 to HMB and back, in the data directory: producer ids, epochs and open
-transactions.
+"""Transactions move from Kafka 4.3.0 to HMB and back, in the data directory.
+
+The brokers keep producer ids, epochs and open transactions.
 """
 
 from __future__ import annotations

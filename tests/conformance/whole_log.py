@@ -1,6 +1,4 @@
-"""Reads a partition's whole log with an independent client: every record from the log start offset to the end of the
-log.
-"""
+"""Reads a partition's whole log with an independent client, from the log start offset to the end of the log."""
 
 from __future__ import annotations
 

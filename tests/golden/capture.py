@@ -1,12 +1,15 @@
-"""Captures the golden files: what real clients and real brokers said to each other, byte by byte.
+"""Captures the golden files: the bytes that real clients and real brokers send to each other.
 
     HMB_KAFKA_43=... HMB_KAFKA_082=... python -m tests.golden.capture [CLIENT ...]     (from the project's root)
 
-A `Recorder` stands between a client and a broker and passes every frame on unchanged; the broker advertises the
-recorder's port, so that the client comes back to it.  A `Scenario` runs one client and names the requests of which a
-file is wanted: of all exchanges of that API and version the one with the longest answer, which is the one with records
-or topics in it.  The bytes are the clients' and the brokers'; the annotations come from our schema, and test_golden.py
-holds the two against each other.
+A `Recorder` is a proxy between a client and a broker. It forwards every frame unchanged. The broker advertises the
+recorder's port, so the client's later connections pass through it, too.
+
+A `Scenario` runs one client and names the requests that need a file. The client may send several requests of that API
+and version. The file contains the one with the longest response, because that response contains records or topics.
+
+The bytes come from the clients and the brokers, and the annotations come from HMB's message classes. test_golden.py
+compares the two.
 """
 
 import asyncio
@@ -50,12 +53,12 @@ VALUES = [b"good morning", b"good night"]
 
 
 class Exchange(NamedTuple):
-    request: bytes  # with its length in front
-    response: bytes  # nothing where there was none
+    request: bytes  # the frame, including its length
+    response: bytes  # empty if the broker sent no response
 
 
 class Recorder:
-    """A TCP proxy that keeps the exchanges; one thread per direction of a connection."""
+    """A TCP proxy that records requests and responses, with one thread for each direction of a connection."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server((peers.HOST, 0))
@@ -63,7 +66,7 @@ class Recorder:
         self.exchanges: list[Exchange] = []
 
     def serve(self, broker_port: int) -> None:
-        with suppress(OSError):  # the listener was closed
+        with suppress(OSError):  # The listener was closed.
             while True:
                 client, _ = self.listener.accept()
                 broker = socket.create_connection((peers.HOST, broker_port))
@@ -80,14 +83,18 @@ class Recorder:
                 else:
                     self.exchanges.append(Exchange(asked.pop(frame[4:8]), frame))
                 target.sendall(frame)
-        for request in list(asked.values()) if requests else []:  # the client has gone: these got no answer
+        # The connection is closed: these requests got no response.
+        for request in list(asked.values()) if requests else []:
             self.exchanges.append(Exchange(request, b""))
         for end in (source, target):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
     def find(self, api_key: int, version: int | None) -> list[Exchange]:
-        """All exchanges of one version (None: whatever the client spoke), the one that says most at the end."""
+        """Return all exchanges of one version, sorted so that the longest response is the last.
+
+        If `version` is None, all versions that the client has used count.
+        """
         wanted = api_key.to_bytes(2, "big") + (b"" if version is None else version.to_bytes(2, "big"))
         found = [exchange for exchange in self.exchanges if exchange.request[4:8].startswith(wanted)]
         return sorted(found, key=lambda exchange: len(exchange.response))
@@ -117,11 +124,11 @@ def console_43(bootstrap: str, topic: str) -> None:
 
 
 def kafka_python(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
-    """kafka-python as it speaks to a broker of that version."""
+    """Run kafka-python with the API versions that it uses for a broker of this version."""
     pinned = {"bootstrap_servers": bootstrap, "api_version": version, "client_id": "kafka-python"}
     producer = KafkaProducer(**pinned, retries=0, acks=1, enable_idempotence=False)
     futures = [producer.send(topic, value) for value in VALUES]
-    with suppress(PythonClientError):  # Kafka 4 closes the connection on a Produce below version 3
+    with suppress(PythonClientError):  # Kafka 4 closes the connection on a Produce below version 3.
         for future in futures:
             future.get(20)
     producer.close(timeout=5)
@@ -173,7 +180,7 @@ consumer.close()
 
 
 def kafka_python_202(bootstrap: str, topic: str) -> None:
-    """The kafka-python of 2020, in a folder of its own."""
+    """Run kafka-python 2.0.2 of the year 2020, which is installed in its own folder."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, "kafka-python==2.0.2"]
         subprocess.run(pip, check=True)
@@ -186,8 +193,8 @@ MEMBERSHIP = [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEA
 
 class Scenario(NamedTuple):
     client: str
-    run: Callable[[str, str], None]  # with bootstrap servers and topic
-    wanted: Mapping[ApiKey, int | None]  # versions; None: whatever it speaks
+    run: Callable[[str, str], None]  # called with bootstrap servers and topic
+    wanted: Mapping[ApiKey, int | None]  # the API versions to record; None: any version
 
 
 WITH_KAFKA_082 = [
@@ -301,7 +308,7 @@ WITH_KAFKA_43 = [
     Scenario(
         "librdkafka-transactions",
         librdkafka_transactions,
-        {  # versions, because the brokers' own requests go through the recorder too
+        {  # with explicit versions, because the brokers' own requests pass through the recorder, too
             ApiKey.INIT_PRODUCER_ID: 4,
             ApiKey.ADD_PARTITIONS_TO_TXN: 0,
             ApiKey.ADD_OFFSETS_TO_TXN: 0,
@@ -313,7 +320,7 @@ WITH_KAFKA_43 = [
         "kafka-4.3.0-transactions",
         kafka_43_transactions,
         dict.fromkeys(
-            [  # WriteTxnMarkers by the broker's own client, which comes through the recorder as well
+            [  # the broker's own client sends WriteTxnMarkers, which passes through the recorder, too
                 ApiKey.TXN_OFFSET_COMMIT,
                 ApiKey.END_TXN,
                 ApiKey.LIST_TRANSACTIONS,
@@ -327,7 +334,7 @@ WITH_KAFKA_43 = [
 
 
 def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) -> None:
-    """Run clients against one broker, one after another, and write their files."""
+    """Run clients against one broker, one after the other, and write their files."""
     threading.Thread(target=recorder.serve, args=(broker.port,), daemon=True).start()
     with broker:
         for client, run_client, wanted in scenarios:
@@ -335,13 +342,15 @@ def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) ->
             run_client(f"{peers.HOST}:{recorder.port}", f"greetings-{client}")
             missing = [key.name for key, version in wanted.items() if not recorder.find(key, version)]
             if missing:
-                sys.exit(f"{client} did not ask for {', '.join(missing)}")
+                sys.exit(f"{client} did not send a request of {', '.join(missing)}")
             for api_key, version in wanted.items():
                 exchange = recorder.find(api_key, version)[-1]
                 version = int.from_bytes(exchange.request[6:8], "big")
                 api = api_name(api_key)
-                reply = "answers" if exchange.response else "closes the connection: it has forgotten this version"
-                title = f"{api} v{version}: {client} asks, {broker.name} {reply}."
+                title = f"{api} v{version}: request of {client}, response of {broker.name}."
+                if not exchange.response:
+                    closes = "closes the connection, because it no longer supports this version"
+                    title = f"{api} v{version}: request of {client}. {broker.name} {closes}."
                 write(FOLDER / f"{api_key.name.lower()}_v{version}_{client}.txt", title, *exchange)
                 print(title)
 

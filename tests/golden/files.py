@@ -1,6 +1,6 @@
-"""The form of a golden file: a request and its response, each as annotated bytes and as the message they mean.
+"""The format of a golden file: a request and its response, each as annotated bytes and as a message.
 
-    Metadata v0, asked by the console producer of Kafka 0.8.2.2, answered by Kafka 0.8.2.2
+    Metadata v0: request of kafka-0.8.2.2, response of Kafka 0.8.2.2.
 
     == request: bytes
     000000  00 00 00 21                                      size = 33
@@ -13,7 +13,8 @@
     == response: bytes
     ...
 
-The message is Python and leaves out what is at its default.  A request that got no answer has no response.
+The message is a Python expression without the fields that have their default values. A request without a response has
+no second part.
 """
 
 import re
@@ -35,16 +36,16 @@ WIDTH = 110
 
 
 class Side(NamedTuple):
-    """A request or a response, in both forms."""
+    """A request or a response, as bytes and as a message."""
 
-    wire: bytes  # with the length in front
-    text: str  # the same, annotated
+    wire: bytes  # the frame, including its length
+    text: str  # the annotated bytes
     header: Any
     message: Any
 
 
 def load(path: Path) -> dict[str, Side]:
-    """The sides of a file: "request" and, if there was an answer, "response"."""
+    """Return the parts of a file: "request" and, if there was a response, "response"."""
     _, *sections = HEADING.split(path.read_text())
     texts = dict(zip(sections[::2], sections[1::2], strict=True))
     return {
@@ -61,7 +62,7 @@ def parse(annotated: str, messages: str) -> Side:
 
 
 def write(path: Path, title: str, request: bytes, response: bytes) -> None:
-    """Annotate an exchange; the response, if any, is read as the answer to the request."""
+    """Write a file with annotations. `response` is decoded as the response to the request, unless it is empty."""
     header, question = ServerConnection().receive(memoryview(request)[4:])
     lines = [title, "", *section("request", annotate_request(memoryview(request)), header, question)]
     if response:
@@ -82,7 +83,7 @@ def section(side: str, lines: Iterable[Line], header: Struct, message: Struct) -
 
 
 def pretty(value: Any, indent: str = "") -> str:
-    """Python for a message, on several lines where one is too long."""
+    """Return a Python expression for a message. Long expressions take several lines."""
     if isinstance(value, memoryview):
         return repr(bytes(value))
     if not isinstance(value, Struct | list) or len(indent) + len(repr(value)) <= WIDTH:

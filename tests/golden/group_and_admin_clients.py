@@ -1,6 +1,6 @@
-"""Clients that ask for what groups and administrators ask for, for the capture of golden files.
+"""Clients that use the APIs of groups and administration, for the capture of golden files.
 
-Each takes bootstrap servers and a topic, and goes once through what it is named for.
+Each function has two parameters, bootstrap servers and a topic, and runs the client once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def write_some(bootstrap: str, topic: str) -> None:
 
 
 def kafka_python_group(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
-    """A member of a group that joins, reads, commits, beats, leaves and comes back, as a client of that version."""
+    """Run a member of a group that joins, fetches, commits, sends heartbeats, leaves and rejoins.
+
+    kafka-python uses the API versions of a broker of the given version.
+    """
     write_some(bootstrap, topic)
     _kafka_python_member(bootstrap, topic, version)
     _kafka_python_member(bootstrap, topic, version)
@@ -57,7 +60,7 @@ def _kafka_python_member(bootstrap: str, topic: str, version: tuple[int, ...]) -
     until(lambda: consumer.poll(timeout_ms=500) or consumer.assignment())
     consumer.commit()
     enough = time.monotonic() + 1
-    until(lambda: consumer.poll(timeout_ms=100) or time.monotonic() > enough)  # and heartbeats meanwhile
+    until(lambda: consumer.poll(timeout_ms=100) or time.monotonic() > enough)  # Poll long enough for heartbeats.
     consumer.close()
 
 
@@ -99,7 +102,7 @@ def librdkafka_admin(bootstrap: str, topic: str) -> None:
 
 
 def kafka_43_tools(bootstrap: str, topic: str) -> None:
-    """The shell tools of Kafka 4.3.0 that speak of groups, configs, partitions and brokers."""
+    """Run Kafka 4.3.0's shell tools for groups, configs, partitions and brokers."""
     write_some(bootstrap, topic)
     jars, where = peers.kafka_43_jars(), ["--bootstrap-server", bootstrap]
 
@@ -109,7 +112,8 @@ def kafka_43_tools(bootstrap: str, topic: str) -> None:
     reading = ["--topic", topic, "--group", topic, "--max-messages", "1", "--timeout-ms", "20000"]
     tool("org.apache.kafka.tools.consumer.ConsoleConsumer", *reading, "--from-beginning")
     write_some(bootstrap, topic)
-    tool("org.apache.kafka.tools.consumer.ConsoleConsumer", *reading)  # goes on, and checks the epoch of its offset
+    # The consumer continues at its committed offset, and checks the leader epoch of that offset.
+    tool("org.apache.kafka.tools.consumer.ConsoleConsumer", *reading)
     groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     tool(groups, "--list", "--state")
     tool(groups, "--describe", "--group", topic)
@@ -139,7 +143,7 @@ def kafka_43_tools(bootstrap: str, topic: str) -> None:
 
 
 def kafka_43_consumer_protocol(bootstrap: str, topic: str) -> None:
-    """A member of KIP-848's protocol, described while it lives."""
+    """Run a member with KIP-848's protocol, and describe its group while it runs."""
     write_some(bootstrap, topic)
     jars, where = peers.kafka_43_jars(), ["--bootstrap-server", bootstrap]
     name = "org.apache.kafka.tools.consumer.ConsoleConsumer"

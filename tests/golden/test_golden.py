@@ -1,4 +1,4 @@
-"""The golden files, in both directions: their bytes mean their messages, and their messages give their bytes."""
+"""The golden files in both directions: the bytes decode to the messages, and the messages encode to the bytes."""
 
 import io
 from pathlib import Path

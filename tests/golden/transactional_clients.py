@@ -1,4 +1,4 @@
-"""Clients that write in transactions, and the tool that looks at them, for the capture of golden files."""
+"""Clients that write in transactions, and the tool that describes them, for the capture of golden files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.golden.group_and_admin_clients import SECONDS, until, write_some
 
 
 def librdkafka_transactions(bootstrap: str, topic: str) -> None:
-    """Reads, and writes what it read together with how far it has read: one transaction is committed, one aborted."""
+    """Copy records and commit the consumer's offsets in two transactions. One is committed, and one is aborted."""
     write_some(bootstrap, topic)
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
@@ -32,7 +32,7 @@ def librdkafka_transactions(bootstrap: str, topic: str) -> None:
 
 
 def kafka_43_transactions(bootstrap: str, topic: str) -> None:
-    """Copies a topic in transactions; then the tool for transactions, with one of them open."""
+    """Copy a topic in transactions, and then run Kafka's tool for transactions while one of them is open."""
     write_some(bootstrap, topic)
     jars = peers.kafka_43_jars()
     copied = ["--input-topic", topic, "--output-topic", f"{topic}-2", "--input-partition", "0"]

@@ -1,4 +1,4 @@
-"""Lists the project's texts, draws a random sample of them, or prints which of them break a rule.
+"""Lists the project's texts, draws a random sample of them, or prints the mistakes in them.
 
 Usage: `python -m tests.language list|sample SEED N|check [PLACE ...] [--kinds docstring,comment,...]`.
 """

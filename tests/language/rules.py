@@ -1,7 +1,7 @@
-"""The rules of HMB's language that a machine can check.
+"""The rules of HMB's language that a program can check.
 
-Each rule is one function from the words of a text to the mistakes in it.  A text that breaks no rule may still be hard
-to read; the rules find only the mistakes that have a fixed form.
+Each rule is one function. It takes the words of a text and yields the mistakes in them. The rules find only mistakes
+with a fixed form, so a text without mistakes may still be hard to read.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-MAX_WORDS = 35  # in one sentence
+MAX_WORDS = 35  # the limit for one sentence
 SENTENCE_END = re.compile(r"(?<=[.?!])[\"')\]`]*\s+(?=[A-Z`\"'(])|:\n|\n\s*(?:[-*]|\d+\.)\s+|\n\s*\n")
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
-LAYOUT = re.compile(r"^(?: {4,}.*|\s*[|+].*|.* {3,}\S.*)$", re.M)  # drawings, tables, byte layouts
+LAYOUT = re.compile(r"^(?: {4,}.*|\s*[|+].*|.* {3,}\S.*)$", re.M)  # lines of drawings, tables and byte layouts
 BARE_BEGINNING = re.compile(r"(Who|Whoever|What|Whatever|One that|Such|Those that|Those who|That which)\b(?! (a|an)\b)")
 WORDS = {
     "under way": "in flight (requests), in progress (work)",
@@ -42,7 +42,7 @@ WORD = re.compile(r"\b(" + "|".join(map(re.escape, WORDS)) + r")\b", re.I)
 
 
 def mistakes(words: str, kind: str) -> Iterator[str]:
-    """What is wrong with a text, one line a mistake."""
+    """Yield a description of each mistake in a text."""
     prose = LAYOUT.sub("", words) if kind in ("docstring", "page", "test") else words
     prose = CODE.sub("`x`", prose)
     for rule in RULES:

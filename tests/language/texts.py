@@ -1,7 +1,7 @@
 """Finds every text of the project: docstrings, comments, messages, help texts, pages, and the prose of test data.
 
-A text is a piece that a reader meets as one unit: a paragraph of a docstring, a block of comment lines, a log message.
-Placeholders of a format string are shown as `{name}`, because a reader of the message sees a value there.
+A text is a piece that a reader meets as one unit: a paragraph of a module's docstring, a block of comment lines, a log
+message. Placeholders of a format string are shown as `{name}`, because the reader of a message sees a value there.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ ERROR_NAMES = re.compile(
 
 
 class Text(NamedTuple):
-    """One text, and the place where a reader finds it."""
+    """One text, and its position in the project."""
 
     kind: str  # one of KINDS
     path: Path  # relative to the root of the project
-    line: int  # from 1
+    line: int  # the line number, from 1
     words: str  # the text itself
-    code: str  # the line of code that follows it, or ""
+    code: str  # the line of code that follows the text, or ""
 
     @property
     def place(self) -> str:
@@ -42,7 +42,7 @@ class Text(NamedTuple):
 
 
 def all_texts(*places: str) -> Iterator[Text]:
-    """Every text below `places` (folders or files, relative to the root); of the whole project if none is given."""
+    """Yield every text below `places` (folders or files, relative to the root). The default is the whole project."""
     for path in sorted({path for top in places or (*CODE, *PAGES) for path in _files(ROOT / top)}):
         relative = path.relative_to(ROOT)
         if path.suffix == ".py":
@@ -98,7 +98,7 @@ def _messages(path: Path, call: ast.Call, lines: list[str]) -> Iterator[Text]:
 
 
 def _string(node: ast.expr) -> str:
-    """The words of a string or a format string; "" for any other expression."""
+    """Return the words of a string or a format string, or "" for any other expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

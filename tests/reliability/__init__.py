@@ -1,1 +1,1 @@
-"""Faults that are injected on purpose, and what HMB does then."""
+"""Injects faults into files, requests, disks and connections, and checks HMB's reaction."""

@@ -1,4 +1,4 @@
-"""Fixtures of the storage tests, which some of the tests here use."""
+"""Fixtures of the storage tests that some of these tests use, too."""
 
 from tests.storage.conftest import directory, open_log
 

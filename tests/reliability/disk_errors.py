@@ -1,19 +1,21 @@
-"""Errors of the disk in the middle of everything that a broker writes, and a power cut after them.
+"""Injects disk errors into everything that a broker writes, followed by a power failure.
 
-One case is one error (faulty_disk.py) in the same course of requests. The course creates topics and produces records
-with acks=all until segments roll. It commits and aborts transactions, commits offsets, compacts a log, writes
-checkpoints, and deletes records and a topic. It notes each request that was answered without an error. Then the power
-is cut, a broker starts on what the disk has, and everything that was answered must be there:
+Each case injects one error (faulty_disk.py) into the same sequence of requests. The sequence creates topics and
+produces records with acks=all until segments roll. It commits and aborts transactions, commits offsets, compacts a log,
+writes checkpoints, and deletes records and a topic.
 
-- each record, at its offset and with its value, and no transaction half;
-- the last committed offset of each group, or a later one that was refused;
-- of each key of the compacted topic the last value, or a later one that was refused;
-- each topic that was made; no topic and no record that was deleted.
+The test remembers each request that the broker answered without an error. Then the power fails, and a new broker starts
+with the bytes that are on the disk. The effect of every answered request must be there:
 
-No request may end in an internal error, and no file may be synced again after a failed sync.
+- each record is at its offset and has its value, and no transaction is incomplete;
+- the group's offset is the last acknowledged commit, or a later commit that got an error;
+- each key of the compacted topic has its last acknowledged value, or a later value that got an error;
+- each created topic exists, and deleted topics and records do not.
 
-`python -m tests.reliability.disk_errors --cases 1000 --seed 7` runs many cases; `--case 33` one of them, with its log.
-test_disk_errors.py runs some.
+No request may end in an internal error. After a failed sync, no file may be synced again.
+
+`python -m tests.reliability.disk_errors --cases 1000 --seed 7` runs many cases. `--case 33` runs one of them and prints
+the broker's log. test_disk_errors.py runs some cases.
 """
 
 from __future__ import annotations
@@ -60,33 +62,36 @@ SETTINGS = {
     "log.retention.ms": "-1",
 }
 GROUP, TRANSACTIONAL_ID = "group", "transactions"
-PATIENCE = 20.0  # seconds for a start to complete what was decided
+PATIENCE = 20.0  # the longest time that a start may need to complete decided transactions
 TIMESTAMPS = count(time.time_ns() // 1_000_000)
-ALL_STEPS = 77  # of `Course.steps`
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of syncs: not on a disk
+ALL_STEPS = 77  # the number of steps in `Course.steps`
+# A case needs thousands of syncs, which are slow on a real disk.
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Broken(AssertionError):
-    """A promise was not kept."""
+    """The broker broke a promise."""
 
 
 @dataclass
 class Answered:
-    """The requests that were answered without an error, and the others, which may have had an effect anyway."""
+    """The requests that were answered without an error, and the other requests, which may have had an effect anyway."""
 
-    topics: dict[str, int] = field(default_factory=dict)  # partitions by name
-    uncertain_topics: set[str] = field(default_factory=set)  # made or deleted with an error
+    topics: dict[str, int] = field(default_factory=dict)  # topic name -> number of partitions
+    uncertain_topics: set[str] = field(default_factory=set)  # topics whose creation or deletion got an error
     deleted_topics: set[str] = field(default_factory=set)
-    records: dict[int, bytes] = field(default_factory=dict)  # of `plain`, by offset
-    start: int = 0  # of `plain`: records before it were deleted
+    records: dict[int, bytes] = field(default_factory=dict)  # the records of topic `plain`: offset -> value
+    start: int = 0  # the start offset of topic `plain`: records below it were deleted
     uncertain_start: int = 0
-    committed: dict[bytes, bool] = field(default_factory=dict)  # values in transactions: committed or aborted?
-    offsets: list[int] = field(default_factory=lambda: [-1])  # that the group may have now; -1: none
-    table: dict[bytes, list[bytes | None]] = field(default_factory=dict)  # of `table`: values that a key may have now
+    # value of a record in a transaction -> True if committed, False if aborted
+    committed: dict[bytes, bool] = field(default_factory=dict)
+    offsets: list[int] = field(default_factory=lambda: [-1])  # the possible committed offsets of the group; -1 is none
+    # the possible last values of each key of topic `table`
+    table: dict[bytes, list[bytes | None]] = field(default_factory=dict)
 
 
 class Course:
-    """The requests of one case."""
+    """The sequence of requests of one case."""
 
     def __init__(self, ask: Asker, random_: random.Random) -> None:
         self.ask = ask
@@ -146,7 +151,7 @@ class Course:
         may_be.append(value)
 
     def transaction(self, *, commit: bool) -> None:
-        """A transaction of two records; the first step with an error is its last."""
+        """Write two records in a transaction. After an error the transaction is left as it is."""
         self.ask(FindCoordinatorRequest(key=TRANSACTIONAL_ID, key_type=1), 3)
         init = InitProducerIdRequest(transactional_id=TRANSACTIONAL_ID, transaction_timeout_ms=60_000)
         producer = self.ask(init, 4)
@@ -198,7 +203,7 @@ class Course:
         for task in (logs.expire, logs.flush_if_due, self._cleaner.run, logs.watch_disk):
             try:
                 task()
-            except (KafkaError, OSError) as error:  # as `Housekeeper` does it
+            except (KafkaError, OSError) as error:  # The class `Housekeeper` catches the same exceptions.
                 logging.getLogger(__name__).info("%s: %s", task.__name__, error)
 
     def _value(self, size: int) -> bytes:
@@ -206,12 +211,15 @@ class Course:
 
 
 def record(value: bytes, key: bytes | None = None) -> Record:
-    """A record that is a millisecond younger than the one before: each needs an entry in the time index."""
+    """Return a record whose timestamp is one millisecond after the last one.
+
+    Each record therefore needs an entry in the time index.
+    """
     return Record(0, next(TIMESTAMPS), key, value)
 
 
 def check(ask: Asker, answered: Answered) -> None:
-    """Raise Broken if a broker that has started after the power cut lacks something that was answered."""
+    """Raise Broken if the effect of an answered request is missing after the power failure."""
     there = {topic.name: len(topic.partitions) for topic in ask.broker.topics.all()}
     for name, partitions in answered.topics.items():
         if name not in answered.uncertain_topics and there.get(name) != partitions:
@@ -282,7 +290,7 @@ def records_of(log: Log) -> Iterator[Record]:
 
 
 def committed_values(log: Log) -> Iterator[bytes]:
-    """What a reader of committed records gets."""
+    """Yield the values that a consumer with read_committed reads."""
     values = {record.offset: record.value for record in records_of(log)}
     for offset in committed_offsets(log):
         value = values[offset]
@@ -291,7 +299,7 @@ def committed_values(log: Log) -> Iterator[bytes]:
 
 
 class Case(NamedTuple):
-    """An error, and the number of steps of the course before the power is cut."""
+    """An error, and the number of steps before the power failure."""
 
     fault: Fault
     steps: int = ALL_STEPS
@@ -301,7 +309,7 @@ class Case(NamedTuple):
 
 
 def run(case: Case, seed: int) -> FaultyDisk:
-    """Run one case. Raises Broken, and whatever a request raised."""
+    """Run one case. Raises Broken, and any exception that a request raises."""
     with tempfile.TemporaryDirectory(prefix="hmb-faults-", dir=MEMORY) as name:
         directory, left = Path(name) / "data", Path(name) / "left"
         disk = FaultyDisk(directory, case.fault)
@@ -326,17 +334,17 @@ def run(case: Case, seed: int) -> FaultyDisk:
 
 
 def count_calls(kind: str) -> int:
-    """Return in how many calls of the course this kind of error may happen."""
+    """Return the number of calls in the whole sequence in which this kind of error may happen."""
     return run(Case(Fault(kind, sys.maxsize)), 0).count
 
 
 def cases(seed: int, counts: dict[str, int]) -> Iterator[Case]:
-    """Return cases without end, the kinds of errors one after the other."""
+    """Yield cases without end. The kinds of errors alternate."""
     choose = random.Random(seed)
     while True:
         for kind in KINDS:
             first, length = choose.randrange(1, counts[kind] + 1), choose.choice((1, 1, 1, 2, 5, 25))
-            # The power cut comes after the error: requests after it may have made the damage good, or not.
+            # The power failure comes after the error. Later requests may have repaired the damage before it, or not.
             yield Case(Fault(kind, first, length), choose.randrange(first * ALL_STEPS // counts[kind], ALL_STEPS + 1))
 
 

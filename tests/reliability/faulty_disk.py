@@ -1,14 +1,16 @@
-"""A disk that fails on demand, and forgets at a power cut what was not synced.
+"""A simulated disk that fails on demand, and that loses unsynced bytes in a power failure.
 
-`FaultyDisk` stands between the storage layer and the operating system: it replaces the functions of `os` that open,
-write, sync, rename and remove files, and looks at those of one directory only. It does three things:
+`FaultyDisk` replaces the functions of `os` that open, write, sync, rename and remove files. It only observes the files
+of one directory. It does three things:
 
 - It counts the calls in which a kind of error may happen, and lets some of them fail.
-- It notes the content of each file at each sync that succeeded. After a sync that failed, the pages are lost, as the
-  kernel may do it: what the file contained then never reaches the disk, whatever later syncs report.
-- It writes the directory as a power cut would leave it: each file with its content at the last sync.
+- It stores the content of each file at each successful sync. After a failed sync, the kernel may discard the unwritten
+  pages. The simulation does the same: these bytes never reach the disk, even if later syncs succeed.
+- It writes a copy of the directory as a power failure would leave it. Each file has its content at the last successful
+  sync.
 
-Names survive (the log layer syncs directories; strace sees to that in test_durability_order).
+Limit: the names of files survive a power failure. The log layer syncs directories, which test_durability_order checks
+with strace.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ REAL_OPEN = io.open
 
 @dataclass(frozen=True)
 class Fault:
-    """The error that happens in the calls number `first` .. `first + length - 1` of those in which it may happen."""
+    """An error in the calls number `first` to `first + length - 1` of those in which it may happen."""
 
     kind: str
     first: int
@@ -47,30 +49,30 @@ class Fault:
 
 
 class FaultyDisk:
-    """The files below one directory."""
+    """The simulated disk for the files below one directory."""
 
     def __init__(self, directory: Path, fault: Fault) -> None:
         self._root = directory
         self._code, self._calls = KINDS[fault.kind]
         self._fault = fault
-        self._lock = threading.Lock()  # guards all below
+        self._lock = threading.Lock()  # guards all attributes below
         self._is_failing = False
         self.count = 0
         self.hit: list[str] = []  # the calls that have failed
-        self.synced_again: list[str] = []  # files that were synced after a sync of theirs had failed
-        self._durable: dict[int, bytes] = {}  # by inode: the content at the last sync
+        self.synced_again: list[str] = []  # the files that were synced again after a failed sync
+        self._durable: dict[int, bytes] = {}  # inode -> content at the last successful sync
         self._lost: set[int] = set()  # inodes whose sync has failed
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Count calls in this context, and let errors happen."""
+        """Count calls in this context, and inject errors."""
         self._is_failing = True
         yield
         self._is_failing = False
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Look at all calls in this context."""
+        """Observe all calls in this context."""
         with ExitStack() as stack:
             for name in (*WRITES, "rename", "unlink", "rmdir"):
                 stack.enter_context(patch.object(os, name, self._wrapped(name, getattr(os, name))))
@@ -78,7 +80,7 @@ class FaultyDisk:
             yield
 
     def power_cut(self, target: Path) -> None:
-        """Copy the directory to `target` as it would be after a power cut now."""
+        """Copy the directory to `target` with the content that a power failure would leave now."""
         for path in [self._root, *sorted(self._root.rglob("*"))]:
             copy = target / path.relative_to(self._root)
             if path.is_dir():
@@ -96,7 +98,8 @@ class FaultyDisk:
             result = call(target, *rest, **options)
             with self._lock:
                 if is_new and path.is_file():
-                    inode = path.stat().st_ino  # it may have been another file's, or the file was emptied
+                    # The inode may have belonged to another file, or the file was truncated.
+                    inode = path.stat().st_ino
                     self._lost.discard(inode)
                     self._durable.pop(inode, None)
                 elif name in SYNCS and path.is_file():
@@ -106,7 +109,7 @@ class FaultyDisk:
         return wrapped
 
     def _path(self, target: Any, options: dict[str, Any]) -> Path | None:
-        """Return the path of a call's first argument, if it is below the directory."""
+        """Return the path of a call's first argument, or None if it is not below the directory."""
         if options.get("dir_fd") is not None:
             return None
         path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else Path(target)
@@ -124,7 +127,7 @@ class FaultyDisk:
             self.hit.append(f"{name} {path.relative_to(self._root)}")
             if name in SYNCS and path.is_file():
                 self._lost.add(path.stat().st_ino)
-        if name == "pwritev":  # some of the bytes may be in the file
+        if name == "pwritev":  # The failed call may have written some of the bytes.
             data = b"".join(rest[0])
             os.lseek(target, rest[1], os.SEEK_SET)
             os.write(target, data[: len(data) // 2])

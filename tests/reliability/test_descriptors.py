@@ -1,4 +1,4 @@
-"""A broker with few descriptors: it serves all its segments, topics and groups, and refuses connections instead."""
+"""A broker with a low limit of file descriptors serves all its segments, topics and groups, and refuses connections."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hmb.client import Admin, Consumer, Producer, TopicPartition
 from hmb.client.admin import CreatedTopic, NewTopic
 from tests.waiting import until
 
-LIMIT = 200  # descriptors of the broker
+LIMIT = 200  # the broker's limit of file descriptors
 SEGMENTS = 200
 TOPICS = 15
-API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)  # a request of version 0, without a client id
+API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)  # a request in version 0, without a client id
 BROKER = [str(Path(sys.executable).with_name("hmb")), "broker", "--port", "0", "--json"]
 SETTINGS = ["-X", "log.segment.bytes=200", "-X", "num.partitions=1", "-X", "group.initial.rebalance.delay.ms=0"]
 
@@ -87,7 +87,7 @@ def test_connections_take_no_descriptor_from_the_reserve(limited: Limited) -> No
     clients = [socket.create_connection((host, int(port)), timeout=30) for _ in range(LIMIT)]
     served = [client for client in clients if is_served(client)]
     assert 0 < len(served) < LIMIT
-    for client in served[:4]:  # for the connections of the admin client
+    for client in served[:4]:  # The admin client needs these connections.
         client.close()
     with Admin(limited.servers) as admin:
         create(admin, NewTopic("first", 1), NewTopic("second", 20))
@@ -103,7 +103,7 @@ def create(admin: Admin, *topics: NewTopic) -> None:
 
 
 def is_served(client: socket.socket) -> bool:
-    """Return whether the server answers, and has not closed the connection."""
+    """Return whether the server responds, and has not closed the connection."""
     try:
         client.sendall(API_VERSIONS)
         return client.recv(4) != b""

@@ -1,4 +1,4 @@
-"""Errors of the disk, one case a test; disk_errors.py says what a case is."""
+"""Injects disk errors, one case in each test. The module disk_errors explains a case."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def test_the_course_without_an_error_loses_nothing_and_meets_every_call() -> Non
 
 
 def test_the_disk_forgets_what_was_not_synced(tmp_path: Path) -> None:
-    """The tests above prove something only if a lost sync is seen."""
+    """The other tests prove something only if the simulation loses unsynced bytes."""
     disk = FaultyDisk(tmp_path / "data", Fault("input/output error", 5))
     (tmp_path / "data").mkdir()
     with disk.attached(), disk.failing():
-        descriptor = os.open(tmp_path / "data" / "file", os.O_RDWR | os.O_CREAT)  # call 1
+        descriptor = os.open(tmp_path / "data" / "file", os.O_RDWR | os.O_CREAT)  # call number 1 of the simulation
         os.pwrite(descriptor, b"synced", 0)
         os.fdatasync(descriptor)
         os.pwrite(descriptor, b", lost", 6)
         with pytest.raises(OSError, match="Input/output error"):
-            os.fdatasync(descriptor)  # call 5
+            os.fdatasync(descriptor)  # call number 5 of the simulation
         os.fdatasync(descriptor)
         disk.power_cut(tmp_path / "left")
         os.close(descriptor)

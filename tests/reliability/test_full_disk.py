@@ -1,6 +1,6 @@
-"""A broker on a full disk: readers, commits and deletions work, and producers go on when there is room again.
+"""A broker on a full disk: fetches, commits and deletions work, and producers continue when space is available again.
 
-The disk is a small one in memory, which only the broker's process sees. The test reaches it through `/proc`.
+The disk is a small file system in memory, which only the broker's process sees. The test accesses it through `/proc`.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from hmb.protocol.errors import ErrorCode
 from hmb.storage.checkpoints import read_offsets
 from tests.waiting import until
 
-DISK = 24 << 20  # bytes; 1/64 of it is the reserve
+DISK = 24 << 20  # bytes; the broker's reserve is 1/64 of the disk
 ON_SMALL_DISK = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={DISK} tmpfs "$0" && exec "$@"']
 BROKER = [str(Path(sys.executable).with_name("hmb")), "broker", "--port", "0", "--json"]
 SETTINGS = ["-X", "log.segment.bytes=100000", "-X", "group.initial.rebalance.delay.ms=0"]
 SETTINGS += ["-X", "offsets.topic.num.partitions=1", "-X", "log.flush.scheduler.interval.ms=200"]
 PARTITION = TopicPartition("events", 0)
 RECORDS = 50
-SIZE = 30_000  # bytes of a record: a segment has three of them
+SIZE = 30_000  # bytes of a record: three records fit into a segment
 
 
 @dataclass
 class SmallDisk:
-    """A broker on a small disk."""
+    """A broker with a small disk."""
 
     process: subprocess.Popen[str]
     servers: str
-    directory: Path  # as the test sees it
+    directory: Path  # the path through which the test sees the disk
 
     def fill(self) -> None:
         """Write a file until the disk is full."""
@@ -52,7 +52,7 @@ class SmallDisk:
         (self.directory / "filler").unlink()
 
     def produce(self, size: int = SIZE, topic: str = "events") -> ErrorCode | int:
-        """Send a record; return its offset or the error."""
+        """Produce one record. Return its offset or the error."""
         with Producer(self.servers, acks=1, linger_ms=0, delivery_timeout=0.5, idempotence=False) as producer:
             try:
                 return producer.send(topic, bytes(size)).result(30).offset
@@ -60,7 +60,7 @@ class SmallDisk:
                 return error.code
 
     def use_up_the_reserve(self) -> None:
-        """Fill the disk, let the broker give up its reserve, and take that, too."""
+        """Fill the disk until the broker releases its reserve, and fill the reserve, too."""
         self.fill()
         assert self.produce() is ErrorCode.KAFKA_STORAGE_ERROR
         assert not (self.directory / ".reserve").exists()
@@ -114,7 +114,7 @@ def test_on_a_full_disk_everything_but_producing_works_and_producing_goes_on_wit
         commit(admin, "g", 3)
     small_disk.fill()
     assert small_disk.produce() is ErrorCode.KAFKA_STORAGE_ERROR
-    assert small_disk.produce(1) is ErrorCode.KAFKA_STORAGE_ERROR  # though a few bytes would fit
+    assert small_disk.produce(1) is ErrorCode.KAFKA_STORAGE_ERROR  # A record of a few bytes would still fit.
     assert read(servers) == list(range(RECORDS))
     with Admin(servers) as admin:
         for offset in range(4, RECORDS):
@@ -129,7 +129,7 @@ def test_on_a_full_disk_everything_but_producing_works_and_producing_goes_on_wit
 
 @pytest.mark.external
 def test_a_topic_could_not_be_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
-    """topics.json had to be written first, and only what is deleted makes room for it."""
+    """The broker had to write topics.json first, although only the deletion would free the space for it."""
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:
         assert admin.delete_topics(["events", "other"]) == {"events": None, "other": None}
@@ -154,7 +154,10 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 
 @pytest.mark.external
 def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: SmallDisk) -> None:
-    """The start offset moved in memory, and the answer was an error. Offset 2 frees no segment, so nothing can help."""
+    """The start offset moved in memory, but the response was an error.
+
+    Offset 2 frees no segment, so the request must fail.
+    """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:
         (answer,) = admin.delete_records({PARTITION: 2}).values()
@@ -169,7 +172,8 @@ def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: Small
 def test_retention_makes_room_on_a_full_disk(small_disk: SmallDisk) -> None:
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:
-        assert admin.delete_topics(["other"]) == {"other": None}  # a few blocks, for the settings
+        # The deletion frees a few blocks, which the settings need.
+        assert admin.delete_topics(["other"]) == {"other": None}
         admin.alter_configs(ConfigResource(ResourceType.TOPIC, "events"), set={"retention.ms": "1"})
     until(lambda: small_disk.produce() == RECORDS, "the broker takes records again", seconds=30)
     assert read(small_disk.servers) == [RECORDS]

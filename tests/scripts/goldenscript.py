@@ -1,15 +1,17 @@
-"""Goldenscripts: tests that read like a session at a terminal.
+"""Goldenscripts: tests that read like a session in a terminal.
 
-A script is a text file of blocks, with an empty line between them.  A block is a few commands, a line `---`, and what
-they print::
+A script is a text file with blocks, separated by empty lines. A block contains some commands, a line `---`, and the
+output of the commands::
 
     # A comment is kept.
     join a
     ---
     a: MEMBER_ID_REQUIRED a-1
 
-A test runs the commands and compares the whole text; where it differs, pytest shows the lines.  `key=value` words of a
-command are options.  How the idea works is shown by toydb, which has such scripts for each of its layers.
+A test runs the commands and compares the whole text. If the text differs, pytest shows the lines. In a command, words
+of the form `key=value` are options.
+
+The idea comes from toydb, which has such scripts for each of its layers.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-Execute = Callable[[str, list[str], dict[str, str]], Iterable[str]]  # command, words, options -> the lines it prints
+# (command, words, options) -> the lines of its output
+Execute = Callable[[str, list[str], dict[str, str]], Iterable[str]]
 
 
 def run(path: Path, execute: Execute) -> str:
-    """The script's text as it should be."""
+    """Run the commands of a script, and return the script with their actual output."""
     blocks = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
     return "\n\n".join(_run_block(block.partition("\n---")[0], execute) for block in blocks) + "\n"
 

@@ -1,5 +1,4 @@
-"""Kills processes during streaming queries with SIGKILL, and checks that the outputs still equal those of a batch
-query.
+"""Kills processes during streaming queries with SIGKILL, and compares the outputs with those of a batch query.
 
     python -m tests.spark.kill --kills 20
 

@@ -1,5 +1,6 @@
-"""Rows that Spark writes to a topic: all columns, the errors that a user sees, and batches that run again after a
-crash.
+"""Rows that Spark writes to a topic.
+
+The tests cover all columns, the errors that a user sees, and batches that run again after a crash.
 """
 
 from __future__ import annotations
@@ -79,9 +80,7 @@ def test_exactly_once_in_a_batch_query(spark: SparkSession, servers: str, topic:
 def test_a_batch_that_is_run_again_after_a_crash(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, exactly_once: str, times: int
 ) -> None:
-    """The test deletes Spark's commit of the batch, as if Spark had died after all tasks of the batch and before the
-    commit.
-    """
+    """The test deletes Spark's commit of the batch, as if Spark had died between the last task and the commit."""
     source = f"{topic}-source"
     with hmb.Producer(servers) as producer:
         producer.send_many(source, [b"%d" % number for number in range(100)], partition=0)

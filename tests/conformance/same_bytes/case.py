@@ -166,8 +166,9 @@ class Row:
         return text.replace("<row>", self.own_name)
 
     def message(self, step: Step) -> tuple[Message, int]:
-        """Return the message to send and its version: the row's version, or the newest one if the step uses a different
-        API.
+        """Return the message to send and its version.
+
+        The version is the row's version, or the newest one if the step uses a different API.
         """
         if isinstance(step.message, Raw):
             return step.message, step.message.answer_version

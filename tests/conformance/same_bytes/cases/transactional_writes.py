@@ -174,9 +174,12 @@ def marker(
     return lambda version: WriteTxnMarkersRequest(markers=[one])
 
 
-def marking(name: str, *steps: Any, told: bool = True) -> Case:
-    """And what is then seen; and what is known of producers, where it is one: Kafka's order of several is any."""
-    then = (seen(), known()) if told else (seen(),)
+def marking(name: str, *steps: Any, describes: bool = True) -> Case:
+    """Make a case that writes markers, reads the log, and describes the partition's producers if `describes` is true.
+
+    Kafka returns several producers in any order, so a case with several does not describe them.
+    """
+    then = (seen(), known()) if describes else (seen(),)
     return case(
         *(name, init(), add(MINE), produce(), *steps, *then),
         api_key=WriteTxnMarkersRequest.api_key,
@@ -191,7 +194,7 @@ MARKING = [
     marking("twice", marker(), marker()),
     marking("later epoch", marker(epoch=LATER)),
     marking("earlier epoch", marker(epoch=LATER), marker()),
-    marking("other producer", marker(id=OTHER_ID), told=False),
+    marking("other producer", marker(id=OTHER_ID), describes=False),
     marking("older coordinator", marker(coordinator=3), marker(coordinator=1)),
     marking("unknown topic", marker(topic="nobody")),
     marking("no markers", WriteTxnMarkersRequest()),

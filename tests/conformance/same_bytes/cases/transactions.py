@@ -1,5 +1,6 @@
-"""Requests to the transaction coordinator: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, describe and
-list.
+"""Requests to the transaction coordinator.
+
+The requests are InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, DescribeTransactions and ListTransactions.
 """
 
 from __future__ import annotations
