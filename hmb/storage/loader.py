@@ -31,6 +31,7 @@ Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import threading
@@ -96,6 +97,8 @@ def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: th
     loading = _Loading(directory, config, known, swapped, stop)
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
+    for segment in loading.segments[:-1]:
+        segment.seal()  # its indexes may have been made again
     for segment in loading.segments:
         segment.release()
     return LoadedLog(loading.segments, loading.end_offset, producers)
@@ -268,7 +271,11 @@ def _load_producers(
     """Fill the empty `state` from the newest snapshot and the batches after it."""
     known_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
-    for offset, path in reversed(snapshots(directory)):
+    found = snapshots(directory)
+    for _, path in found:
+        if path.is_dir():  # in the way of the snapshot that a stop writes
+            raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
+    for offset, path in reversed(found):
         if offset > end_offset:
             path.unlink()  # it tells of batches that were cut off
         elif offset <= wanted and state.load_snapshot(path):

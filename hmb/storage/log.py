@@ -454,9 +454,9 @@ class Log:
         """Return the segments' entries for the manifest, while nothing is appended. Raises OSError."""
         return self._segments.entries(self._end_offset)
 
-    def active_entry(self) -> SegmentEntry:
-        """Return the active segment's entry for the manifest, while nothing is appended. Raises OSError."""
-        return self._segments.active_entry(self._end_offset)
+    def manifest_entries_at_stop(self) -> list[SegmentEntry]:
+        """Return the entries of a closed log for the manifest. Raises OSError."""
+        return self._segments.entries_at_stop(self._end_offset)
 
     def last_batches_of_producers(self) -> dict[int, LastBatch]:
         """By producer id."""

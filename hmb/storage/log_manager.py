@@ -397,7 +397,7 @@ class LogManager:
         for name, log in self._logs.items():
             with isolated(LOGGER, name, "not closed; the next start checks it"):
                 log.close()
-                entries[str(name)] = [log.active_entry()]
+                entries[str(name)] = log.manifest_entries_at_stop()
         try:
             self.write_checkpoints()
             if len(entries) == len(self._logs):

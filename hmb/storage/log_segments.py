@@ -80,13 +80,22 @@ class LogSegments:
         next_offsets = [*(segment.base_offset for segment in self._segments[1:]), end_offset]
         return [segment.entry(after) for segment, after in zip(self._segments, next_offsets, strict=True)]
 
-    def active_entry(self, end_offset: int) -> SegmentEntry:
-        """Return the entry of the active segment of a log that ends at `end_offset`. Raises OSError.
+    def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
+        """Return the entries of a log that is closed and ends at `end_offset`. Raises OSError.
 
-        The other segments have been noted when they were closed, and have not changed since. If a file has, another
-        process did it, and the entry stays as it is, so that the next start notices.
+        The segments before the active one were noted when they were closed. Only their indexes may be new, if a reader
+        has found damage in them. If a log file has changed, another process did it, and its entry stays as it is, so
+        that the next start notices.
         """
-        return self.active.entry(end_offset)
+        known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
+        older = [
+            known[segment.base_offset]._replace(
+                index_size=segment.offset_index.size, time_index_size=segment.time_index.size
+            )
+            for segment in self._segments[:-1]
+            if segment.base_offset in known
+        ]
+        return [*older, self.active.entry(end_offset)]
 
     def note(self, segment: Segment, next_offset: int, *, sync: bool = True) -> None:
         """Note in the manifest how a segment's files are now. The segment after it begins at `next_offset`."""

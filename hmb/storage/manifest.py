@@ -4,11 +4,14 @@ A batch of records has a CRC. Kafka's other files have none: one changed digit i
 records, and a segment that was deleted looks like one that retention deleted. So the broker keeps a list of its own,
 `hmb-manifest`, which Kafka ignores. Each line is an entry, with a CRC-32C of the rest of the line in front::
 
+    8e21c0f5 manifest 000000131072
     5a0be0c2 file topics.json 142 90c1f2aa - -
     07d3c14e topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
     e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     3c9c27d0 forget events-0 0
 
+- `manifest`: the size of the manifest in bytes, so that a start notices if its end is lost. Entries are written into
+  the empty lines that follow the last entry. When these are used up, the broker writes a new manifest.
 - `file`: the size and CRC-32C of a state file's content, and those that it had before (`-`: no file). The broker writes
   and syncs the entry before it replaces the file. So after a crash the file has one of these two contents. When the
   file is replaced, another entry has the new content twice.
@@ -49,7 +52,7 @@ NAME = "hmb-manifest"
 TOPICS = "topics.json"  # which HMB writes, and Kafka does not
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes it without the newline
-LARGEST_GROWTH = 1 << 20  # bytes that are appended before the file is written anew
+LEAST_ROOM = 1 << 16  # bytes of empty lines for later entries
 BEING_REPLACED = UNKNOWN = -1
 
 
@@ -113,7 +116,8 @@ class Manifest:
         self._lock = threading.Lock()
         self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that the file may have
         self._partitions: dict[str, Partition] = {}
-        self._size = self._size_at_start = UNKNOWN  # of the file, in bytes; UNKNOWN: it has to be written anew
+        self._size = 0  # of the file, in bytes
+        self._end = UNKNOWN  # the position after the last entry; UNKNOWN: the file has to be written anew
         self._is_closed = False
         if not self._read() or not self._is_last_writer():
             self._files.clear()
@@ -125,18 +129,18 @@ class Manifest:
     def _read(self) -> bool:
         """Return whether all lines are intact."""
         try:
-            lines = self.path.read_bytes().split(b"\n")
+            content = self.path.read_bytes()
         except FileNotFoundError:
             if (self._directory / TOPICS).exists():
                 LOGGER.warning("%s is missing: the start accepts all files as they are", self.path)
             return False
-        rest = lines.pop()  # empty, unless the last line is not whole
+        header, *lines = [*filter(None, content.split(b"\n"))] or [b""]
         intact = [line for line in lines if _is_intact(line)]
         torn = len(lines) - len(intact)
-        if torn and any(map(_is_intact, lines[-torn:])):
+        if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
             LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
             return False
-        if torn or rest:  # a power cut: what these lines were about was not done yet
+        if torn:  # a power cut: what these lines were about was not done yet
             LOGGER.warning("%s: its end is torn, and is cut off", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
@@ -295,18 +299,23 @@ class Manifest:
         with self._lock:
             for line in lines:
                 self._take(line.split(" "))
-            size, self._size = self._size, UNKNOWN  # if this fails, the next entry is written with all others
-            has_grown = size > LARGEST_GROWTH + 2 * self._size_at_start
-            if has_grown or not self.path.exists() or self.path.stat().st_size != size:  # or another process changed it
+            position, self._end = self._end, UNKNOWN  # if this fails, the next entry is written with all others
+            data = "".join(map(_line, lines)).encode()
+            end = position + len(data)
+            if position == UNKNOWN or end >= self._size or not self._is_as_written():
                 self._write_anew()
                 return
-            data = "".join(map(_line, lines)).encode()
-            with self.path.open("ab") as file:
+            with self.path.open("r+b") as file:
+                file.seek(position)
                 file.write(data)
                 file.flush()
                 if sync:
                     os.fdatasync(file.fileno())
-            self._size = size + len(data)
+            self._end = end
+
+    def _is_as_written(self) -> bool:
+        """Return whether the file still has its size: another process may have changed or removed it."""
+        return self.path.is_file() and self.path.stat().st_size == self._size
 
     def _write_anew(self) -> None:
         lines = ["closed" if self._is_closed else "opened"]
@@ -315,14 +324,21 @@ class Manifest:
             if partition.topic_id:
                 lines.append(f"topic {name} {partition.topic_id}")
             lines += [_segment_line(name, entry) for entry in partition.segments.values()]
-        data = "".join(map(_line, lines))
-        replace_file(self.path, data)
-        self._size = self._size_at_start = len(data)
+        entries = "".join(map(_line, lines)).encode()
+        end = len(_header(0)) + 1 + len(entries)
+        size = end + max(LEAST_ROOM, len(entries))
+        replace_file(self.path, (_header(size) + b"\n" + entries).ljust(size, b"\n"))
+        self._size, self._end = size, end
 
 
 def _is_intact(line: bytes) -> bool:
     checksum, _, entry = line.partition(b" ")
     return checksum == b"%08x" % crc32c(entry)
+
+
+def _header(size: int) -> bytes:
+    """Return the first line of a manifest of `size` bytes."""
+    return _line(f"manifest {size:012d}").rstrip().encode()
 
 
 def _line(entry: str) -> str:

@@ -205,9 +205,9 @@ class OffsetPosition(NamedTuple):
 
 
 class OffsetIndex(IndexFile):
-    """`.index`: entries of 8 bytes, `relative offset: int32, position: int32`."""
+    """`.index`: entries of 8 bytes, `relative offset: int32, position: int32`, never negative."""
 
-    ENTRY = struct.Struct(">ii")
+    ENTRY = struct.Struct(">iI")  # a flipped sign bit makes a position after the end of the log, which a read notices
     KEY = struct.Struct(">i")  # the relative offset
 
     def __init__(self, path: Path, base_offset: int) -> None:

@@ -41,6 +41,7 @@ Source: KIP-98; Kafka's `ProducerStateManager`.
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections import deque
 from collections.abc import Iterable
@@ -55,6 +56,7 @@ from hmb.storage.transaction_index import AbortedTransaction
 
 BATCHES_KEPT = 5
 EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
+LOGGER = logging.getLogger(__name__)
 NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
@@ -320,4 +322,7 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
 def delete_old_snapshots(directory: Path) -> None:
     """Keep the newest two: the state before the end, and the one before it should that be damaged."""
     for _, path in snapshots(directory)[:-2]:
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:  # a directory may have this name: no reason to stop appends
+            LOGGER.warning("%s", error)

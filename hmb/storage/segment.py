@@ -277,7 +277,10 @@ class Segment:
         entry = self.offset_index.at_or_behind(position)
         if entry is None:
             return None
-        header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
+        try:
+            header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
+        except KafkaError:  # the entry is damaged
+            return None
         return header.last_offset if header.last_offset == entry.offset else None  # else the entry is damaged
 
     def end_offset(self) -> int:

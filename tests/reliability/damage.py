@@ -12,6 +12,10 @@ and they read everything again. In each case
 
 In all of them every reader gets from the start of each partition to its end.
 
+One exception: no CRC covers the offset of a batch, and the kernel sends fetched batches to the client without a look
+at them. A running broker checks the offset of the first batch of each answer only. So a batch in the middle of an
+answer may show a wrong offset until the next start, which finds and restores it. Kafka's broker does not find it.
+
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases; `--case 33` one of them, with the broker's
 log. test_damage.py runs some.
 """
@@ -55,7 +59,7 @@ from tests.reliability.data_set import (
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of syncs: not on a disk
 MOMENTS = ("after a stop", "after a kill", "while it runs")
 ONLY_THERE = ("meta.properties", "topics.json", "configs.json")  # what these have cannot be made again
-EPOCH = range(12, 16)  # bytes of a record batch that no record depends on
+OFFSET = range(8)  # bytes of a batch that no CRC covers, and that a running broker does not always check
 NEW_RECORDS = 3
 
 
@@ -215,7 +219,9 @@ class _Run:
             if not self._path.is_file():  # the start has removed it
                 return
             KINDS[self._case.kind](self._path, choose)
-            self._check(state_of(ask, self._data.timestamps), is_reported=True)
+            found = state_of(ask, self._data.timestamps)
+            if not self._is_offset_flipped():
+                self._check(found, is_reported=True)
             self._write(ask)
         finally:
             ask.close()
@@ -306,8 +312,19 @@ class _Run:
             case "halved":
                 return batch.end > size // 2
             case "bit flipped":
-                return batch.position <= random.Random(self._case.seed).randrange(size) < batch.end
+                return batch.position <= self._flipped_position(size) < batch.end
         return True
+
+    def _flipped_position(self, size: int) -> int:
+        return random.Random(self._case.seed).randrange(size)
+
+    def _is_offset_flipped(self) -> bool:
+        """Return whether the flipped bit is one of a batch's offset."""
+        batches = self._data.batches.get(self._case.name)
+        if not batches or self._case.kind != "bit flipped":
+            return False
+        position = self._flipped_position(batches[-1].end)
+        return any(position - batch.position in OFFSET for batch in batches)
 
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the committed records whose marker may be lost: all before a lost offset that is not a record's."""

@@ -230,16 +230,19 @@ def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log
 
 
 def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: LogMaker) -> None:
-    """The entry after a fetched region limits the aborted transactions that the response contains."""
+    """The entry after a fetched region limits the aborted transactions that the response contains.
+
+    A position below 0 was an internal error.
+    """
     log = transactions(open_log)
     expected = committed_offsets(log, 300)
     log.segments[0].release()
     path = log.segments[0].path.with_suffix(".index")
     good = path.read_bytes()
-    for entry in range(len(good) // 8):
-        for bit in range(8):
+    for position in range(len(good)):
+        for bit in (0, 3, 7):
             overwrite(path, 0, good)
-            overwrite(path, entry * 8 + 3, bytes([good[entry * 8 + 3] ^ 1 << bit]))
+            overwrite(path, position, bytes([good[position] ^ 1 << bit]))
             assert committed_offsets(log, 300) == expected
 
 
