@@ -41,7 +41,7 @@ RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
 class Results(SphinxDirective):
-    """A directive that shows something of one file, and the origin of that file."""
+    """A directive that shows tables or charts of one file of samples, and the origin of that file."""
 
     required_arguments = 1
 

@@ -1,0 +1,117 @@
+"""The tours of the documentation show what happens: real requests call the functions of each page in the page's order.
+
+A profile function records every call of a function of HMB while a broker and its clients run in this process. The
+functions that a page includes must be a subsequence of these calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+import hmb
+from tests.docs.test_pages import DOCS, INCLUDE
+
+ROOT = DOCS.parent
+TOPIC = "weather"
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "log.index.interval.bytes": "1"}
+Scenario = Callable[[str], None]
+
+
+def produce(servers: str) -> None:
+    """Send several batches, so that the index gets an entry, and wait until they are on disk."""
+    with hmb.Producer(servers, acks="all") as producer:
+        for number in range(3):
+            producer.send(TOPIC, b"rain %d" % number).result()
+
+
+def fetch(servers: str) -> None:
+    """Wait for a record in a long poll, and read it."""
+    with hmb.Producer(servers) as producer, hmb.Consumer(servers, TOPIC) as consumer:
+        assert consumer.poll(timeout=0.3) == []
+        producer.send(TOPIC, b"rain").result()
+        assert [record.value for record in consumer.poll(timeout=10)] == [b"rain"]
+
+
+def join_group(servers: str) -> None:
+    """Let two consumers join one group, one after the other."""
+    options: dict[str, Any] = {"group": "readers", "heartbeat_interval": 0.1}
+    with hmb.Consumer(servers, TOPIC, **options) as first:
+        first.poll(timeout=0.1)
+        with hmb.Consumer(servers, TOPIC, **options) as second:
+            poll_until_both_own_a_partition(first, second)
+
+
+def poll_until_both_own_a_partition(first: hmb.Consumer, second: hmb.Consumer) -> None:
+    """Poll in two threads, because a JoinGroup of one member waits for the other member."""
+    is_done = threading.Event()
+
+    def poll_first() -> None:
+        while not is_done.is_set():
+            first.poll(timeout=0.05)
+
+    thread = threading.Thread(target=poll_first)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 60
+        while not (first.assignment and second.assignment):
+            assert time.monotonic() < deadline
+            second.poll(timeout=0.05)
+    finally:
+        is_done.set()
+        thread.join()
+
+
+SCENARIOS: dict[str, Scenario] = {"produce": produce, "fetch": fetch, "join_group": join_group, "send": produce}
+
+
+@pytest.fixture
+def calls() -> Iterator[list[CodeType]]:
+    """Record the code object of every function of HMB that is called in this thread, and in threads that it starts."""
+    called: list[CodeType] = []
+    folder = str(ROOT / "hmb")
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            called.append(frame.f_code)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+def functions_of(page: str) -> list[tuple[str, str]]:
+    """Return file and name of each function that a page includes, in the order of the page."""
+    path = DOCS / "tour" / f"{page}.md"
+    return [(str((path.parent / file).resolve()), name) for file, name in INCLUDE.findall(path.read_text())]
+
+
+@pytest.mark.parametrize("page", SCENARIOS)
+def test_a_request_calls_the_functions_of_its_tour_in_order(page: str, calls: list[CodeType]) -> None:
+    with hmb.Broker(config=SETTINGS) as broker:
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            admin.create_topics([hmb.NewTopic(TOPIC, 2)])
+        SCENARIOS[page](broker.bootstrap_servers)
+    names = iter([(code.co_filename, code.co_qualname) for code in calls])
+    for function in functions_of(page):
+        assert function in names, f"{page}.md shows {function[1]}, which was not called after the function before it"
+
+
+@pytest.mark.parametrize(("page", "most"), [("produce", 11), ("fetch", 9), ("join_group", 8), ("send", 10)])
+def test_a_tour_visits_few_files(page: str, most: int) -> None:
+    files = {Path(file).relative_to(ROOT) for file, _ in functions_of(page)}
+    assert 3 <= len(files) <= most
+    text = inspect.cleandoc((DOCS / "tour" / f"{page}.md").read_text())
+    assert all(f"`{file}`" in text for file in files)
