@@ -41,8 +41,8 @@ def log(ask: Asker) -> Log:
 
 
 def flip(log: Log, segment: int, position: int) -> None:
-    file = log.segments[segment].file.fileno()
-    os.pwrite(file, bytes([os.pread(file, 1, position)[0] ^ 1]), position)
+    file = log.segments[segment].file
+    file.write([bytes([file.read(1, position)[0] ^ 1])], position)
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
@@ -52,16 +52,21 @@ def test_a_changed_record_was_served_with_a_right_crc(
     """One bit flipped in a closed segment. A new client finds the wrong CRC; an old one got a new CRC for it."""
     size = log.segments[0].size // 2
     flip(log, 0, 2 * size - 3)  # in the last record of the second batch
-    for _ in range(3):
-        assert values(ask(fetch(0), version)) == [b"0a", b"0b"]
-        for offset in (2, 3):
-            answer = ask(fetch(offset), version)
-            assert outcome(answer) == ErrorCode.CORRUPT_MESSAGE
-            assert not answer.responses[0].partitions[0].records
-        assert values(ask(fetch(4), version)) == [b"2a", b"2b", b"3a", b"3b"]
+    assert values(ask(fetch(0), version)) == [b"0a", b"0b"]
+    answer = ask(fetch(2), version)
+    assert outcome(answer) == ErrorCode.CORRUPT_MESSAGE
+    assert not answer.responses[0].partitions[0].records
     assert list_offsets(ask, 1, 1) == (0, 2, 4)  # the first record that a reader gets
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert f"{log.segments[0].path}, position {size}, offsets 2 to 3: the batch's CRC is " in caplog.text
+
+
+@pytest.mark.parametrize("version", OLD_VERSIONS)
+def test_an_old_client_that_asks_again_gets_past_a_damaged_batch(ask: Asker, log: Log, version: int) -> None:
+    flip(log, 0, log.segments[0].size - 3)
+    assert outcome(ask(fetch(2), version)) == ErrorCode.CORRUPT_MESSAGE
+    for offset in (2, 3, 4):
+        assert values(ask(fetch(offset), version)) == [b"2a", b"2b", b"3a", b"3b"]
 
 
 def test_an_old_client_meets_damage_at_the_same_offset_as_a_new_one(ask: Asker, log: Log) -> None:

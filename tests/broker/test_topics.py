@@ -14,9 +14,8 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.topics import NO_TOPIC_ID
-from hmb.storage import trash
+from hmb.storage import manifest, trash
 from hmb.storage.log_manager import DataDirectoryError
-from hmb.storage.manifest import Manifest
 from hmb.storage.trash import SUFFIX
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch, read_all
@@ -218,7 +217,8 @@ def test_topics_of_another_broker_keep_all_their_records(make_asker: MakeAsker, 
     ask = make_asker()
     ask.broker.topics.create("theirs", 2)
     ask.close()
-    (tmp_path / "data" / "topics.json").unlink()
+    for name in ("topics.json", manifest.NAME):
+        (tmp_path / "data" / name).unlink()
     shutil.rmtree(tmp_path / "data" / "theirs-0")  # another broker of the cluster had that one
     for name in ("ours", "ours too"):
         again = make_asker()
@@ -286,9 +286,8 @@ def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_id
 
 def test_the_last_producer_ids_are_assigned_once(tmp_path: Path) -> None:
     (tmp_path / "ids").write_text(str(2**63 - 1001))
-    manifest = Manifest(tmp_path)
-    ids = ProducerIds(tmp_path / "ids", manifest)
+    ids = ProducerIds(tmp_path / "ids", manifest.Manifest(tmp_path))
     assert [ids.allocate() for _ in range(1000)][-1] == 2**63 - 2
-    for each in (ids, ProducerIds(tmp_path / "ids", manifest)):
+    for each in (ids, ProducerIds(tmp_path / "ids", manifest.Manifest(tmp_path))):
         with pytest.raises(KafkaError, match="all producer ids have been assigned"):
             each.allocate()

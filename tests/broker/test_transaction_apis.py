@@ -21,6 +21,7 @@ from hmb.protocol.messages.list_transactions import ListTransactionsRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from hmb.storage import manifest
 from hmb.storage.log import Log
 from tests.broker.calls import outcome, produce
 from tests.broker.conftest import Asker
@@ -316,7 +317,8 @@ def test_an_id_that_stands_in_the_journal_only_is_not_given_out_again(
     """As in the directory of another broker, which keeps its ids elsewhere."""
     producer = Producer(ask)
     ask.close()
-    (tmp_path / "data" / "ids").unlink()
+    for name in ("ids", manifest.NAME):
+        (tmp_path / "data" / name).unlink()
     again = make_asker()
     assert again.broker.transactions.loaded.wait(30)
     assert again(InitProducerIdRequest(transactional_id=None), 4).producer_id == producer.id + 1
