@@ -38,7 +38,7 @@ from .peers.jars import use_kafka
 from .progress import Progress
 from .report.samples import DIRECTORY, Sample, Samples, collect
 from .report.tables import text
-from .report.view import ROUNDS_FOR_VERDICT, Report
+from .report.view import ROUNDS_FOR_VERDICT, SuiteReport
 
 Contestant = TypeVar("Contestant")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -92,7 +92,7 @@ def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[
             yield number, contestant
 
 
-def scenario(suite: str, view: Report, *, rounds: int = ROUNDS) -> Callable[[Callable[..., None]], click.Command]:
+def scenario(suite: str, view: SuiteReport, *, rounds: int = ROUNDS) -> Callable[[Callable[..., None]], click.Command]:
     """Return a decorator that makes a command of the function that measures; `rounds` is the default of --repeat."""
 
     def decorate(measure: Callable[..., None]) -> click.Command:

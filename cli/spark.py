@@ -19,7 +19,7 @@ from .shared.parameters import IntRange, NewPath
 from .shared.settings import setting
 
 if TYPE_CHECKING:
-    from hmb.spark.loads import Run
+    from hmb.spark.loads import LoadRun
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def load(
     crash. To read all files: spark.read.parquet("DIR")
     """
 
-    def print_commit(run: Run, left: int) -> None:
+    def print_commit(run: LoadRun, left: int) -> None:
         click.echo(f"run {run.number}: {run.rows:,} records in {run.files} files, {left:,} offsets left", err=True)
 
     runs = _load(topic, directory, servers, dict(options), records, print_commit)
@@ -93,8 +93,8 @@ def _load(
     servers: str,
     options: dict[str, str],
     records: int,
-    on_commit: Callable[[Run, int], object],
-) -> list[Run]:
+    on_commit: Callable[[LoadRun, int], object],
+) -> list[LoadRun]:
     """Load the topic. Raises CliError with one line for an error of Spark or of its worker."""
     from hmb.spark.environment import SparkUnavailableError
     from hmb.spark.loads import LoadError, load

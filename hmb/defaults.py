@@ -1,4 +1,7 @@
-"""What holds where nobody says otherwise; alone in a module, so that `hmb --help` need not import what uses it."""
+"""Default values of addresses and directories.
+
+They have a module of their own, so that `hmb --help` does not import the modules that use them.
+"""
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092

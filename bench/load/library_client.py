@@ -66,8 +66,8 @@ class Elapsed(NamedTuple):
     cpu_seconds: float
 
 
-class Clock:
-    """A clock that starts when it is created."""
+class Stopwatch:
+    """Measures wall-clock time and CPU time from its creation on."""
 
     def __init__(self) -> None:
         self._started = self._now()
@@ -97,7 +97,7 @@ def hmb_send(task: Task, values: list[bytes]) -> Elapsed:
     topic = task.topic
     with hmb_producer(task) as producer:
         producer.send(topic, FIRST).result()
-        clock = Clock()
+        clock = Stopwatch()
         for value in values:
             producer.send(topic, value)
         producer.flush()
@@ -107,7 +107,7 @@ def hmb_send(task: Task, values: list[bytes]) -> Elapsed:
 def hmb_send_many(task: Task, values: list[bytes]) -> Elapsed:
     with hmb_producer(task) as producer:
         producer.send(task.topic, FIRST).result()
-        clock = Clock()
+        clock = Stopwatch()
         for at in range(0, len(values), RECORDS_PER_CALL):
             producer.send_many(task.topic, values[at : at + RECORDS_PER_CALL])
         producer.flush()
@@ -121,7 +121,7 @@ def hmb_send_many_arrow(task: Task, values: list[bytes]) -> Elapsed:
     columns = [pyarrow.array(values[at : at + RECORDS_PER_CALL], pyarrow.binary()) for at in calls]
     with hmb_producer(task) as producer:
         producer.send(task.topic, FIRST).result()
-        clock = Clock()
+        clock = Stopwatch()
         for column in columns:
             producer.send_many(task.topic, column)
         producer.flush()
@@ -146,7 +146,7 @@ def confluent_produce(task: Task, values: list[bytes]) -> Elapsed:
     topic = task.topic
     producer.produce(topic, FIRST)
     producer.flush()
-    clock = Clock()
+    clock = Stopwatch()
     for value in values:
         while True:
             try:
@@ -171,7 +171,7 @@ def kafka_python_send(task: Task, values: list[bytes]) -> Elapsed:
     )
     topic = task.topic
     producer.send(topic, FIRST).get()
-    clock = Clock()
+    clock = Stopwatch()
     for value in values:
         producer.send(topic, value)
     producer.flush()
@@ -194,7 +194,7 @@ def aiokafka_send(task: Task, values: list[bytes]) -> Elapsed:
         await producer.start()
         topic = task.topic
         await producer.send_and_wait(topic, FIRST)
-        clock = Clock()
+        clock = Stopwatch()
         for value in values:
             await producer.send(topic, value)
         await producer.flush()
@@ -320,7 +320,7 @@ def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tu
     batches = read(task)
     first, size = next(batches, (0, 0))
     records = first
-    clock = Clock()
+    clock = Stopwatch()
     for count, some in batches:
         records, size = records + count, size + some
         if records >= task.records:

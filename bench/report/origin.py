@@ -19,7 +19,7 @@ from typing import Any
 
 from ..errors import InvalidSamples
 from .samples import DIRECTORY, Sample, read, samples_of
-from .view import Report
+from .view import SuiteReport
 
 PUBLISHED = Path(__file__).resolve().parents[1] / "results"
 SCALE = re.compile(r"--scale[ =](\S+)")
@@ -74,11 +74,11 @@ def newest_files() -> list[Path]:
     return []
 
 
-def view_of(suite: str) -> Report:
+def view_of(suite: str) -> SuiteReport:
     """Return the view that a suite's module declares. Raises InvalidSamples if no such suite exists."""
     module = "thesis.suite" if suite == "thesis" else f"scenarios.{suite}"
     try:
-        view: Report = import_module(f"hmb.bench.{module}").VIEW
+        view: SuiteReport = import_module(f"hmb.bench.{module}").VIEW
     except ModuleNotFoundError as missing:
         raise InvalidSamples(f"no suite is called {suite!r}: {missing}") from missing
     return view

@@ -64,7 +64,7 @@ class Column:
         return str(values) if self.spread else f"{values.median:,.{self.digits}f}"
 
 
-class Report(Protocol):
+class SuiteReport(Protocol):
     """The tables and charts of the samples of a suite."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]: ...

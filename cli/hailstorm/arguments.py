@@ -1,4 +1,4 @@
-"""What the commands of `hmb hailstorm` share: arguments, and errors as one line."""
+"""Arguments that the commands of `hmb hailstorm` share, and the report of errors in one line."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ OPTIONS: list[Callable[[Any], Any]] = [
     RECORDS("--isolation-level", type=click.Choice(ISOLATION_LEVELS),
         help="read_committed leaves out records of open and aborted transactions.  [default: read_uncommitted]"),
     OUTPUT("-f", "--format", "format", type=parse_format, metavar="FORMAT", help=r"""
-        %t topic, %p partition, %o offset, %k key, %s value (%v), %h headers, %T timestamp (%d), %K %S lengths,
-        %H number of headers, %R length in 4 bytes, %i count; %v{hex}, {base64}, {unpack[>I$]}, %o{big32},
+        %t topic, %p partition, %o offset, %k key, %s value (%v), %h headers, %T timestamp (%d), %K %S lengths.
+        Also %H number of headers, %R length in 4 bytes, %i count. Forms: %v{hex}, {base64}, {unpack[>I$]}, %o{big32},
         %d{strftime[%F %T]}, %h{ %k=%v}; \n \t \xHH \0 %%. %T is kcat's timestamp, not rpk's length."""),
     OUTPUT("-J", "--json", "as_json", is_flag=True, help="Print a record as a line of JSON; produce --json reads it."),
     OUTPUT("-K", "--key-delimiter", type=delimiter, metavar="TEXT",

@@ -1,4 +1,4 @@
-r"""From a line to a record: kcat's delimiters, the properties of kafka-console-producer, or JSON.
+r"""From a line to a record: kcat's delimiters, or the properties of kafka-console-producer. JSON: see `record_json`.
 
     kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
             -Z              an empty key or value is null
@@ -64,17 +64,6 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
         return LineRecord(own_key, value)
 
     return parse
-
-
-def json_line(key: bytes | None) -> Parse:
-    """Return the parser for --json. `key` is for lines without a key."""
-    from .record_json import from_json
-
-    def parse(line: bytes) -> LineRecord:
-        record = from_json(line)
-        return record._replace(key=key) if record.key is None else record
-
-    return from_json if key is None else parse
 
 
 class KafkaLine:

@@ -17,7 +17,7 @@ from ..shared.completion import complete_partitions, complete_topics
 from ..shared.headings import under
 from ..shared.parameters import IntRange, delimiter, name_value, topic_name
 from ..shared.times import UNITS
-from .line_formats import HeaderPair, KafkaLine, Parse, json_line, kcat_line
+from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = ("all", "-1", "1", "0")
@@ -109,6 +109,8 @@ class ProduceOptions:
             raise click.UsageError(f"--null and {both[0]} exclude each other; {hint}")
         key = None if self.key is None else os.fsencode(self.key)
         if self.as_json:
+            from .record_json import json_line
+
             return json_line(key)
         if self.properties:
             return KafkaLine(self.properties, key)

@@ -24,7 +24,7 @@ from hmb.records.record import MAX_INT64
 from hmb.storage.dump.entries import text_or_base64
 
 from ..shared.parameters import did_you_mean
-from .line_formats import HeaderPair, LineRecord
+from .line_formats import HeaderPair, LineRecord, Parse
 
 if TYPE_CHECKING:
     from hmb.client.consuming.consumer import ConsumerRecord
@@ -71,6 +71,15 @@ def from_json(line: bytes) -> LineRecord:
     partition = _get_int(fields, "partition", "the number of a partition")
     pairs = tuple(_header(header) for header in headers)
     return LineRecord(_get(fields, "key"), _get(fields, "value"), pairs, timestamp, partition)
+
+
+def json_line(key: bytes | None) -> Parse:
+    """Return the parser for --json. `key` is for lines without a key."""
+    def parse(line: bytes) -> LineRecord:
+        record = from_json(line)
+        return record._replace(key=key) if record.key is None else record
+
+    return from_json if key is None else parse
 
 
 def _loads(line: bytes) -> object:

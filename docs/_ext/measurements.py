@@ -33,7 +33,7 @@ from hmb.bench.errors import InvalidSamples
 from hmb.bench.report.origin import Origin, view_of
 from hmb.bench.report.samples import Sample, read, samples_of
 from hmb.bench.report.tables import Table
-from hmb.bench.report.view import Report
+from hmb.bench.report.view import SuiteReport
 from hmb.bench.thesis import cells
 from hmb.bench.thesis import tables as thesis_tables
 
@@ -64,21 +64,21 @@ class Results(SphinxDirective):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)
 
-    def shown(self, view: Report, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
+    def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         raise NotImplementedError
 
 
 class Measured(Results):
     """Shows the tables of a suite."""
 
-    def shown(self, view: Report, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
+    def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [table_node(table) for table in view.tables(samples)]
 
 
 class MeasuredPlot(Results):
     """Shows the charts of a suite as pictures in the page."""
 
-    def shown(self, view: Report, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
+    def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [_picture(figure, name) for name, figure in view.charts(samples).items()]
 
 

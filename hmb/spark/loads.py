@@ -68,7 +68,7 @@ class LoadError(Exception):
     """A load cannot continue. The message contains the reason and what to do."""
 
 
-class Run(NamedTuple):
+class LoadRun(NamedTuple):
     """One commit of a load: in each partition, the records at offsets from `start` (inclusive) to `end` (exclusive)."""
 
     number: int
@@ -83,7 +83,7 @@ class Run(NamedTuple):
         return {**self._asdict(), "start": to_json(self.start), "end": to_json(self.end)}
 
     @classmethod
-    def from_json(cls, text: str) -> Run:
+    def from_json(cls, text: str) -> LoadRun:
         fields = json.loads(text)
         return cls(**{**fields, "start": from_json(fields["start"]), "end": from_json(fields["end"])})
 
@@ -96,8 +96,8 @@ def load(
     options: Mapping[str, str] | None = None,
     records_per_run: int = RECORDS_PER_RUN,
     spark: SparkSession | None = None,
-    on_commit: Callable[[Run, int], object] = lambda run, remaining: None,
-) -> list[Run]:
+    on_commit: Callable[[LoadRun, int], object] = lambda run, remaining: None,
+) -> list[LoadRun]:
     """Load the records that the topic contains now and `directory` does not. Return the new commits.
 
     `options` are further options of the data source. `on_commit(run, remaining)` is called after each commit, with the
@@ -110,7 +110,7 @@ def load(
     _check_options(options or {})
     root = Path(directory).absolute()
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
-    commits: list[Run] = []
+    commits: list[LoadRun] = []
     with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
         cluster.topic(topic)  # Raises KafkaError if the topic does not exist. The directory is then not created.
         stack.enter_context(_locked(root))
@@ -125,14 +125,14 @@ def load(
             on_commit(commits[-1], sum(target[it] - commits[-1].end[it] for it in target))
 
 
-def runs(directory: str | Path) -> list[Run]:
+def runs(directory: str | Path) -> list[LoadRun]:
     """Return the committed runs of a directory, in order."""
     return [_run_of(path / MANIFEST) for path in sorted(Path(directory).glob(f"{RUN}*"))]
 
 
-def _run_of(manifest: Path) -> Run:
+def _run_of(manifest: Path) -> LoadRun:
     try:
-        return Run.from_json(manifest.read_text())
+        return LoadRun.from_json(manifest.read_text())
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         problem = f"{manifest} does not contain the offsets of its folder: {type(error).__name__}: {error}"
         raise LoadError(f"{problem}; was the folder changed by hand? Load into a new directory") from error
@@ -146,7 +146,7 @@ def _check_options(options: Mapping[str, str]) -> None:
     for name in options:
         if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
             raise OptionError(
-                f"option {name!r} cannot be set: a load decides itself what it reads, each record once, with headers"
+                f"option {name!r}: a load decides itself what it reads, each record once, with headers"
             )
 
 
@@ -158,7 +158,7 @@ def delete_uncommitted(root: Path) -> None:
 
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
-) -> tuple[Run | None, Offsets]:
+) -> tuple[LoadRun | None, Offsets]:
     """Return the next run (or None if nothing remains to be loaded) and the offsets at which the whole load ends.
 
     The run's numbers of rows and files are still 0. `most` limits the offsets of the run. `target` is the end of the
@@ -188,10 +188,10 @@ def _plan(
     if all(start[it] == target[it] for it in target):
         return None, target
     number = before[-1].number + 1 if before else 1
-    return Run(number, topic, topic_id, start, limited(start, target, most), 0, 0), target
+    return LoadRun(number, topic, topic_id, start, limited(start, target, most), 0, 0), target
 
 
-def _check_same_topic(root: Path, before: Run, topic: str, topic_id: str) -> None:
+def _check_same_topic(root: Path, before: LoadRun, topic: str, topic_id: str) -> None:
     if before.topic != topic:
         raise LoadError(
             f"{root} holds the topic {before.topic!r}, not {topic!r}: load each topic into its own directory"
@@ -202,7 +202,7 @@ def _check_same_topic(root: Path, before: Run, topic: str, topic_id: str) -> Non
         )
 
 
-def _write(spark: SparkSession, root: Path, planned: Run, given: Mapping[str, str]) -> Run:
+def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str, str]) -> LoadRun:
     """Write the files of a run to its uncommitted folder, and return the run with its numbers of rows and files."""
     import pyarrow.parquet as pq
 
@@ -219,7 +219,7 @@ def _write(spark: SparkSession, root: Path, planned: Run, given: Mapping[str, st
     return run
 
 
-def _commit(root: Path, run: Run) -> Run:
+def _commit(root: Path, run: LoadRun) -> LoadRun:
     """Sync the files of a run, and rename its folder: readers see the whole run from this moment on."""
     folder = root / f"{UNCOMMITTED}{run.number:08d}"
     for path in (*folder.iterdir(), folder):

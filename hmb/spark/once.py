@@ -76,7 +76,7 @@ class ReplayError(Exception):
 
 
 @dataclass
-class Note:
+class BatchNote:
     """A task's note of the last batch that it has written."""
 
     batch: int  # Spark's number of the batch, from 0
@@ -95,7 +95,7 @@ class Note:
         return OffsetAndMetadata(self.batch + 1, json.dumps({"rows": self.rows, "checksum": self.checksum}))
 
     @classmethod
-    def from_offset(cls, noted: OffsetAndMetadata) -> Note:
+    def from_offset(cls, noted: OffsetAndMetadata) -> BatchNote:
         return cls(noted.offset - 1, **json.loads(noted.metadata))
 
 
@@ -121,7 +121,7 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
     settings = {"transaction_timeout": TRANSACTION_TIMEOUT, **options.producer}
     with Producer(options.bootstrap_servers, transactional_id=name, **settings) as producer:
         producer.init_transactions()
-        before, note = _last_note(options, name), Note(batch_id)
+        before, note = _last_note(options, name), BatchNote(batch_id)
         if before is not None and before.batch >= batch_id:
             for batch in chain([first], batches):
                 note.add(batch)
@@ -138,14 +138,14 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
     return note.rows
 
 
-def _last_note(options: SinkOptions, name: str) -> Note | None:
+def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
     """Return the note of the last committed transaction of this task, or None if the task has not committed."""
     with Admin(options.bootstrap_servers) as admin:
         noted = admin.list_group_offsets(name, require_stable=True)
-    return Note.from_offset(max(noted.values())) if noted else None
+    return BatchNote.from_offset(max(noted.values())) if noted else None
 
 
-def _check_same(name: str, before: Note, note: Note) -> None:
+def _check_same(name: str, before: BatchNote, note: BatchNote) -> None:
     if before.batch > note.batch:
         problem = f"the query writes batch {note.batch}, but batch {before.batch} was written already"
         raise ReplayError(f"{name}: {problem}: the checkpoint is older than the output; start with a new checkpoint")

@@ -26,7 +26,13 @@ WORDS = {
     "at home": "owner, position, queue",
     "of ours": "an internal error",
     "told": "returned, sent, reported",
-    "tells of": "contains, reports",
+    "tells": "returns, reports, contains",
+    "hears": "receives",
+    "lest": "so that ... not",
+    "for good": "permanently",
+    "what there is": "name the thing",
+    "as it came": "unchanged",
+    "the like": "name the others",
     "mend": "repair, fix",
     "mended": "repaired, fixed",
     "mends": "repairs, fixes",
@@ -38,6 +44,9 @@ WORDS = {
     "lies in": "is stored in, is written in",
     "lie in": "are stored in, are written in",
 }
+TWO_SPACES = re.compile(r"(?<=[a-z0-9)`\"'][.?!])  +(?=[A-Z`\"'(])")
+THESIS = re.compile(r"\bthesis,? (ch\.|\(ch\.|chapter \d|section)|\(thesis\)")
+CITED = re.compile(r"\bthesis, chapter \d|\bthesis \(chapter \d")
 WORD = re.compile(r"\b(" + "|".join(map(re.escape, WORDS)) + r")\b", re.I)
 
 
@@ -66,4 +75,22 @@ def wrong_words(words: str) -> Iterator[str]:
         yield f"{found[0]!r}: write {WORDS[found[0].lower()]}"
 
 
-RULES: tuple[Callable[[str], Iterator[str]], ...] = (long_sentences, missing_subjects, wrong_words)
+def two_spaces(words: str) -> Iterator[str]:
+    for found in TWO_SPACES.finditer(words):
+        yield f"two spaces after the end of a sentence: {words[max(0, found.start() - 20) : found.end() + 20]!r}"
+
+
+def citations(words: str) -> Iterator[str]:
+    """Find citations of the thesis that have not the form that the documentation links to its bibliography."""
+    for found in THESIS.finditer(words):
+        if not CITED.match(words, found.start()):
+            yield f"{found[0]!r}: write (thesis, chapter 9.2, with the chapter's title)"
+
+
+RULES: tuple[Callable[[str], Iterator[str]], ...] = (
+    long_sentences,
+    missing_subjects,
+    wrong_words,
+    two_spaces,
+    citations,
+)

@@ -138,7 +138,14 @@ def _texts_of_page(path: Path, text: str) -> Iterator[Text]:
 
 
 def _texts_of_test_data(path: Path, text: str) -> Iterator[Text]:
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("# ")[2].strip()
-        if len(words.split()) > 2:
+    """Yield each block of comment lines of a script, and each comment after a command."""
+    block: list[str] = []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        if line.startswith("# "):
+            block.append(line[2:].strip())
+            continue
+        if len(" ".join(block).split()) > 2:
+            yield Text("prose", path, number - len(block), " ".join(block), line.strip())
+        block = []
+        if len((words := line.partition("  # ")[2].strip()).split()) > 2:
             yield Text("prose", path, number, words, line.strip())

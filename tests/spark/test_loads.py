@@ -119,7 +119,7 @@ def test_kill_9(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -
     assert loaded(tmp_path) == list(range(30))
 
 
-def _values(runs: list[loads.Run]) -> list[int]:
+def _values(runs: list[loads.LoadRun]) -> list[int]:
     """Return the values that `fill` has written at the offsets of these runs."""
     return [3 * offset + it.partition for run in runs for it in run.end for offset in range(run.start[it], run.end[it])]
 

@@ -33,4 +33,4 @@ def fill(servers: str, topic: str, values: list[bytes | None], **settings: Any) 
 
 def ranges(planned: Any) -> list[str]:
     """Return the ranges of planned tasks as strings."""
-    return [str(each.wanted) for each in planned if isinstance(each, RangePartition)]
+    return [str(each.offsets) for each in planned if isinstance(each, RangePartition)]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.cli.records.line_formats import KafkaLine, LineRecord, json_line, kcat_line
+from hmb.cli.records.line_formats import KafkaLine, LineRecord, kcat_line
 from hmb.cli.records.lines import MAX_LINE, Lines
+from hmb.cli.records.record_json import json_line
 from hmb.cli.shared.errors import CliError
 
 
