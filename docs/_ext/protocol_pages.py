@@ -22,7 +22,7 @@ from hmb.broker.handlers import HANDLERS
 from hmb.protocol.messages import api_name, request_class, response_class
 from hmb.protocol.schema import Request, Response
 
-PARTS = re.compile(r"^(Versions|Behaviour|Version notes|Left out): ", re.MULTILINE)
+PARTS = re.compile(r"^(Versions|Behaviou?r|Version notes|Left out): ", re.MULTILINE)
 ROOT = Path(__file__).parents[2]
 
 
