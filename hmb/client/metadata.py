@@ -47,7 +47,7 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicMetadata:
     """A topic's partitions, and the leader of each; None while there is no leader."""
 
     name: str
@@ -94,7 +94,7 @@ class Cluster:
         self._known = KnownBrokers(clock)  # with a lock of its own; shared by all connections
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
-        self._topics: dict[str, Topic] = {}
+        self._topics: dict[str, TopicMetadata] = {}
         self._names: dict[UUID, str] = {}
         self._asked_at: dict[str, float] = {}  # when the broker told of a topic
         self._old: set[str] = set()  # topics to ask about again
@@ -109,11 +109,11 @@ class Cluster:
         """The brokers by their ids, as the last answer named them; takes no lock."""
         return self._nodes
 
-    def last_known(self, name: str) -> Topic | None:
+    def last_known(self, name: str) -> TopicMetadata | None:
         """What the last answer said about a topic, however old it is; takes no lock, for it waits for nothing."""
         return self._topics.get(name)
 
-    def topic(self, name: str, *, create: bool = False) -> Topic:
+    def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
         """What is known about a topic; asks if nothing is. `create` lets a broker that does so create it."""
         with self._alone():
             known = self._topics.get(name)
@@ -147,7 +147,7 @@ class Cluster:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader at the moment")
         return leader
 
-    def topics(self) -> list[Topic]:
+    def topics(self) -> list[TopicMetadata]:
         """All topics, by name; asks anew."""
         topics = [topic.name or "" for topic in self.metadata().topics if not topic.error_code]
         return [self._topics[name] for name in sorted(topics)]
@@ -222,7 +222,7 @@ class Cluster:
     def _is_aged(self, name: str) -> bool:
         return self._clock() - self._asked_at[name] >= self._max_age
 
-    def _refresh(self, name: str, create: bool) -> Topic:
+    def _refresh(self, name: str, create: bool) -> TopicMetadata:
         """Ask about a topic, and in the same request about all others that are due."""
         others = [] if create else [it for it in self._topics if it != name and (it in self._old or self._is_aged(it))]
         asked = None
@@ -260,7 +260,7 @@ class Cluster:
             return response
         raise failure
 
-    def _remember(self, topic: MetadataResponse.MetadataResponseTopic) -> Topic:
+    def _remember(self, topic: MetadataResponse.MetadataResponseTopic) -> TopicMetadata:
         name = topic.name or ""
         partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
         leaders = {partition.partition_index: self._nodes.get(partition.leader_id) for partition in partitions}
@@ -270,7 +270,7 @@ class Cluster:
             for number, epoch in before.leader_epochs.items():
                 if 0 <= epochs.get(number, epoch) < epoch:  # from a broker that has not heard of it yet
                     leaders[number], epochs[number] = before.leaders[number], epoch
-        known = Topic(name, leaders, topic.topic_id, topic.is_internal, epochs)
+        known = TopicMetadata(name, leaders, topic.topic_id, topic.is_internal, epochs)
         self._asked_at[name] = self._clock()
         self._topics[name] = known
         if known.topic_id != NO_TOPIC_ID:
@@ -315,7 +315,7 @@ def _request_for(names: Collection[str] | None, version: int, create: bool = Fal
     return request
 
 
-def no_such_partition(topic: Topic, number: int) -> KafkaError:
+def no_such_partition(topic: TopicMetadata, number: int) -> KafkaError:
     what = f"topic {topic.name!r} has no partition {number}, only {len(topic.leaders)} from 0 on"
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
 

@@ -26,11 +26,10 @@ from hmb.protocol.messages import API_KEYS
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.records import encode_batch
-
-from .fetching import RECORDS, Log
-from .producing import Script
-from .raw import raw_server
-from .scripted import HangUp, ScriptedBroker
+from tests.client.consuming.scripted_log import RECORDS, Log
+from tests.client.producing.produce_scripts import Script
+from tests.client.raw_server import raw_server
+from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 PATIENCE = 0.3  # seconds that the clients have
 BOUND = 20.0  # seconds in which each test is over by far

@@ -21,9 +21,8 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
-
-from .raw import raw_server
-from .scripted import Clock, HangUp, ScriptedBroker
+from tests.client.raw_server import raw_server
+from tests.client.scripted_broker import Clock, HangUp, ScriptedBroker
 
 
 def test_speaks_the_newest_version_that_both_know(servers: str) -> None:

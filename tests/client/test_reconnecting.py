@@ -7,8 +7,7 @@ import pytest
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.reconnecting import FIRST_PAUSE, JITTER, LONGEST_PAUSE, KnownBrokers
 from hmb.protocol.messages.metadata import MetadataRequest
-
-from .scripted import Clock, ScriptedBroker
+from tests.client.scripted_broker import Clock, ScriptedBroker
 
 ADDRESS = "127.0.0.1:9"
 

@@ -14,14 +14,17 @@ from hmb.bench import peers
 from hmb.client import TopicPartition
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
-from tests.client.group_members import GROUP_CONFIG
+from tests.client.group.members import GROUP_CONFIG
 
 TESTS = Path(__file__).parents[1] / "client"
 
 pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("name", ["test_group_membership.py", "test_group_brokers.py", "test_consumer_groups.py"])
+NAMES = ["group/test_membership.py", "group/test_brokers.py", "consuming/test_group_reading.py"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_groups_are_the_same_with_kafka(kafka_43: Path, name: str) -> None:
     with peers.Kafka43(config=GROUP_CONFIG) as kafka:
         run = subprocess.run(

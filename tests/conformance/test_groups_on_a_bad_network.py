@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.client.group.driver import group_offsets
-from hmb.client.group.interface import GroupSettings
+from hmb.client.group.interface import MemberSettings
+from hmb.client.group.membership import group_offsets
 from hmb.client.metadata import Cluster
-from tests.client.group_members import GROUP_CONFIG, KINDS, make_topic
+from tests.client.group.members import GROUP_CONFIG, KINDS, make_topic
 from tests.conformance.unreliable import Unreliable
 from tests.waiting import until
 
@@ -82,6 +82,6 @@ def test_every_record_is_delivered_and_committed(servers: str, kind: dict[str, A
         is_over.set()
         for each in reading:
             each.result()
-    offsets = group_offsets(Cluster(servers), GroupSettings(group_id="g"))
+    offsets = group_offsets(Cluster(servers), MemberSettings(group_id="g"))
     assert {it.offset for it in offsets.committed(partitions).values() if it is not None} == {RECORDS}
     offsets.close()

@@ -45,12 +45,12 @@ def described(port: int) -> list[Any]:
     with Connection(peers.HOST, port) as connection:
         found: list[Any] = []
 
-        def is_settled() -> bool:
+        def has_offset() -> bool:
             connection.send(FindCoordinatorRequest(key_type=1, coordinator_keys=IDS), 4)
             found[:] = connection.send(DescribeTransactionsRequest(transactional_ids=IDS)).transaction_states
             return not any(each.error_code or each.transaction_state.startswith("Prepare") for each in found)
 
-        until(is_settled)
+        until(has_offset)
         return found
 
 

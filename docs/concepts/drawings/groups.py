@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drawing import Drawing, Tone
 
-from hmb.client.group.assignors import MemberToAssign, assign_range
+from hmb.client.group.assignors import SubscribedMember, assign_range
 
 COMMITTED, POSITION, END = 4, 6, 9  # offsets of the example
 COUNT_OF_PARTITIONS = 4
@@ -60,7 +60,7 @@ def assignment() -> Drawing:
 
 def _assigned(size: int) -> dict[str, list[int]]:
     """Return the numbers of the partitions that each member of a group of this size receives."""
-    members = [MemberToAssign(f"member {number}", frozenset({"orders"})) for number in range(1, size + 1)]
+    members = [SubscribedMember(f"member {number}", frozenset({"orders"})) for number in range(1, size + 1)]
     assigned = assign_range(members, {"orders": COUNT_OF_PARTITIONS})
     return {name: sorted(partition.partition for partition in owned) for name, owned in assigned.items()}
 

@@ -18,7 +18,7 @@ from hmb.client.group.offset_messages import (
     commit_codes,
     commit_request,
     fetch_request,
-    fetched,
+    fetched_offsets,
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
@@ -44,7 +44,7 @@ class GroupOffsetsAdmin(AdminBase):
             if wanted is None and version < FIRST_FETCH_OF_ALL_TOPICS:
                 wanted = [TopicPartition(it.name, number) for it in self.cluster.topics() for number in it.leaders]
             request = fetch_request(group, wanted, version, require_stable=require_stable)
-            found = fetched(connection.send(request, version), version)
+            found = fetched_offsets(connection.send(request, version), version)
             check_group(group, found.error_code)
             for partition, code in found.errors.items():
                 raise answered_error(partition, code)

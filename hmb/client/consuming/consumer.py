@@ -40,7 +40,7 @@ from hmb.client.consuming.guard import Guard
 from hmb.client.consuming.reader import ConsumerMetrics, Reader
 from hmb.client.consuming.settings import ConsumerSettings, Pattern
 from hmb.client.consuming.subscription import Discovery, Subscription
-from hmb.client.group.interface import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
+from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import (
     ISOLATION_LEVELS,
@@ -119,7 +119,7 @@ class Consumer(AssignedPartitions):
                 check_offset(wish)
             self.unsubscribe()
             if self._group is not None:
-                self._group.is_assigned = True
+                self._group.has_assignment = True
             if self._group is not None and not given:
                 self._reader.add(wishes, in_group=True)
             else:
@@ -150,7 +150,7 @@ class Consumer(AssignedPartitions):
         """Whether every partition was read up to where it was to be read; never without `until`."""
         if self._until is None or self._guard.is_closed:
             return self._was_at_end
-        return (self._group is None or self._group.is_assigned) and self._reader.at_end
+        return (self._group is None or self._group.has_assignment) and self._reader.at_end
 
     def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
         """The next records; an empty list at the end, or when none came in about `timeout` seconds (see `at_end`).
@@ -214,7 +214,7 @@ class Consumer(AssignedPartitions):
     @property
     def group_metadata(self) -> GroupMetadata:
         """Who this consumer is in its group; for `Producer.send_offsets_to_transaction`."""
-        return self._in_group().offsets.metadata
+        return self._in_group().metadata
 
     def metrics(self) -> ConsumerMetrics:
         """Counts since the consumer was made."""
@@ -337,7 +337,7 @@ def _group_reading(cluster: Cluster, reader: Reader, settings: ConsumerSettings)
     """Return the membership in the group of the settings, or None without a group."""
     if settings["group"] is None:
         return None
-    group = GroupSettings(
+    group = MemberSettings(
         group_id=settings["group"],
         group_instance_id=settings["group_instance_id"],
         group_protocol=settings["group_protocol"],

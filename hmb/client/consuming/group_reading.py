@@ -1,12 +1,18 @@
-"""Reading as a member of a group: which partitions, from where, and what is committed when.
+"""Reading as a member of a group: partitions from the group, committed offsets, and automatic commits.
 
-The membership (`membership`) says what belongs to this consumer; here that becomes reading. For new partitions it
-begins where the group has committed, and before partitions are given up their positions are committed: the member that
-gets them goes on from there. What a commit saves is the *next* offset, that of the first record not handed out yet.
+The membership (`hmb.client.group.membership`) knows which partitions belong to this consumer. `GroupReading` is its
+listener, and turns each change into reading. New partitions begin at the offsets that the group has committed. Before
+partitions are given up, their positions are committed, and the next owner continues there. A commit saves the offset of
+the first record that was *not* returned to the application yet.
 
-*Auto commit* saves the positions every `auto_commit_interval` seconds, from within `poll`: all records of earlier polls
-count as done then. So after a crash some records are read twice, none is left out (at least once).
+*Automatic commits* run inside `poll`, every `auto_commit_interval` seconds. They assume that the application has
+processed all records of earlier polls. After a crash, some records are read twice and none is left out (at least once).
+
+For example, a poll returns the records 0 to 9 and the next poll commits offset 10. If the consumer crashes before that,
+the next owner begins at offset 0 again.
 """
+
+from __future__ import annotations
 
 import logging
 import time
@@ -16,75 +22,91 @@ from dataclasses import dataclass
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.reader import Reader
 from hmb.client.consuming.settings import Callback
-from hmb.client.group.driver import group_offsets, join_group
-from hmb.client.group.interface import CommitCallback, GroupOffsets, GroupSettings, Membership, OffsetAndMetadata
+from hmb.client.group.commits import CommittedOffsets
+from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
+from hmb.client.group.membership import GroupMembership, group_offsets, join_group
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What the program wants to be told; each is called from within `poll` or `close`."""
+    """The application's functions for a rebalance. `poll` and `close` call them.
+
+    Without `on_lost`, `on_revoked` is called for lost partitions, too.
+    """
 
     on_assigned: Callback | None = None
     on_revoked: Callback | None = None
-    on_lost: Callback | None = None  # None: on_revoked is told
+    on_lost: Callback | None = None
 
 
 class GroupReading:
-    """The reader of a group: a `RebalanceListener`, and the group's offsets."""
+    """The link between a consumer's reader and its group. It implements `RebalanceListener`."""
 
     def __init__(
-        self, cluster: Cluster, reader: Reader, settings: GroupSettings, offset: Offset, callbacks: Callbacks,
+        self, cluster: Cluster, reader: Reader, settings: MemberSettings, offset: Offset, callbacks: Callbacks,
         auto_commit_interval: float | None,
     ) -> None:  # fmt: skip
         self._cluster, self._reader, self._settings = cluster, reader, settings
         self._offset = offset
         self._created: set[str] = set()  # topics that did not exist when this consumer started
         self._callbacks = callbacks
-        self._interval = auto_commit_interval  # None: the program commits
+        self._interval = auto_commit_interval  # None: only the application commits
         self._commit_at = time.monotonic() + (auto_commit_interval or 0.0)
-        self._saved: dict[TopicPartition, int] = {}  # what was committed last
-        self._membership: Membership | None = None
+        self._saved: dict[TopicPartition, int] = {}  # the positions that automatic commits have saved
+        self._membership: GroupMembership | None = None
         reader.committed = self.committed
-        self._alone: GroupOffsets | None = None  # of who is no member: its partitions were assigned by hand
-        self._patience: float | None = None  # seconds for the last commit; None: as long as it takes
-        self.is_assigned = False  # whether the group has ever said what is ours
+        self._offsets_without_membership: CommittedOffsets | None = None  # for partitions that `assign` chose
+        self._close_timeout: float | None = None  # seconds for the last commit; None means `request_timeout`
+        self.has_assignment = False  # whether the group or `assign` has chosen partitions
 
     @property
-    def offsets(self) -> GroupOffsets:
+    def offsets(self) -> CommittedOffsets:
+        """The committed offsets of the group: as its member, or without a membership after `assign`."""
         if self._membership is not None:
-            return self._membership
-        if self._alone is None:
-            self._alone = group_offsets(self._cluster, self._settings)
-        return self._alone
+            return self._membership.offsets
+        if self._offsets_without_membership is None:
+            self._offsets_without_membership = group_offsets(self._cluster, self._settings)
+        return self._offsets_without_membership
+
+    @property
+    def metadata(self) -> GroupMetadata:
+        """The identity of this consumer in its group."""
+        return self.offsets.metadata if self._membership is None else self._membership.metadata
 
     def subscribe(self, topics: Collection[str], *, created: Collection[str] = ()) -> None:
-        """Read these topics. Those in `created` are read from their start: all their records are newer than this."""
+        """Subscribe to these topics.
+
+        The consumer reads topics in `created` from their start, because all their records are newer than the consumer.
+        """
         self._created |= set(created)
         if self._membership is None:
             self._membership = join_group(self._cluster, self._settings, self)
         self._membership.subscribe(topics)
 
     def poll(self, timeout: float) -> None:
-        """Do what the group asks for, and commit if it is time."""
-        self.offsets.poll(timeout)
+        """Take part in a rebalance for at most `timeout` seconds, and commit if the interval has passed."""
+        if self._membership is not None:
+            self._membership.poll(timeout)
+        else:
+            self.offsets.poll()
         if self._interval is not None and time.monotonic() >= self._commit_at:
             self._commit_at = time.monotonic() + self._interval
-            news = self._news(self._reader.positions)
-            if news:
-                self._saved.update({partition: it.offset for partition, it in news.items()})
-                self.offsets.commit_async(news, self._auto_committed)
+            unsaved = self._unsaved(self._reader.positions)
+            if unsaved:
+                self._saved.update({partition: it.offset for partition, it in unsaved.items()})
+                self.offsets.commit_async(unsaved, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        # A coordinator of KIP-848 groups answers at once and computes later: nothing, at first, is no answer yet.
-        self.is_assigned = bool(partitions) or self._settings.group_protocol == "classic" or self.is_assigned
+        # The coordinator of a KIP-848 group answers before it has computed an assignment: the first one may be empty.
+        self.has_assignment |= bool(partitions) or self._settings.group_protocol == "classic"
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
         }
@@ -98,7 +120,7 @@ class GroupReading:
             if self._callbacks.on_revoked is not None:
                 self._callbacks.on_revoked(sorted(partitions))
         finally:
-            self._forget(partitions)
+            self._remove(partitions)
 
     def on_lost(self, partitions: Collection[TopicPartition]) -> None:
         try:
@@ -106,83 +128,86 @@ class GroupReading:
             if callback is not None:
                 callback(sorted(partitions))
         finally:
-            self._forget(partitions)
+            self._remove(partitions)
 
     def commit(self, offsets: Offsets | None) -> None:
-        self.offsets.commit(self._given(offsets))
+        self.offsets.commit(self._with_metadata(offsets))
 
     def commit_async(self, offsets: Offsets | None, callback: CommitCallback | None) -> None:
-        self.offsets.commit_async(self._given(offsets), callback)
+        self.offsets.commit_async(self._with_metadata(offsets), callback)
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where the group has committed something; asked once, for whoever polls has no time to wait."""
+        """Return the committed offsets. One attempt only, because a poll must not wait for retries."""
         found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}
 
     def leave(self, timeout: float | None = None) -> None:
-        """Commit, give the partitions back, and leave the group; waits for a commit so many seconds at most."""
-        self._patience = timeout
+        """Commit, give up all partitions and leave the group. The commit may take `timeout` seconds."""
+        self._close_timeout = timeout
         try:
             if self._membership is not None:
-                self._membership.close(timeout)  # this calls on_revoked
+                self._membership.close(timeout)  # calls `on_revoked`
             else:
                 self._commit_before_leaving(self._reader.positions)
         finally:
-            if self._alone is not None:
-                self._alone.close(timeout)
-            self._membership = self._alone = None
-            self.is_assigned = False
+            if self._offsets_without_membership is not None:
+                self._offsets_without_membership.close(timeout)
+            self._membership = self._offsets_without_membership = None
+            self.has_assignment = False
 
-    def _given(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The offsets as the group wants them; all positions if none are given."""
+    def _with_metadata(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the offsets as `OffsetAndMetadata`. None stands for the positions of all partitions."""
         if offsets is None:
             positions = self._reader.positions.values()
-            return {it.partition: OffsetAndMetadata(it.consumed) for it in positions if it.is_settled}
+            return {it.partition: OffsetAndMetadata(it.consumed) for it in positions if it.has_offset}
         return {
             partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for partition, offset in offsets.items()
         }
 
-    def _news(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Positions that auto commit has not saved yet."""
+    def _unsaved(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the positions that automatic commits have not saved yet."""
         positions = [self._reader.positions[it] for it in partitions if it in self._reader.positions]
         return {
             it.partition: OffsetAndMetadata(it.consumed)
             for it in positions
-            if it.is_settled and it.consumed != self._saved.get(it.partition)
+            if it.has_offset and it.consumed != self._saved.get(it.partition)
         }
 
     def _commit_before_leaving(self, partitions: Iterable[TopicPartition]) -> None:
-        """Without it some records are read twice, which is no reason to stop giving up partitions."""
-        news = self._news(partitions) if self._interval is not None else {}
-        if not news:
+        """Save the positions of partitions that are given up.
+
+        A failure is only logged: it means that some records are read twice.
+        """
+        unsaved = self._unsaved(partitions) if self._interval is not None else {}
+        if not unsaved:
             return
-        if self._patience is not None:
-            self._commit_within(news, self._patience)
+        if self._close_timeout is not None:
+            self._commit_within(unsaved, self._close_timeout)
             return
         try:
-            self.offsets.commit(news)
+            self.offsets.commit(unsaved)
         except (ConnectionFailed, KafkaError) as error:
-            log.warning("the positions of %s were not committed: %s", ", ".join(map(str, news)), error)
+            LOGGER.warning("the positions of %s were not committed: %s", ", ".join(map(str, unsaved)), error)
 
     def _commit_within(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float) -> None:
-        """Commit, and wait for the answer so long only."""
+        """Commit once, and wait at most `timeout` seconds for the response."""
         deadline = time.monotonic() + timeout
-        answers: list[Exception | None] = []
-        self.offsets.commit_async(offsets, lambda _, error: answers.append(error))
-        while not answers and time.monotonic() < deadline:
+        errors: list[Exception | None] = []
+        self.offsets.commit_async(offsets, lambda _, error: errors.append(error))
+        while not errors and time.monotonic() < deadline:
             time.sleep(0.01)
-            self.offsets.poll(0.0)
-        if answers != [None]:
-            log.warning("the positions were not committed: %s", answers[0] if answers else "no answer in time")
+            self.offsets.poll()
+        if errors != [None]:
+            LOGGER.warning("the positions were not committed: %s", errors[0] if errors else "no answer in time")
 
     def _auto_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
         if error is not None:
-            log.warning("the positions were not committed, for now: %s", error)
+            LOGGER.warning("the positions were not committed, for now: %s", error)
             for partition in offsets:
                 self._saved.pop(partition, None)
 
-    def _forget(self, partitions: Iterable[TopicPartition]) -> None:
+    def _remove(self, partitions: Iterable[TopicPartition]) -> None:
         self._reader.remove(partitions)
         for partition in partitions:
             self._saved.pop(partition, None)

@@ -40,12 +40,12 @@ class Position:
     last_stable: int = UNKNOWN
 
     @property
-    def is_settled(self) -> bool:
+    def has_offset(self) -> bool:
         return self.wish is None
 
     @property
     def at_end(self) -> bool:
-        return self.end is not None and self.is_settled and self.consumed >= self.end
+        return self.end is not None and self.has_offset and self.consumed >= self.end
 
     @property
     def may_fetch(self) -> bool:
@@ -64,4 +64,4 @@ class Position:
     def lag(self, committed_only: bool) -> int | None:
         """How many offsets are left to hand out, as of the last answer; None before the first."""
         end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
-        return None if end == UNKNOWN or not self.is_settled else max(0, end - self.consumed)
+        return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)

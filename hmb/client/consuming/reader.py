@@ -118,7 +118,7 @@ class Reader:
     def settled(self, partition: TopicPartition) -> Position:
         """The same, when it is known where it begins."""
         position = self.position(partition)
-        while not position.is_settled:
+        while not position.has_offset:
             self.settle()
             self._raise_first([position])
             time.sleep(max(0.0, position.retry_at - time.monotonic()) if position.failing_since else 0.0)

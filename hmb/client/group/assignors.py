@@ -1,24 +1,32 @@
-"""Who reads which partitions: the assignors that a group's leader runs, in the classic protocol.
+"""The assignors of a classic group: functions that assign the partitions to the members.
 
-The leader is one of the members. It gets what every member wants, and owned until now, and shares out the partitions:
-each partition of a topic that somebody reads gets one owner, who reads the topic. The group uses the first assignor
-that all of its members know.
+The problem: each partition of a topic has to belong to exactly one of the members that read the topic. In the classic
+protocol one member, the group's *leader*, solves it. The leader receives the topics that every member reads and the
+partitions that it owned until now. The group uses the first assignor that all of its members know.
 
-- *range* (Kafka 0.7's algorithm): of each topic the first member gets the first partitions, the second the next ones.
-  Topics with equally many partitions are cut alike, so that their records can be joined by key. Many topics of few
-  partitions make the first members busy and leave the last ones idle.
-- *roundrobin*: all partitions of all topics are dealt like cards. Even, but who goes moves nearly all of them.
-- *sticky*: as even as can be, and as few partitions as possible change hands (KIP-54).
-- *cooperative-sticky*: as sticky, and nobody has to stop reading what stays with him. A partition that moves is left
-  out of the assignment at first: its owner sees that, gives it up, and joins again; then it goes to the new one
-  (KIP-429). The other three are *eager*: every member gives up everything before it joins.
+- *range* (the algorithm of Kafka 0.7): the members divide each topic into ranges. With five partitions and two members,
+  the first member gets 0 to 2 and the second one 3 and 4. Topics with the same number of partitions have the same
+  ranges, so that a program can join their records by key. With many small topics, the first members get most of the
+  work.
+- *roundrobin*: the assignor deals the partitions of all topics to the members like cards. The result is even. When one
+  member leaves, nearly all partitions move.
+- *sticky*: the result is as even as possible, and as few partitions as possible move (KIP-54).
+- *cooperative-sticky*: as sticky, and a member continues to read the partitions that it keeps. A partition that moves
+  is left out of the assignment at first. Its owner sees this, gives the partition up and joins again. The next
+  assignment gives it to its new owner (KIP-429).
 
-These are functions of what is in their arguments: the same members get the same, in whatever order they come. Members
-are sorted, static ones first and by their instance ids, so that ids which change with every start do not matter.
+The first three assignors are *eager*: every member gives up all partitions before it joins.
 
-Source: org.apache.kafka.clients.consumer.{Range,RoundRobin,Sticky,CooperativeSticky}Assignor; design/kafka-0.7,
-"Consumer rebalancing algorithm". Left out: racks (KIP-881).
+The result depends only on the arguments, in any order of the members. Members are sorted before the assignment. Static
+members come first, sorted by instance id, because their member ids change at every start.
+
+Limits: racks are missing (KIP-881).
+
+Source: org.apache.kafka.clients.consumer.{Range,RoundRobin,Sticky,CooperativeSticky}Assignor; Kafka 0.7 design,
+"Consumer rebalancing algorithm".
 """
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -27,25 +35,26 @@ from typing import NamedTuple
 
 from hmb.protocol.topics import TopicPartition
 
-Assignment = dict[str, set[TopicPartition]]  # by member id; everybody is in it
+Assignment = dict[str, set[TopicPartition]]  # by member id; every member has an entry
 
 
-class MemberToAssign(NamedTuple):
-    """A member, as the leader sees it."""
+class SubscribedMember(NamedTuple):
+    """What the leader knows about a member. `generation` is the one in which the member received `owned`."""
 
     member_id: str
     topics: frozenset[str]
     instance_id: str | None = None
     owned: frozenset[TopicPartition] = frozenset()
-    generation: int = -1  # in which it was given what it owned
+    generation: int = -1
 
     @property
     def order(self) -> tuple[bool, str]:
+        """The sort key of a member: static members first, by instance id."""
         return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
 
 
-Members = Iterable[MemberToAssign]
-Counts = Mapping[str, int]  # of the partitions of each topic; topics that do not exist are not in it
+Members = Iterable[SubscribedMember]
+Counts = Mapping[str, int]  # the partition count of each topic that exists
 
 
 def assign_range(members: Members, counts: Counts) -> Assignment:
@@ -82,7 +91,7 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # Topics with few readers first: who reads others too can be given those instead.
+    # Topics with few readers come first. Their readers then receive fewer partitions of other topics.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))
@@ -92,32 +101,35 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
 
 
 def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
-    """As sticky, without what another member owns at this moment."""
-    everybody = list(members)
-    assignment = assign_sticky(everybody, counts)
-    claims = Counter(partition for member in everybody for partition in member.owned)
-    kept = _kept(everybody, set(claims))
-    for member_id, _, _, owned, _ in everybody:
-        taken = {it for it in assignment[member_id] if it not in kept[member_id] and claims[it] > (it in owned)}
-        assignment[member_id] -= taken
+    """Assign as `assign_sticky` does, but leave out partitions that another member still owns."""
+    all_members = list(members)
+    assignment = assign_sticky(all_members, counts)
+    claims = Counter(partition for member in all_members for partition in member.owned)
+    kept = _kept(all_members, set(claims))
+    for member_id, _, _, owned, _ in all_members:
+        new = assignment[member_id] - kept[member_id]
+        assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}  # another member claims it, too
     return assignment
 
 
-def _sorted(members: Members) -> list[MemberToAssign]:
+def _sorted(members: Members) -> list[SubscribedMember]:
     return sorted(members, key=lambda member: member.order)
 
 
-def _all_partitions(members: list[MemberToAssign], counts: Counts) -> list[TopicPartition]:
-    """Of the topics that somebody reads."""
+def _all_partitions(members: list[SubscribedMember], counts: Counts) -> list[TopicPartition]:
+    """Return all partitions of the topics that at least one member reads."""
     topics: set[str] = set().union(*(member.topics for member in members))
     known = sorted(topics.intersection(counts))
     return [TopicPartition(topic, number) for topic in known for number in range(counts[topic])]
 
 
-def _kept(members: list[MemberToAssign], every: set[TopicPartition]) -> Assignment:
-    """What each owned that is there still, that it still reads, and that nobody was given after it (KIP-792)."""
+def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assignment:
+    """Return the partitions that each member may keep.
+
+    They exist, the member still reads their topic, and no other member received them in a later generation (KIP-792).
+    """
     latest: dict[TopicPartition, int] = {}
-    claims: dict[TopicPartition, list[MemberToAssign]] = {}
+    claims: dict[TopicPartition, list[SubscribedMember]] = {}
     for member in members:
         for partition in member.owned & every:
             if member.generation > latest.get(partition, -2):
@@ -126,24 +138,29 @@ def _kept(members: list[MemberToAssign], every: set[TopicPartition]) -> Assignme
                 claims[partition].append(member)
     kept: Assignment = {member.member_id: set() for member in members}
     for partition, claimants in claims.items():
-        if (
-            len(claimants) == 1 and partition.topic in claimants[0].topics
-        ):  # of two who claim the same, neither is right
+        # If two members claim a partition in the same generation, neither may keep it.
+        if len(claimants) == 1 and partition.topic in claimants[0].topics:
             kept[claimants[0].member_id].add(partition)
     return kept
 
 
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
-    """All read the same: each has its quota, and who keeps most gets one of those partitions that do not divide."""
+    """Limit each member to its equal part of `count` partitions, if all members read the same topics.
+
+    The remainder of the division goes to the members that keep most partitions.
+    """
     quota, extra = divmod(count, len(kept))
     for rank, member_id in enumerate(sorted(kept, key=lambda member_id: -len(kept[member_id]))):
         kept[member_id] = set(sorted(kept[member_id])[: quota + (rank < extra)])
 
 
 def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapping[str, list[str]]) -> None:
-    """Move partitions while one has two or more than another who reads the same topic."""
+    """Move partitions until no member has two more than another member that reads the same topic.
+
+    The loop ends, because each move makes the sum of the squares of all sizes smaller.
+    """
     moved = True
-    while moved:  # each move makes the sum of the squares of all sizes smaller, so there is an end
+    while moved:
         moved = False
         for partition in sorted(owners):
             taker = min(readers[partition.topic], key=lambda reader: len(kept[reader]))
@@ -156,6 +173,8 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
 
 
 class Assignor(NamedTuple):
+    """An assignor: its function, and whether its members may keep partitions while they join."""
+
     assign: Callable[[Members, Counts], Assignment]
     is_cooperative: bool = False
 
@@ -169,14 +188,14 @@ ASSIGNORS = {
 
 
 def check_assignors(names: Iterable[str]) -> None:
-    """ValueError for a name that is none, and for no name."""
+    """Check the names of assignors. Raises ValueError for an unknown name, and if there is no name at all."""
     wanted = list(names)
     unknown = [name for name in wanted if name not in ASSIGNORS]
     if unknown or not wanted:
-        what = f"there is no assignor {unknown[0]!r}" if unknown else "name an assignor"
-        raise ValueError(f"{what}; there are {', '.join(ASSIGNORS)}")
+        what = f"unknown assignor {unknown[0]!r}" if unknown else "name an assignor"
+        raise ValueError(f"{what}; the assignors are {', '.join(ASSIGNORS)}")
 
 
 def are_cooperative(names: Iterable[str]) -> bool:
-    """Whether a member with these assignors may keep what it owns while it joins: only if none of them is eager."""
+    """Return whether a member keeps its partitions while it joins: only if none of its assignors is eager."""
     return all(ASSIGNORS[name].is_cooperative for name in names)

@@ -1,45 +1,53 @@
-"""A member of a classic group: joins, hears from the leader what is its own, heartbeats until it has to join anew.
+"""A member of a classic group: joins, receives its partitions from the leader, and sends heartbeats.
 
-    UNJOINED    the consumer has to give up what it may not keep while it joins: all if it is *eager*, or if it is
-                *cooperative*, what it does not subscribe to any more
-    JOINING     JoinGroup waits until all members have joined: the barrier
-    ASSIGNING   (the leader) the topics of all members are looked up, and shared out by the assignor agreed on
-    SYNCING     SyncGroup brings the assignment
-    SYNCED      the consumer has to take it over: a cooperative member gives up what is not in it, and joins again
-    STABLE      it has
+The problem: all members have to agree who reads which partition, without any member that knows the others. The idea:
+the coordinator collects all members at a *barrier*, and one member, the *leader*, assigns the partitions to all. A pass
+through the barrier starts a new *generation*. One rebalance runs through these states::
 
-    UNJOINED -> JOINING -> (ASSIGNING ->) SYNCING -> SYNCED -> STABLE -> UNJOINED ...
+    UNJOINED    The consumer gives up partitions. An *eager* member gives up all, a *cooperative* one only the
+                partitions of topics to which it no longer subscribes.
+    JOINING     JoinGroup waits at the coordinator until all members have joined. This is the barrier.
+    ASSIGNING   Only the leader: it looks up the topics of all members, and runs the assignor.
+    SYNCING     SyncGroup waits at the coordinator until the leader has sent the assignment.
+    APPLYING    The consumer takes over its new partitions. A cooperative member gives up the partitions that move to
+                other members, and then joins again.
+    STABLE      The consumer reads its partitions.
 
-The steps out of UNJOINED and SYNCED are the consumer's, so they wait until it polls; heartbeats go on meanwhile, which
-is why a slow consumer stays a member. A heartbeat that is answered REBALANCE_IN_PROGRESS leads back to UNJOINED, as
-does a change of the subscription, or for the leader a change of the topics. UNKNOWN_MEMBER_ID and ILLEGAL_GENERATION
-say that the group went on without this member: all it owned is *lost*.
+Only the consumer's thread leaves UNJOINED and APPLYING, because it has to call the listener. Both states last until the
+consumer polls. Heartbeats continue while they last, so that a slow consumer stays a member. In JOINING, ASSIGNING and
+SYNCING a request waits at the coordinator, and heartbeats are not needed.
 
-A consumer that has not polled for `max_poll_interval` leaves; where it is a static member it only falls silent.
+A rebalance starts for three reasons: the coordinator answers a heartbeat with REBALANCE_IN_PROGRESS, the consumer
+changes its subscription, or the leader finds that a topic has changed. UNKNOWN_MEMBER_ID and ILLEGAL_GENERATION show
+that the group has removed this member: all its partitions are *lost*.
 
-Source: Kafka's `AbstractCoordinator`, `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
+A consumer that has not polled for `max_poll_interval` leaves the group. A static member only stops its heartbeats.
+
+Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
 """
+
+from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from enum import Enum, auto
 from typing import Any
 
 from hmb.client.group import member_metadata
 from hmb.client.group.assignors import are_cooperative
 from hmb.client.group.errors import TRY_AGAIN, group_error
-from hmb.client.group.interface import GroupMetadata, GroupSettings
+from hmb.client.group.interface import GroupMetadata, MemberSettings
 from hmb.client.group.member import (
     NEVER,
-    NOTHING,
+    NO_PARTITIONS,
     Backoff,
-    Call,
-    Event,
+    ListenerCall,
+    ListenerMethod,
     Owned,
-    TopicFacts,
     TopicLookup,
-    warn_of_silence,
+    TopicLookupResult,
+    warn_of_missing_polls,
 )
+from hmb.client.group.member_states import CLASSIC_MEMBER, ClassicMemberEvent, ClassicMemberState
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -49,39 +57,36 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 
 LOGGER = logging.getLogger(__name__)
-WENT_ON_WITHOUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-class Phase(Enum):
-    UNJOINED = auto()
-    JOINING = auto()
-    ASSIGNING = auto()
-    SYNCING = auto()
-    SYNCED = auto()
-    STABLE = auto()
+# In the other states a request waits at the coordinator, and shows it that the member is alive.
+HEARTBEATING = frozenset(
+    {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
+)
 
 
-HEARTBEATING = frozenset({Phase.UNJOINED, Phase.SYNCED, Phase.STABLE})  # in the others, requests wait that say as much
+class ClassicGroupMember:
+    """A `GroupMember` of the classic protocol.
 
+    The generation is -1 before the member has joined. Only `call_finished` changes `assignment`.
+    """
 
-class ClassicMember:
-    """A `GroupMember`. Invariants: the generation is -1 before it has joined; `assignment` changes in `called` only."""
-
-    def __init__(self, settings: GroupSettings) -> None:
+    def __init__(self, settings: MemberSettings) -> None:
         self._settings = settings
         self._is_cooperative = are_cooperative(settings.assignors)
         self.error: KafkaError | None = None
-        self.phase = Phase.UNJOINED
+        self.state = ClassicMemberState.UNJOINED
         self._member_id, self._generation, self._protocol = "", -1, ""
-        self._topics: frozenset[str] | None = None  # None: it wants nothing yet
-        self._assignment = NOTHING
-        self._target = NOTHING  # the assignment that came last,
-        self._target_generation = -1  # and when
-        self._is_lost = False
-        self._rejoins = False  # once this rebalance is over
-        self._leads: list[member_metadata.JoinedMember] = []  # the members, if this one leads them
-        self._counts: dict[str, int] | None = None  # of partitions, as the leader has shared them out
-        self._assignments: dict[str, bytes] = {}
+        self._topics: frozenset[str] | None = None  # None until the first `subscribe`
+        self._assignment = NO_PARTITIONS
+        self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
+        self._target_generation = -1  # the generation of that response
+        self._is_lost = False  # whether the listener must learn that the partitions are lost
+        self._must_rejoin = False  # whether another rebalance follows the one in progress
+        self._members: list[member_metadata.JoinedMember] = []  # empty unless this member is the leader
+        self._counts: dict[str, int] | None = None  # the partition counts that the leader's assignment used
+        self._assignments: dict[str, bytes] = {}  # the leader's assignment, by member id
         self._backoff = Backoff(settings.retry_backoff)
         self._heartbeat_at = self._lookup_at = self._leave_at = NEVER
 
@@ -100,100 +105,105 @@ class ClassicMember:
         return self._generation >= 0
 
     @property
-    def is_settled(self) -> bool:
-        return self._topics is None or (self.phase is Phase.STABLE and not self._is_lost)
+    def is_stable(self) -> bool:
+        return self._topics is None or (self.state is ClassicMemberState.STABLE and not self._is_lost)
 
     def subscribe(self, topics: Collection[str]) -> None:
         if self._topics != frozenset(topics):
             self._topics = frozenset(topics)
-            self._rejoin()
+            self._rebalance()
 
-    # -- the consumer's thread
+    # -- called by the consumer's thread
 
     def polled(self, now: float) -> None:
         self._leave_at = now + self._settings.max_poll_interval
 
-    def next_call(self) -> Call | None:
+    def next_call(self) -> ListenerCall | None:
         if self._is_lost and self._assignment:
-            return Call(Event.LOST, self._assignment)
+            return ListenerCall(ListenerMethod.ON_LOST, self._assignment)
         self._is_lost = False
         if self.error is not None:
             return None
-        if self.phase is Phase.UNJOINED and self._topics is not None:
+        if self.state is ClassicMemberState.UNJOINED and self._topics is not None:
             given_up = frozenset(it for it in self._assignment if not self._may_keep(it.topic))
             if given_up:
-                return Call(Event.REVOKED, given_up)
-            self.phase, self._rejoins = Phase.JOINING, False
-        elif self.phase is Phase.SYNCED:
+                return ListenerCall(ListenerMethod.ON_REVOKED, given_up)
+            self._must_rejoin = False
+            self._change(ClassicMemberEvent.READY_TO_JOIN)
+        elif self.state is ClassicMemberState.APPLYING:
             given_up = self._assignment - self._target
-            return Call(Event.REVOKED, given_up) if given_up else Call(Event.ASSIGNED, self._target - self._assignment)
+            if given_up:
+                return ListenerCall(ListenerMethod.ON_REVOKED, given_up)
+            return ListenerCall(ListenerMethod.ON_ASSIGNED, self._target - self._assignment)
         return None
 
-    def last_call(self) -> Call | None:
-        event = Event.LOST if self._is_lost else Event.REVOKED
-        return Call(event, self._assignment) if self._assignment else None
+    def last_call(self) -> ListenerCall | None:
+        method = ListenerMethod.ON_LOST if self._is_lost else ListenerMethod.ON_REVOKED
+        return ListenerCall(method, self._assignment) if self._assignment else None
 
-    def called(self, call: Call) -> None:
-        if call.event is Event.ASSIGNED:
+    def call_finished(self, call: ListenerCall) -> None:
+        is_applying = self.state is ClassicMemberState.APPLYING
+        if call.method is ListenerMethod.ON_ASSIGNED:
             self._assignment |= call.partitions
-            if self.phase is Phase.SYNCED:
-                self.phase = Phase.UNJOINED if self._rejoins else Phase.STABLE
+            if is_applying:
+                more = self._must_rejoin
+                self._change(ClassicMemberEvent.APPLIED_IN_PART if more else ClassicMemberEvent.APPLIED)
         else:
             self._assignment -= call.partitions
-            self._rejoins |= call.event is Event.REVOKED and self.phase is Phase.SYNCED
+            self._must_rejoin |= call.method is ListenerMethod.ON_REVOKED and is_applying
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        if identity == self.metadata and self.phase in HEARTBEATING:
+        if identity == self.metadata and self.state in HEARTBEATING:
             self._heartbeat_answered(code)
 
     def leave_request(self, reason: str = "the consumer was closed") -> Request | None:
         if not self._member_id or self._settings.group_instance_id is not None:
-            return None  # a static member's session goes on: it may be back soon
+            return None  # The coordinator keeps a static member until its session expires, because it may return.
         leaving = LeaveGroupRequest.MemberIdentity(member_id=self._member_id, reason=reason)
         return LeaveGroupRequest(group_id=self._settings.group_id, members=[leaving])
 
-    # -- the membership's thread
+    # -- called by the membership's thread
 
     def next_request(self, now: float) -> Request | TopicLookup | None:
         if self.error is not None or now < self._backoff.retry_at:
             return None
-        if self.phase in HEARTBEATING:
+        if self.state in HEARTBEATING:
             return self._heartbeat(now) if self._generation >= 0 else None
-        if self.phase is Phase.JOINING:
+        if self.state is ClassicMemberState.JOINING:
             return self._join_request()
-        return self._lookup() if self.phase is Phase.ASSIGNING else self._sync_request()
+        return self._lookup() if self.state is ClassicMemberState.ASSIGNING else self._sync_request()
 
     def deadline(self) -> float:
-        if self.error is not None or (self.phase in HEARTBEATING and self._generation < 0):
+        if self.error is not None or (self.state in HEARTBEATING and self._generation < 0):
             return NEVER
-        if self.phase not in HEARTBEATING:
+        if self.state not in HEARTBEATING:
             return self._backoff.retry_at
-        due = min(self._heartbeat_at, self._leave_at, self._lookup_at if self._leads else NEVER)
+        due = min(self._heartbeat_at, self._leave_at, self._lookup_at if self._members else NEVER)
         return max(due, self._backoff.retry_at)
 
-    def patience(self, request: Request) -> float | None:
-        """The barrier waits for the slowest member, and that one has `max_poll_interval` to come."""
+    def response_timeout(self, request: Request) -> float | None:
+        """Return a longer timeout for the barrier: the slowest member may take `max_poll_interval` to join."""
         waits = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         return self._settings.max_poll_interval + self._settings.request_timeout if waits else None
 
-    def answered(self, request: Request | TopicLookup, response: Any, now: float) -> None:
+    def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None:
         steps: dict[type, Callable[[Any, float], None]] = {
-            JoinGroupResponse: self._joined,
-            SyncGroupResponse: self._synced,
-            TopicFacts: self._looked_up,
-            HeartbeatResponse: self._heard,
+            JoinGroupResponse: self._join_answered,
+            SyncGroupResponse: self._sync_answered,
+            TopicLookupResult: self._lookup_answered,
+            HeartbeatResponse: self._heartbeat_response,
         }
-        step = steps.get(type(response))  # nothing is to be done when it has left
+        step = steps.get(type(response))  # A response to LeaveGroup needs no step.
         if step is not None:
             step(response, now)
         self._backoff.answered(now)
 
-    def failed(self, now: float) -> None:
+    def request_failed(self, now: float) -> None:
         self._backoff.failed(now)
 
-    def refused(self, error: KafkaError) -> None:
+    def fail(self, error: KafkaError) -> None:
         self.error = error
-        self._is_lost = True  # no more heartbeats
+        self._is_lost = True  # Without heartbeats, the coordinator soon assigns the partitions to other members.
 
     # -- requests
 
@@ -233,29 +243,29 @@ class ClassicMember:
                 member_id=self._member_id,
                 group_instance_id=self._settings.group_instance_id,
             )
-        return self._lookup() if self._leads and now >= self._lookup_at else None
+        return self._lookup() if self._members and now >= self._lookup_at else None
 
     def _leave(self) -> Request | None:
-        warn_of_silence(self._settings)
+        warn_of_missing_polls(self._settings)
         request = self.leave_request("the consumer has not polled for max_poll_interval")
-        self._lose(ErrorCode.UNKNOWN_MEMBER_ID)
+        self._removed(ErrorCode.UNKNOWN_MEMBER_ID)
         return request
 
     def _lookup(self) -> TopicLookup:
-        return TopicLookup(names=member_metadata.wanted_topics(self._leads))
+        return TopicLookup(names=member_metadata.subscribed_topics(self._members))
 
-    # -- answers
+    # -- responses
 
-    def _joined(self, response: JoinGroupResponse, now: float) -> None:
+    def _join_answered(self, response: JoinGroupResponse, now: float) -> None:
         match response.error_code:
             case ErrorCode.NONE:
                 self._barrier_passed(response, now)
             case ErrorCode.MEMBER_ID_REQUIRED:
                 self._member_id = response.member_id
             case ErrorCode.REBALANCE_IN_PROGRESS:
-                self.failed(now)
+                self.request_failed(now)
             case code:
-                self._not_so(code, now)
+                self._join_or_sync_refused(code, now)
 
     def _barrier_passed(self, response: JoinGroupResponse, now: float) -> None:
         self._member_id, self._generation = response.member_id, response.generation_id
@@ -263,90 +273,97 @@ class ClassicMember:
         if self._protocol not in self._settings.assignors:
             self._fail(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             return
-        leads = response.leader == response.member_id
-        self._leads, self._assignments, self._counts = list(response.members) if leads else [], {}, None
+        is_leader = response.leader == response.member_id
+        self._members, self._assignments, self._counts = list(response.members) if is_leader else [], {}, None
         self._heartbeat_at = now + self._settings.heartbeat_interval
         self._lookup_at = now
-        self._when_readable(lambda: member_metadata.wanted_topics(self._leads))
-        self.phase = Phase.ASSIGNING if leads and not response.skip_assignment else Phase.SYNCING
+        self._parse(lambda: member_metadata.subscribed_topics(self._members))
+        # A static leader that returns receives `skip_assignment`: the coordinator still has the assignment (KIP-814).
+        must_assign = is_leader and not response.skip_assignment
+        self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 
-    def _looked_up(self, facts: TopicFacts, now: float) -> None:
-        counts = dict(facts.counts)
-        has_all = counts.keys() >= member_metadata.wanted_topics(self._leads)
+    def _lookup_answered(self, result: TopicLookupResult, now: float) -> None:
+        counts = dict(result.counts)
+        has_all = counts.keys() >= member_metadata.subscribed_topics(self._members)
         self._lookup_at = now + (self._settings.metadata_max_age if has_all else self._settings.heartbeat_interval)
-        if self.phase is Phase.ASSIGNING:
-            self._assignments = member_metadata.assign(self._protocol, self._leads, counts)
-            self.phase = Phase.SYNCING
+        if self.state is ClassicMemberState.ASSIGNING:
+            self._assignments = member_metadata.assign(self._protocol, self._members, counts)
+            self._change(ClassicMemberEvent.ASSIGNED)
         elif self._counts is not None and counts != self._counts:
             LOGGER.info("group %r: its topics have changed, so it rebalances", self._settings.group_id)
-            self._rejoin()
+            self._rebalance()
         self._counts = counts
 
-    def _when_readable(self, step: Callable[[], object]) -> None:
+    def _parse(self, step: Callable[[], object]) -> None:
+        """Run a step that parses bytes of other members. Bytes that cannot be parsed are a fatal error."""
         try:
             step()
         except ProtocolError as error:
             what = f"group {self._settings.group_id!r}: a member's subscription cannot be read: {error}"
-            self.refused(KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, what))
+            self.fail(KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, what))
 
-    def _synced(self, response: SyncGroupResponse, now: float) -> None:
+    def _sync_answered(self, response: SyncGroupResponse, now: float) -> None:
         if response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
-            self.phase = Phase.UNJOINED
+            self._change(ClassicMemberEvent.SYNC_INTERRUPTED)
         elif response.error_code:
-            self._not_so(response.error_code, now)
+            self._join_or_sync_refused(response.error_code, now)
         else:
-            self._when_readable(lambda: self._take(member_metadata.parse_assignment(response.assignment), now))
+            self._parse(lambda: self._take(member_metadata.parse_assignment(response.assignment), now))
 
     def _take(self, target: Owned, now: float) -> None:
         self._target, self._target_generation = target, self._generation
         self._heartbeat_at = now + self._settings.heartbeat_interval
-        self.phase = Phase.SYNCED
+        self._change(ClassicMemberEvent.SYNCED)
 
-    def _heard(self, response: HeartbeatResponse, now: float) -> None:
-        if self.phase not in HEARTBEATING:
-            return  # it has begun to join meanwhile, and the answer is one to what was before
+    def _heartbeat_response(self, response: HeartbeatResponse, now: float) -> None:
+        if self.state not in HEARTBEATING:
+            return  # The member has begun to join since it sent this heartbeat, so the response is out of date.
         self._heartbeat_at = now + self._settings.heartbeat_interval
         if response.error_code in TRY_AGAIN:
-            self.failed(now)
+            self.request_failed(now)
             self._heartbeat_at = self._backoff.retry_at
         else:
             self._heartbeat_answered(response.error_code)
 
     def _heartbeat_answered(self, code: int) -> None:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
-            self._rejoin()
-        elif code in WENT_ON_WITHOUT:
-            self._lose(code)
+            self._rebalance()
+        elif code in REMOVED_FROM_GROUP:
+            self._removed(code)
         elif code:
             self._fail(code)
 
-    def _not_so(self, code: int, now: float) -> None:
+    def _join_or_sync_refused(self, code: int, now: float) -> None:
         if code in TRY_AGAIN:
-            self.failed(now)
-        elif code in WENT_ON_WITHOUT:
-            self._lose(code)
+            self.request_failed(now)
+        elif code in REMOVED_FROM_GROUP:
+            self._removed(code)
         else:
             self._fail(code)
 
-    # -- changes
+    # -- changes of the state
+
+    def _change(self, event: ClassicMemberEvent) -> None:
+        self.state = CLASSIC_MEMBER.next(self.state, event)
 
     def _may_keep(self, topic: str) -> bool:
         return self._is_cooperative and topic in (self._topics or ())
 
-    def _rejoin(self) -> None:
-        if self.phase is Phase.STABLE:
-            self.phase = Phase.UNJOINED
+    def _rebalance(self) -> None:
+        """Begin a rebalance now, or after the one that is in progress."""
+        if CLASSIC_MEMBER.allows(self.state, ClassicMemberEvent.REBALANCE_DUE):
+            self._change(ClassicMemberEvent.REBALANCE_DUE)
         else:
-            self._rejoins = True
+            self._must_rejoin = True
 
-    def _lose(self, code: int) -> None:
-        """The group went on without this member; one that it still knows keeps its member id."""
+    def _removed(self, code: int) -> None:
+        """Begin again as a new member. After ILLEGAL_GENERATION the coordinator still has the member id."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""
-        self._generation, self._leads = -1, []
-        self._target, self._target_generation = NOTHING, -1
+        self._generation, self._members = -1, []
+        self._target, self._target_generation = NO_PARTITIONS, -1
         self._is_lost = True
-        self.phase = Phase.UNJOINED
+        self._change(ClassicMemberEvent.REMOVED)
 
     def _fail(self, code: int) -> None:
-        self.refused(group_error(self._settings, code))
+        self.fail(group_error(self._settings, code))

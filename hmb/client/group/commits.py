@@ -1,11 +1,14 @@
-"""Committing a group's offsets, and asking for them.
+"""A group's committed offsets: OffsetCommit and OffsetFetch at the group's coordinator.
 
-A commit says who makes it: the member and its generation (its epoch, in KIP-848's groups), so that the coordinator can
-refuse one that has lost its partitions meanwhile. Partitions that were assigned by hand have no member behind them: the
-group is a mere name then, and anybody may commit as long as it has no members.
+A commit contains the member's id and its generation (in KIP-848's groups: its epoch). The coordinator can therefore
+refuse a commit of a member that has lost its partitions since. A consumer that chose its partitions with `assign` has
+no member id. The group is then only a name for a set of offsets, and the coordinator accepts a commit from anybody as
+long as the group has no members.
 
-`commit_async` sends a commit and leaves the answer on the connection; it is read when one looks there the next time.
+`commit_async` sends a request and does not wait. The response stays in the connection until the next call reads it.
 """
+
+from __future__ import annotations
 
 import time
 from collections import deque
@@ -18,14 +21,14 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.coordinator import MOVED, CoordinatorConnection
 from hmb.client.errors import answered_error
 from hmb.client.group.errors import group_error
-from hmb.client.group.interface import CommitCallback, GroupMetadata, GroupSettings, OffsetAndMetadata
+from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
 from hmb.client.group.member import Backoff
 from hmb.client.group.offset_messages import (
     NEWEST_BY_NAME,
     commit_codes,
     commit_request,
     fetch_request,
-    fetched,
+    fetched_offsets,
     for_version,
 )
 from hmb.client.metadata import Cluster
@@ -40,8 +43,8 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
-SHORTEST_TRY = 1.0  # seconds for an answer, though the time is nearly up: better a true reason than "too late"
-OF_A_PARTITION = frozenset(
+SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt waits this long, so that its error shows the true reason
+PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -49,12 +52,12 @@ OF_A_PARTITION = frozenset(
         ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     }
 )
-OF_MEMBERS = "group {!r} has members, who alone may commit; use another group for partitions assigned by hand"
-MAY_PASS = frozenset({ErrorCode.STALE_MEMBER_EPOCH})  # once the next heartbeat has brought the new epoch
+HAS_MEMBERS = "group {!r} has members, and only they may commit; use another group for partitions assigned by hand"
+TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})  # The next heartbeat's response contains the new epoch.
 
 
-class _Sent(NamedTuple):
-    """A commit without an answer so far."""
+class _PendingCommit(NamedTuple):
+    """A commit that has been sent, but not answered yet."""
 
     offsets: Offsets
     identity: GroupMetadata
@@ -62,34 +65,43 @@ class _Sent(NamedTuple):
 
 
 class CommittedOffsets:
-    """`GroupOffsets`: belongs to the consumer's thread, with a connection of its own."""
+    """The committed offsets of one group. It belongs to the consumer's thread, and has a connection of its own.
+
+    `identity` returns the identity for the next commit. `refused` is called for each commit that is not accepted.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
-        settings: GroupSettings,
+        settings: MemberSettings,
         identity: Callable[[], GroupMetadata],
         refused: Callable[[ErrorCode, GroupMetadata], None],
     ) -> None:
         self._settings = settings
-        self._identity, self._refused = identity, refused  # who commits; whom to tell when that is not accepted
+        self._identity, self._refused = identity, refused
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
-        self._sent: deque[_Sent] = deque()
+        self._pending: deque[_PendingCommit] = deque()
 
     @property
     def metadata(self) -> GroupMetadata:
         return self._identity()
 
-    def poll(self, timeout: float = 0.0) -> None:
-        with suppress(ConnectionFailed):  # those who waited have been told
-            while self._sent and self._coordinator.connection().is_answered:
-                self._settle_one()
+    def poll(self) -> None:
+        """Read the responses that have arrived, and call their callbacks. The method does not wait."""
+        with suppress(ConnectionFailed):  # The callbacks have received the error.
+            while self._pending and self._coordinator.connection().is_answered:
+                self._receive_one()
 
     def commit(self, offsets: Offsets, timeout: float | None = None) -> None:
+        """Commit, and wait for the response. Retry temporary errors for `timeout` or `request_timeout` seconds.
+
+        Raises KafkaError if the coordinator refuses the commit, and ConnectionFailed if it cannot be reached.
+        """
         if offsets:
             self._until_done(lambda left: self._commit(offsets, left), timeout)
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
+        """Send a commit once, without waiting. A later `poll` or `commit` calls `callback` with the error or None."""
         try:
             connection, identity = self._coordinator.connection(), self._identity()
             version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
@@ -99,70 +111,78 @@ class CommittedOffsets:
             if callback is not None:
                 callback(offsets, error)
         else:
-            self._sent.append(_Sent(offsets, identity, callback))
+            self._pending.append(_PendingCommit(offsets, identity, callback))
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
+        """Return the committed offset of each partition, or None. Retry as `commit` does."""
         wanted = list(partitions)
         return self._until_done(lambda left: self._fetch(wanted, left), timeout) if wanted else {}
 
-    def say(self, request: Request, timeout: float) -> None:
-        """The member's last word, over the same connection."""
-        self._settle_all(timeout)
+    def send_leave_request(self, request: Request, timeout: float) -> None:
+        """Send the member's LeaveGroup or last heartbeat, after all pending commits."""
+        self._receive_all(timeout)
         self._coordinator.send(type(request), partial(for_version, request), timeout=timeout)
 
     def close(self, timeout: float | None = None) -> None:
+        """Wait for pending commits, each for `timeout` or `request_timeout` seconds, and close the connection."""
         with suppress(ConnectionFailed):
-            self._settle_all(timeout)
+            self._receive_all(timeout)
         self._coordinator.forget()
 
     def _until_done(self, attempt: Callable[[float], T], timeout: float | None = None) -> T:
-        """Try again while time may help, for `timeout` or `request_timeout`; an attempt is told what is left of it."""
+        """Retry while errors are temporary, for `timeout` or `request_timeout` seconds.
+
+        `attempt` is called with the remaining seconds.
+        """
         deadline = time.monotonic() + (self._settings.request_timeout if timeout is None else timeout)
         backoff = Backoff(self._settings.retry_backoff)
         while True:
             try:
-                return attempt(max(SHORTEST_TRY, deadline - time.monotonic()))
+                return attempt(max(SHORTEST_ATTEMPT, deadline - time.monotonic()))
             except (ConnectionFailed, KafkaError) as error:
                 self._connection_lost(error)
                 now = time.monotonic()
                 backoff.failed(now)
-                if not _may_pass(error) or backoff.retry_at >= deadline:
+                if not _is_temporary(error) or backoff.retry_at >= deadline:
                     raise
                 time.sleep(backoff.retry_at - now)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
-        """If it is: those who wait for an answer are told, and the coordinator is looked for anew."""
+        """Close the connection if the error is about it. The callbacks of pending commits receive the error.
+
+        The next request finds the coordinator again.
+        """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return
         self._coordinator.forget()
-        waiting, self._sent = self._sent, deque()
-        for sent in waiting:
-            if sent.callback is not None:
-                sent.callback(sent.offsets, error)
+        pending, self._pending = self._pending, deque()
+        for commit in pending:
+            if commit.callback is not None:
+                commit.callback(commit.offsets, error)
 
     # -- OffsetCommit
 
     def _commit(self, offsets: Offsets, timeout: float) -> None:
-        self._settle_all(timeout)
+        self._receive_all(timeout)
         connection, identity = self._coordinator.connection(), self._identity()
         version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
         self._check(connection.send(commit_request(identity, offsets), version, timeout), identity)
 
-    def _settle_all(self, timeout: float | None = None) -> None:
-        while self._sent:
-            self._settle_one(timeout)
+    def _receive_all(self, timeout: float | None = None) -> None:
+        while self._pending:
+            self._receive_one(timeout)
 
-    def _settle_one(self, timeout: float | None = None) -> None:
-        """Read the oldest answer, and tell whoever waits for it."""
+    def _receive_one(self, timeout: float | None = None) -> None:
+        """Read the response to the oldest pending commit, and call its callback."""
         try:
             response = self._coordinator.connection().receive(timeout)
         except ConnectionFailed as error:
             self._connection_lost(error)
             raise
-        except BaseException:  # Ctrl-C: what is left of the answer must not be taken for the next one
+        except BaseException:  # Ctrl-C: a later request must not receive the rest of this response
             self._coordinator.connection().close()
             raise
-        offsets, identity, callback = self._sent.popleft()
+        offsets, identity, callback = self._pending.popleft()
         failure = None
         try:
             self._check(response, identity)
@@ -173,24 +193,24 @@ class CommittedOffsets:
             callback(offsets, failure)
 
     def _check(self, response: OffsetCommitResponse, identity: GroupMetadata) -> None:
-        """Raise the first error."""
+        """Raise the first error in the response."""
         for partition, code in commit_codes(response):
             if code:
                 error = self._error(partition, code)
                 if code == ErrorCode.UNKNOWN_MEMBER_ID and not identity.member_id:
-                    error = KafkaError(error.code, OF_MEMBERS.format(identity.group_id))
+                    error = KafkaError(error.code, HAS_MEMBERS.format(identity.group_id))
                 self._refused(error.code, identity)
                 raise error
 
     # -- OffsetFetch
 
     def _fetch(self, partitions: list[TopicPartition], timeout: float) -> Committed:
-        self._settle_all(timeout)
+        self._receive_all(timeout)
         connection = self._coordinator.connection()
         version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
         stable = self._settings.require_stable
         request = fetch_request(self._settings.group_id, partitions, version, require_stable=stable)
-        found = fetched(connection.send(request, version, timeout), version)
+        found = fetched_offsets(connection.send(request, version, timeout), version)
         if found.error_code:
             raise group_error(self._settings, found.error_code)
         for partition, code in found.errors.items():
@@ -198,10 +218,10 @@ class CommittedOffsets:
         return {partition: found.committed.get(partition) for partition in partitions}
 
     def _error(self, where: TopicPartition, code: int) -> KafkaError:
-        return answered_error(where, code) if code in OF_A_PARTITION else group_error(self._settings, code)
+        return answered_error(where, code) if code in PARTITION_ERRORS else group_error(self._settings, code)
 
 
-def _may_pass(error: ConnectionFailed | KafkaError) -> bool:
-    if isinstance(error, ConnectionFailed) or error.code in MAY_PASS:
+def _is_temporary(error: ConnectionFailed | KafkaError) -> bool:
+    if isinstance(error, ConnectionFailed) or error.code in TEMPORARY:
         return True
-    return error.code.retriable and error.code not in OF_A_PARTITION
+    return error.code.retriable and error.code not in PARTITION_ERRORS

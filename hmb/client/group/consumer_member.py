@@ -1,73 +1,96 @@
-"""A member of a KIP-848 group: one request, the heartbeat, says what it wants and owns, and hears what it is to own.
+"""A member of a KIP-848 group: one request, the heartbeat, carries its subscription, its partitions and its assignment.
 
-The coordinator assigns the partitions, and there is no barrier: nobody waits for anybody. It tells each member its
-assignment; where that is not what the member owns, the member *reconciles*, at its own pace::
+The problem: at the barrier of a classic group, every member waits for the slowest one. The idea: the coordinator
+assigns the partitions, and each member *reconciles* at its own pace. It compares the assignment in a heartbeat's
+response with the partitions that it owns. For example, a member owns a1 and a2::
 
-    heartbeat  <-  epoch 7, assignment {a0, a1}        it owns a1, a2
-    on_revoked(a2), on_assigned(a0)                    in the consumer's thread, when it polls
-    heartbeat  ->  epoch 7, I own {a0, a1}             only now can a2 go to somebody else
+    heartbeat response   epoch 7, assignment {a0, a1}
+    listener             on_revoked(a2), on_assigned(a0)       in the consumer's thread, while it polls
+    next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member
 
-The coordinator names a partition to a member only when its last owner has given it up, so what is new can be taken at
-once. *Epochs* take the place of generations: 0 joins, -1 leaves, -2 leaves for a while (a static member). A member that
-is fenced has lost everything, and joins again.
+The coordinator assigns a partition only after its last owner has given it up. A member can therefore take over new
+partitions at once. *Epochs* replace the generations of the classic protocol. In a request, epoch 0 joins, -1 leaves,
+and -2 is a static member that leaves and may return.
 
-Partitions are named by topic ids, of which Metadata tells the names; a topic that has no name yet (or none any more)
-waits until it has one.
+A member has these states::
 
-Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`. Left out: subscription
-by a regular expression on the broker: expressions are matched here, and the names sent.
+    UNSUBSCRIBED   The consumer has not subscribed to anything yet.
+    JOINING        The next heartbeat has epoch 0.
+    RECONCILING    The consumer has not taken over the latest assignment completely.
+    STABLE         The member owns its assignment, and sends heartbeats.
+    FENCED         The coordinator has removed the member, or the consumer has not polled for `max_poll_interval`.
+                   Its partitions are lost. When the consumer polls, the listener learns it, and the member joins again.
+    FATAL          An error that no retry repairs. The member sends nothing any more.
+
+Assignments contain topic ids. The member looks up the topic names with Metadata. A topic without a known name waits,
+and the member stays RECONCILING until a lookup returns the name.
+
+Limits: the coordinator could match a regular expression with topic names itself. This client matches it and sends the
+names.
+
+Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """
+
+from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID, uuid4
 
 from hmb.client.group.errors import TRY_AGAIN, group_error
-from hmb.client.group.interface import GroupMetadata, GroupSettings
+from hmb.client.group.interface import GroupMetadata, MemberSettings
 from hmb.client.group.member import (
     NEVER,
-    NOTHING,
+    NO_PARTITIONS,
     Backoff,
-    Call,
-    Event,
+    ListenerCall,
+    ListenerMethod,
     Owned,
-    TopicFacts,
     TopicLookup,
-    warn_of_silence,
+    TopicLookupResult,
+    warn_of_missing_polls,
 )
+from hmb.client.group.member_states import CONSUMER_MEMBER, ConsumerMemberEvent, ConsumerMemberState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
-FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
+FENCED_CODES = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+# In these states the member sends no heartbeats.
+SILENT = frozenset({ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
+LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 
 TopicPartitions = ConsumerGroupHeartbeatRequest.TopicPartitions
 Targets = dict[UUID, list[int]]
 
 
-class ConsumerMember:
-    """A `GroupMember`. Invariant: what it owns, the coordinator knows it to own, or has given it to it."""
+class ConsumerGroupMember:
+    """A `GroupMember` of the KIP-848 protocol.
 
-    def __init__(self, settings: GroupSettings) -> None:
+    The coordinator has assigned every partition that the member owns, and has not assigned it to another member since.
+    """
+
+    def __init__(self, settings: MemberSettings) -> None:
         self._settings = settings
         self.error: KafkaError | None = None
-        self._member_id, self._epoch = str(uuid4()), JOINS
-        self._topics: frozenset[str] | None = None  # None: it wants nothing yet
-        self._assignment = NOTHING
-        self._targets: Targets | None = None  # the assignment that came last, while there is something to do about it
-        self._has_told = True  # the listener was told of it
+        self.state = ConsumerMemberState.UNSUBSCRIBED
+        self._member_id, self._epoch = str(uuid4()), JOIN_EPOCH
+        self._topics: frozenset[str] = frozenset()
+        self._assignment = NO_PARTITIONS
+        self._targets: Targets = {}  # the assignment to reconcile with, by topic id
+        self._assigned_ids: frozenset[UUID] = frozenset()  # the topics of the latest assignment
+        self._must_call_assigned = False  # whether the listener has not been called for the latest assignment yet
         self._names: dict[UUID, str] = {}
-        self._assigned_ids: frozenset[UUID] = frozenset()  # the topics of the assignment that came last
-        self._has_looked_up = True  # since the assignment came
-        self._is_lost = False
-        self._told_topics: frozenset[str] | None = None
-        self._told_owned: Owned | None = NOTHING
+        self._has_looked_up = True  # whether unknown names were looked up since the latest assignment arrived
+        # The values that the coordinator has received from this member. None: unknown, because a response was lost.
+        self._sent_topics: frozenset[str] | None = None
+        self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
-        self._interval = settings.heartbeat_interval  # until the coordinator names its own
+        self._interval = settings.heartbeat_interval  # until a response contains the coordinator's interval
         self._heartbeat_at = self._lookup_at = -NEVER
-        self._leave_at = NEVER
+        self._leave_at = NEVER  # NEVER: the consumer has not polled yet, or not since the member has left
 
     @property
     def metadata(self) -> GroupMetadata:
@@ -79,116 +102,123 @@ class ConsumerMember:
 
     @property
     def is_member(self) -> bool:
-        return self._epoch > JOINS
+        return self._epoch > JOIN_EPOCH
 
     @property
-    def is_settled(self) -> bool:
-        return self._topics is None or (self._epoch > 0 and self._targets is None and not self._is_lost)
+    def is_stable(self) -> bool:
+        return self.state in (ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.STABLE)
 
     def subscribe(self, topics: Collection[str]) -> None:
         self._topics = frozenset(topics)
+        if self.state is ConsumerMemberState.UNSUBSCRIBED:
+            self._change(ConsumerMemberEvent.SUBSCRIBED)
 
-    # -- the consumer's thread
+    # -- called by the consumer's thread
 
     def polled(self, now: float) -> None:
         self._leave_at = now + self._settings.max_poll_interval
 
-    def next_call(self) -> Call | None:
-        if self._is_lost and self._assignment:
-            return Call(Event.LOST, self._assignment)
-        self._is_lost = False
-        if self._targets is None:
+    def next_call(self) -> ListenerCall | None:
+        if self.state in LOSING and self._assignment:
+            return ListenerCall(ListenerMethod.ON_LOST, self._assignment)
+        if self.state is ConsumerMemberState.FENCED:
+            self._change(ConsumerMemberEvent.LOSS_HANDLED)
+        if self.state is not ConsumerMemberState.RECONCILING:
             return None
         target = self._named(self._targets)
         if self._assignment - target:
-            return Call(Event.REVOKED, self._assignment - target)
+            return ListenerCall(ListenerMethod.ON_REVOKED, self._assignment - target)
         if not self._has_looked_up:
             return None
-        if target - self._assignment or not self._has_told:
-            return Call(Event.ASSIGNED, target - self._assignment)
-        if not self._nameless():
-            self._targets = None
+        if target - self._assignment or self._must_call_assigned:
+            return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self._assignment)
+        if not self._unnamed():
+            self._change(ConsumerMemberEvent.RECONCILED)
         return None
 
-    def last_call(self) -> Call | None:
-        event = Event.LOST if self._is_lost else Event.REVOKED
-        return Call(event, self._assignment) if self._assignment else None
+    def last_call(self) -> ListenerCall | None:
+        method = ListenerMethod.ON_LOST if self.state in LOSING else ListenerMethod.ON_REVOKED
+        return ListenerCall(method, self._assignment) if self._assignment else None
 
-    def called(self, call: Call) -> None:
-        if call.event is Event.ASSIGNED:
+    def call_finished(self, call: ListenerCall) -> None:
+        if call.method is ListenerMethod.ON_ASSIGNED:
             self._assignment |= call.partitions
-            self._has_told = True
+            self._must_call_assigned = False
         else:
             self._assignment -= call.partitions
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        if identity == self.metadata and code in FENCED:
-            self._lose()
+        if identity == self.metadata and code in FENCED_CODES and self.state not in LOSING:
+            self._removed()
 
     def leave_request(self) -> Request | None:
-        if self._epoch <= 0:
+        if not self.is_member:
             return None
-        static = self._settings.group_instance_id is not None
-        return self._request(LEAVES_FOR_A_WHILE if static else LEAVES)
+        is_static = self._settings.group_instance_id is not None
+        return self._request(STATIC_LEAVE_EPOCH if is_static else LEAVE_EPOCH)
 
-    # -- the membership's thread
+    # -- called by the membership's thread
 
     def next_request(self, now: float) -> Request | TopicLookup | None:
-        if self.error is not None or self._topics is None or self._is_lost or now < self._backoff.retry_at:
+        if self.state in SILENT or self._leave_at == NEVER or now < self._backoff.retry_at:
             return None
-        if self._epoch > 0 and now >= self._leave_at:
+        if self.is_member and now >= self._leave_at:
             return self._leave()
-        if self._leave_at == NEVER:
-            return None  # it has left, and waits for the consumer
-        nameless = self._nameless()
-        if nameless and now >= self._lookup_at:
-            return TopicLookup(ids=nameless)
-        return self._heartbeat() if self._has_news() or now >= self._heartbeat_at else None
+        unnamed = self._unnamed()
+        if unnamed and now >= self._lookup_at:
+            return TopicLookup(ids=unnamed)
+        return self._heartbeat() if self._has_changes() or now >= self._heartbeat_at else None
 
     def deadline(self) -> float:
-        if self.error is not None or self._topics is None or self._is_lost or self._leave_at == NEVER:
+        if self.state in SILENT or self._leave_at == NEVER:
             return NEVER
-        due = -NEVER if self._has_news() else min(self._heartbeat_at, self._leave_at)
-        return max(min(due, self._lookup_at) if self._nameless() else due, self._backoff.retry_at)
+        due = -NEVER if self._has_changes() else min(self._heartbeat_at, self._leave_at)
+        return max(min(due, self._lookup_at) if self._unnamed() else due, self._backoff.retry_at)
 
-    def patience(self, request: Request) -> float | None:
+    def response_timeout(self, request: Request) -> float | None:
         return None
 
-    def answered(self, request: Request | TopicLookup, response: Any, now: float) -> None:
-        if isinstance(response, TopicFacts):
+    def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None:
+        if isinstance(response, TopicLookupResult):
             self._names.update(response.names)
             self._has_looked_up = True
             self._lookup_at = now + self._interval
-        elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch >= JOINS:
-            self._heard(request, response, now)
+        # The epoch differs if the member was fenced while the request was in flight, or if the request left the group.
+        elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
+            self._heartbeat_answered(request, response, now)
         self._backoff.answered(now)
 
-    def failed(self, now: float) -> None:
-        """It may have arrived or not, so all is said again."""
-        self._told_topics, self._told_owned = None, None
+    def request_failed(self, now: float) -> None:
+        """Send all values again after a pause, because the coordinator may not have received them."""
+        self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
 
-    def refused(self, error: KafkaError) -> None:
+    def fail(self, error: KafkaError) -> None:
         self.error = error
-        self._targets, self._is_lost = None, True  # no more heartbeats
+        self._change(ConsumerMemberEvent.FAILED)
 
     # -- heartbeats
 
-    def _has_news(self) -> bool:
-        """Whether there is something to say before the next heartbeat is due."""
-        return self._epoch == JOINS or self._topics != self._told_topics or self._may_tell_owned()
+    def _has_changes(self) -> bool:
+        """Return whether a heartbeat must be sent before its regular time."""
+        return not self.is_member or self._topics != self._sent_topics or self._must_send_owned()
 
-    def _may_tell_owned(self) -> bool:
-        """Not while it reconciles; but a coordinator that may have missed something is told how it stands."""
-        return self._told_owned != self._assignment and (self._targets is None or self._told_owned is None)
+    def _must_send_owned(self) -> bool:
+        """Return whether the next heartbeat lists the owned partitions.
+
+        A member that reconciles lists them only if a response was lost. Otherwise it waits until it has finished.
+        """
+        if self._sent_owned is None:
+            return True
+        return self._sent_owned != self._assignment and self.state is not ConsumerMemberState.RECONCILING
 
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         settings, request = self._settings, self._request(self._epoch)
-        if self._epoch == JOINS or self._topics != self._told_topics:
-            request.subscribed_topic_names = sorted(self._topics or ())
+        if not self.is_member or self._topics != self._sent_topics:
+            request.subscribed_topic_names = sorted(self._topics)
             request.rebalance_timeout_ms = int(settings.max_poll_interval * 1000)
             request.server_assignor = settings.remote_assignor
-        if self._epoch == JOINS or self._may_tell_owned():
+        if not self.is_member or self._must_send_owned():
             request.topic_partitions = self._by_id(self._assignment)
         return request
 
@@ -201,33 +231,33 @@ class ConsumerMember:
         )
 
     def _leave(self) -> Request | None:
-        warn_of_silence(self._settings)
+        warn_of_missing_polls(self._settings)
         request = self.leave_request()
-        self._lose()
+        self._removed()
         self._leave_at = NEVER
         return request
 
-    def _heard(
+    def _heartbeat_answered(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse, now: float
     ) -> None:
         code = response.error_code
         if code in TRY_AGAIN:
-            self.failed(now)
-        elif code in FENCED:
-            self._lose()
+            self.request_failed(now)
+        elif code in FENCED_CODES:
+            self._removed()
         elif code:
-            self.refused(group_error(self._settings, code, response.error_message))
+            self.fail(group_error(self._settings, code, response.error_message))
         else:
-            self._note(request, response, now)
+            self._heartbeat_accepted(request, response, now)
 
-    def _note(
+    def _heartbeat_accepted(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse, now: float
     ) -> None:
         if request.subscribed_topic_names is not None:
-            self._told_topics = frozenset(request.subscribed_topic_names)
+            self._sent_topics = frozenset(request.subscribed_topic_names)
         if request.topic_partitions is not None:
             owned = {each.topic_id: each.partitions for each in request.topic_partitions}
-            self._told_owned = self._named(owned)
+            self._sent_owned = self._named(owned)
         self._member_id = response.member_id or self._member_id
         self._epoch = response.member_epoch
         self._interval = response.heartbeat_interval_ms / 1000
@@ -235,18 +265,28 @@ class ConsumerMember:
         if response.assignment is not None:
             self._targets = {each.topic_id: each.partitions for each in response.assignment.topic_partitions}
             self._assigned_ids = frozenset(self._targets)
-            self._has_told = False
-            self._has_looked_up, self._lookup_at = not self._nameless(), now
+            self._must_call_assigned = True
+            self._change(ConsumerMemberEvent.ASSIGNMENT_RECEIVED)
+            self._has_looked_up, self._lookup_at = not self._unnamed(), now
+        elif self.state is ConsumerMemberState.JOINING:
+            self._change(ConsumerMemberEvent.JOINED)
 
-    def _lose(self) -> None:
-        """It joins again, once the listener has heard of it."""
-        self._epoch, self._targets, self._is_lost = JOINS, None, True
-        self._told_topics, self._told_owned = None, None
+    def _removed(self) -> None:
+        """Begin again. The member joins after the listener has learned that the partitions are lost."""
+        self._epoch = JOIN_EPOCH
+        self._sent_topics, self._sent_owned = None, None
+        self._change(ConsumerMemberEvent.REMOVED)
 
-    # -- names
+    def _change(self, event: ConsumerMemberEvent) -> None:
+        self.state = CONSUMER_MEMBER.next(self.state, event)
 
-    def _nameless(self) -> frozenset[UUID]:
-        return frozenset(self._targets or ()) - self._names.keys()
+    # -- topic names
+
+    def _unnamed(self) -> frozenset[UUID]:
+        """Return the ids of assigned topics whose names are not known yet."""
+        if self.state is not ConsumerMemberState.RECONCILING:
+            return frozenset()
+        return frozenset(self._targets) - self._names.keys()
 
     def _named(self, targets: Targets) -> Owned:
         return frozenset(
@@ -258,7 +298,7 @@ class ConsumerMember:
 
     def _by_id(self, owned: Owned) -> list[TopicPartitions]:
         topics: dict[UUID, list[int]] = {}
-        # A topic that was deleted and made anew has two ids and one name: that one counts which is assigned.
+        # A topic that was deleted and created again has one name and two ids. The id that is assigned is the valid one.
         by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned_ids)
         ids = {self._names[topic_id]: topic_id for topic_id in by_age}
         for name, number in sorted(owned):

@@ -1,7 +1,9 @@
-"""What a group's coordinator refuses, told to people: what was wrong, and what to do about it."""
+"""Errors that a group's coordinator returns, with an explanation and advice for the user."""
+
+from __future__ import annotations
 
 from hmb.client.coordinator import MOVED
-from hmb.client.group.interface import GroupSettings
+from hmb.client.group.interface import MemberSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 TRY_AGAIN = MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
@@ -23,22 +25,22 @@ _WHY = {
         "another consumer is a member as group_instance_id {settings.group_instance_id!r}; close it, or wait until its"
         " session has ended"
     ),
-    ErrorCode.GROUP_MAX_SIZE_REACHED: "it is full; the broker's group.max.size says how many may join",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "it is full; the broker's group.max.size limits the number of members",
     ErrorCode.UNSUPPORTED_ASSIGNOR: "the broker has no assignor {settings.remote_assignor!r}",
     ErrorCode.ILLEGAL_GENERATION: (
-        "the group has rebalanced without this consumer, and what it reads may be read by others now; nothing was"
+        "the group has rebalanced without this consumer, and other members may read its partitions now; nothing was"
         f" committed. {REJOIN.capitalize()}. If that happens often: poll more often than every"
         " {settings.max_poll_interval:g} s (max_poll_interval), or take fewer records at once"
     ),
     ErrorCode.REBALANCE_IN_PROGRESS: f"the group is rebalancing; nothing was committed. {REJOIN.capitalize()}",
-    ErrorCode.GROUP_ID_NOT_FOUND: "there is no such group, or it was deleted",
+    ErrorCode.GROUP_ID_NOT_FOUND: "the group does not exist, or it was deleted",
 }
 _WHY[ErrorCode.UNKNOWN_MEMBER_ID] = _WHY[ErrorCode.STALE_MEMBER_EPOCH] = _WHY[ErrorCode.ILLEGAL_GENERATION]
 _WHY[ErrorCode.FENCED_MEMBER_EPOCH] = _WHY[ErrorCode.ILLEGAL_GENERATION]
 
 
-def group_error(settings: GroupSettings, number: int, message: str | None = None) -> KafkaError:
-    """The error that the coordinator answered; `message` is its own word for it, where it has sent one."""
+def group_error(settings: MemberSettings, number: int, message: str | None = None) -> KafkaError:
+    """Return the exception for an error code. `message` is the coordinator's own text, if the response has one."""
     try:
         code = ErrorCode(number)
     except ValueError:

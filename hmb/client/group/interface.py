@@ -1,25 +1,27 @@
-"""What a consumer knows of its group: who it is there, which partitions it has, what it has committed.
+"""The names that a consumer and its group share: settings, offsets, identity and the listener of a rebalance.
 
-A group's members share the partitions of the topics they want: each partition belongs to one member at a time. The
-broker that keeps the group, its *coordinator*, is told by heartbeats that a member lives; when members come, go or
-change their wishes, the group *rebalances*. Two protocols exist (`classic_member`, `consumer_member`), and both
-look the same to the consumer: this file.
+The members of a group share the partitions of the topics that they subscribe to. Each partition belongs to one member
+at a time. The broker that manages the group is its *coordinator*. Heartbeats show the coordinator that a member is
+alive. The group *rebalances* when members join or leave, or when a member changes its subscription.
 
-A rebalance changes what the consumer does, so it happens in the consumer's thread and only inside `Membership.poll`:
+A rebalance changes which partitions the consumer reads. It therefore runs in the consumer's thread, and only while the
+consumer polls::
 
-    on_revoked(partitions)    these go to others; commit what was read of them
-    (the member tells the group that it has given them up)
-    on_assigned(partitions)   these are yours now; begin where the group has committed
-    on_lost(partitions)       these were given to others already: do not commit
+    on_revoked(partitions)    these partitions go to other members: commit their positions now
+    (the member reports to the coordinator that it has given them up)
+    on_assigned(partitions)   these partitions belong to this member now: begin at the committed offsets
+    on_lost(partitions)       these partitions already belong to other members: do not commit
 
-Heartbeats and the waiting for others happen in a thread of the membership's own, which touches nothing of the
-consumer's. A consumer that does not poll for `max_poll_interval` has left the group, without a word to the listener
-until it polls again, as with Kafka's own consumer.
+The membership has a thread of its own. That thread sends heartbeats and waits for other members, and never touches the
+consumer's data. A consumer that does not poll for `max_poll_interval` leaves the group. Its listener learns this at the
+next poll, as in Kafka's own consumer.
 
-Source: KIP-62 (heartbeats in the background, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
+Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -28,7 +30,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group commits for a partition: the offset of the next record to read, and a word of the program's own."""
+    """A committed offset: the offset of the next record to read, and a text that the application chooses."""
 
     offset: int
     metadata: str = ""
@@ -36,37 +38,50 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """Who a member is at the moment; a transactional producer sends it with the offsets that it commits (KIP-447)."""
+    """The identity of a member. A transactional producer sends it with the offsets that it commits (KIP-447).
+
+    The defaults -1 and "" mean that the consumer is not a member, because its partitions were assigned with `assign`.
+    """
 
     group_id: str
-    generation_id: int = -1  # -1 and "": no member, as of partitions assigned by hand
+    generation_id: int = -1
     member_id: str = ""
     group_instance_id: str | None = None
 
 
 PROTOCOLS = ("classic", "consumer")
-LONGEST = 2**31 // 1000  # seconds: that many milliseconds go into an int32
+LONGEST = 2**31 // 1000  # seconds; as milliseconds, this number just fits into an int32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSettings:
-    """A member's settings, named as Kafka names them; times in seconds."""
+class MemberSettings:
+    """A member's settings. Kafka's settings have the same names, and times are in seconds.
+
+    A member with a `group_instance_id` is static: it may be absent for `session_timeout` without a rebalance.
+    `assignors` belong to the classic protocol, in the order of preference. `remote_assignor` belongs to KIP-848: it is
+    "uniform" or "range", and None leaves the choice to the broker. The leader of a classic group checks every
+    `metadata_max_age` seconds whether the topics have changed. With `require_stable`, the member waits for offsets that
+    an open transaction may still commit (read_committed).
+    """
 
     group_id: str
-    group_instance_id: str | None = None  # a static member: may be away for session_timeout with nobody else noticing
-    group_protocol: str = "classic"  # one of PROTOCOLS: "consumer" is KIP-848
-    assignors: tuple[str, ...] = ("range", "cooperative-sticky")  # classic: in order of preference
-    remote_assignor: str | None = None  # consumer: "uniform" or "range"; None: as the broker prefers
+    group_instance_id: str | None = None
+    group_protocol: str = "classic"
+    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
+    remote_assignor: str | None = None
     session_timeout: float = 45.0
     heartbeat_interval: float = 3.0
     max_poll_interval: float = 300.0
     request_timeout: float = 30.0
     retry_backoff: float = 0.1
-    metadata_max_age: float = 300.0  # how often the leader looks whether the topics have changed
-    require_stable: bool = False  # wait for offsets that a transaction has not ended with yet (read_committed)
+    metadata_max_age: float = 300.0
+    require_stable: bool = False
 
     def __post_init__(self) -> None:
-        """TypeError for what is no name of a group; ValueError for what cannot work with any broker."""
+        """Check the settings.
+
+        Raises TypeError for a group id that is not a str, and ValueError for values that no broker can accept.
+        """
         if not isinstance(self.group_id, str):
             raise TypeError(f"a group's name is a str, not {self.group_id!r}")
         if not self.group_id:
@@ -85,73 +100,17 @@ CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception
 
 
 class RebalanceListener(Protocol):
-    """The consumer, as its membership sees it. Called in the consumer's thread, from `Membership.poll` and `close`.
+    """The methods of a consumer that its membership calls, always in the consumer's thread.
 
-    While `on_revoked` runs, the member still owns the partitions and may commit them. An exception raised here does
-    not stop a rebalance: it leaves `poll` when the rebalance has ended, the first if there are several.
+    An exception that a method raises does not stop the rebalance. `GroupMembership.poll` raises the first exception
+    after the rebalance has ended.
     """
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Read these from now on, beside those that stay; called after each rebalance, even with none."""
+        """Read these partitions, too, from now on. The call follows each rebalance, even with no partitions."""
 
     def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Give these up, after a commit; they belong to this member until the call returns. Never called with none."""
+        """Commit and give up these partitions, at least one. They belong to this member until the method returns."""
 
     def on_lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget these: they belong to others already, and a commit would be refused. Never called with none."""
-
-
-class GroupOffsets(Protocol):
-    """A group's committed offsets; by itself for a consumer whose partitions were assigned by hand."""
-
-    @property
-    def metadata(self) -> GroupMetadata: ...
-
-    def poll(self, timeout: float) -> None:
-        """Call the callbacks of those `commit_async` that were answered; waits for nothing."""
-
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float | None = None) -> None:
-        """Commit, and wait until it is done; tries again where time may help, for `timeout` or `request_timeout`.
-
-        KafkaError says what refused it; ConnectionFailed if the coordinator cannot be reached.
-        """
-
-    def commit_async(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], callback: CommitCallback | None = None
-    ) -> None:
-        """Send a commit and go on; tried once. `callback` gets the error or None, from a later `poll` or `commit`."""
-
-    def committed(
-        self, partitions: Iterable[TopicPartition], timeout: float | None = None
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed for each partition, None where nothing; tries again as `commit` does."""
-
-    def close(self, timeout: float | None = None) -> None:
-        """Close the connections; answers to commits are waited for, each for `timeout` or `request_timeout`."""
-
-
-class Membership(GroupOffsets, Protocol):
-    """A consumer's place in its group. All methods belong to the consumer's thread."""
-
-    @property
-    def assignment(self) -> frozenset[TopicPartition]:
-        """What the member owns now; changes in `poll` only."""
-
-    def subscribe(self, topics: Collection[str]) -> None:
-        """Want these topics from now on; the next `poll` joins (again) for them.
-
-        Whoever subscribes by a pattern calls this with the names that match it, whenever they change.
-        """
-
-    def poll(self, timeout: float) -> None:
-        """Do what the group asks for: join, give up, take on; waits for others at most `timeout` seconds.
-
-        Returns at once if nothing is to be done, which costs no request: to be called before every fetch. A member
-        that reads on while others rebalance gives no time. Calls the listener before it returns. Raises KafkaError for
-        what is final (the group id is refused, another member has taken over the group instance id, the assignors do
-        not fit the group's, ...), and what the listener has raised; what time may heal is tried
-        again in the background, until it works.
-        """
-
-    def close(self, timeout: float | None = None) -> None:
-        """`on_revoked` for all that is owned, then leave the group; a static member goes without a word (KIP-345)."""
+        """Stop reading these partitions, at least one. They already belong to other members, so do not commit."""

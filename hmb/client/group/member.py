@@ -1,14 +1,18 @@
-"""A member of a group as a state machine: what it has to send next, and what its consumer has to do next.
+"""The interface of a group member: which request it sends next, and which callback of the consumer comes next.
 
-The two group protocols are two such machines, `ClassicMember` and `ConsumerMember`, without threads, clocks or
-sockets; `now` is in seconds of a clock that never jumps. Two threads drive one, in turns, under a lock
-(`group_membership`):
+Each of the two group protocols has one class that implements this interface: `ClassicGroupMember` and
+`ConsumerGroupMember`. Both are state machines without threads, clocks and sockets. Therefore a test can drive them step
+by step. The parameter `now` is the time in seconds of a clock that never jumps.
 
-    the membership's   next_request -> sends it -> answered, or failed         until there is none; then waits
-    the consumer's     next_call -> calls the listener -> called               until there is none; then goes on reading
+Two threads drive a member alternately, under one lock (`membership`)::
 
-A request goes to the coordinator, but for a `TopicLookup`, which is a question about topics to any broker.
+    membership thread    next_request -> send it -> response_received, or request_failed     repeat, then wait
+    consumer's thread    next_call -> call the listener -> call_finished                     repeat, then fetch records
+
+The coordinator answers every request except a `TopicLookup`. Any broker answers a lookup.
 """
+
+from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
@@ -17,49 +21,51 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from hmb.client.group.interface import GroupMetadata, GroupSettings
+from hmb.client.group.interface import GroupMetadata, MemberSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 Owned = frozenset[TopicPartition]
-NOTHING: Owned = frozenset()
+NO_PARTITIONS: Owned = frozenset()
 NEVER = float("inf")
 LONGEST_BACKOFF = 1.0  # seconds
 
 
-class Event(Enum):
-    """What the listener is called for."""
+class ListenerMethod(Enum):
+    """A method of the `RebalanceListener`. The value is its name."""
 
-    ASSIGNED = "on_assigned"
-    REVOKED = "on_revoked"
-    LOST = "on_lost"
+    ON_ASSIGNED = "on_assigned"
+    ON_REVOKED = "on_revoked"
+    ON_LOST = "on_lost"
 
 
-class Call(NamedTuple):
-    event: Event
+class ListenerCall(NamedTuple):
+    """A call of the listener that is due."""
+
+    method: ListenerMethod
     partitions: Owned
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLookup:
-    """How many partitions do these topics have, and what are the names of those?"""
+    """A question to any broker: the partition counts of topics by name, or the names of topics by id."""
 
     names: frozenset[str] = frozenset()
     ids: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class TopicFacts:
-    """The answer to a lookup; what does not exist is not in it."""
+class TopicLookupResult:
+    """The answer to a `TopicLookup`. Topics that do not exist are missing in it."""
 
     counts: Mapping[str, int]
     names: Mapping[UUID, str]
 
 
 class GroupMember(Protocol):
-    """One member. Methods do not wait and do not fail; what is final is left in `error`."""
+    """One member of a group. No method waits, and no method raises: a fatal error is stored in `error`."""
 
     error: KafkaError | None
 
@@ -71,55 +77,55 @@ class GroupMember(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """Whether the coordinator knows it, as far as it knows itself."""
+        """Whether the member has joined. The coordinator may have removed it since."""
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the consumer has nothing to wait for."""
+    def is_stable(self) -> bool:
+        """Whether no rebalance is in progress, so that the consumer need not wait for the group."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 
-    # the consumer's thread
+    # -- called by the consumer's thread
 
     def polled(self, now: float) -> None:
-        """The consumer is alive."""
+        """Note that the consumer has polled, so that the member may stay in the group."""
 
-    def next_call(self) -> Call | None:
-        """What the listener has to hear now."""
+    def next_call(self) -> ListenerCall | None:
+        """Return the call of the listener that is due now, or None."""
 
-    def last_call(self) -> Call | None:
-        """What the listener has to hear when the consumer is closed."""
+    def last_call(self) -> ListenerCall | None:
+        """Return the call of the listener that is due when the consumer is closed, or None."""
 
-    def called(self, call: Call) -> None:
-        """It has heard it."""
+    def call_finished(self, call: ListenerCall) -> None:
+        """Update the member after the listener has returned from `call`."""
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        """A commit that went out with this identity was answered so."""
+        """Update the member after the coordinator has refused a commit that `identity` sent."""
 
     def leave_request(self) -> Request | None:
-        """What to send at the end, once; None if the coordinator needs no word."""
+        """Return the request that leaves the group, or None if the coordinator needs none."""
 
-    # the membership's thread
+    # -- called by the membership's thread
 
     def next_request(self, now: float) -> Request | TopicLookup | None:
-        """What to send now; the same again after it has `failed`, unless that does not matter any more."""
+        """Return the request to send now, or None. After `request_failed` the member may return the same one again."""
 
     def deadline(self) -> float:
-        """When `next_request` may have something, if nothing else happens before."""
+        """Return the time at which `next_request` may have a request if nothing else happens before."""
 
-    def patience(self, request: Request) -> float | None:
-        """How long an answer may take; None: as long as any other."""
+    def response_timeout(self, request: Request) -> float | None:
+        """Return how many seconds a response may take. None means the timeout of the connection."""
 
-    def answered(self, request: Request | TopicLookup, response: Any, now: float) -> None: ...
+    def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None: ...
 
-    def failed(self, now: float) -> None:
-        """It got no answer; to be tried again after a while."""
+    def request_failed(self, now: float) -> None:
+        """Note that a request got no response. The member sends it again after a pause."""
 
-    def refused(self, error: KafkaError) -> None:
-        """It cannot be sent at all."""
+    def fail(self, error: KafkaError) -> None:
+        """Store a fatal error. The member sends nothing any more, and its partitions are lost."""
 
 
-def warn_of_silence(settings: GroupSettings) -> None:
+def warn_of_missing_polls(settings: MemberSettings) -> None:
     LOGGER.warning(
         "group %r: the consumer has not polled for %g s (max_poll_interval) and leaves the group; it joins again when"
         " it polls. Poll more often, or take fewer records at once.",
@@ -129,7 +135,7 @@ def warn_of_silence(settings: GroupSettings) -> None:
 
 
 class Backoff:
-    """How long to wait before the next attempt: longer with every failure in a row."""
+    """The pause before the next attempt. Each failure doubles it, up to `LONGEST_BACKOFF`."""
 
     def __init__(self, first: float) -> None:
         self._first = first
@@ -141,6 +147,6 @@ class Backoff:
         self._failures = min(self._failures + 1, 16)
 
     def answered(self, now: float) -> None:
-        """The row ends, unless the answer was a failure itself."""
+        """Start again with the shortest pause, unless the response itself was counted as a failure."""
         if self.retry_at <= now:
             self._failures = 0

@@ -1,20 +1,27 @@
-"""What members of a classic group tell each other, as bytes and as what the assignors work with.
+"""The bytes that the members of a classic group exchange: subscriptions and assignments.
 
-A member joins with one subscription for each assignor it knows. They differ in what they say of the partitions that
-the member had until now: cooperative ones name what it still owns, the sticky one has it in its user data, for an eager
-member has given up everything by then. Both say in which generation it was given that, since a member that missed a
-rebalance believes to own what others have.
+The coordinator does not read these bytes. A member sends one subscription for each of its assignors in JoinGroup, and
+the leader receives the subscriptions of all members. The leader sends the assignments in SyncGroup.
 
-Clients wrote these bytes differently over the years: librdkafka's cooperative members tell their generation in the
-sticky assignor's user data, Java's in an int32. So the reading side tries what it can, and takes a member whose user
-data it cannot read for one that had nothing.
+A subscription also contains the partitions that the member had until now. A cooperative member lists the partitions
+that it still owns. An eager member has given up everything by then, so the sticky assignor stores its earlier
+partitions in the field `user_data`. Both add the generation in which the member received these partitions. The leader
+needs it, because a member that missed a rebalance may list partitions that belong to other members by now.
+
+Clients wrote these bytes differently over the years. librdkafka's cooperative members write their generation as the
+sticky assignor does, Java's write it as an int32. The leader therefore tries each known format of the user data. If
+none fits, the leader treats the member as one that had no partitions.
+
+Source: KIP-54, KIP-429, KIP-792.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from hmb.client.group.assignors import ASSIGNORS, MemberToAssign
+from hmb.client.group.assignors import ASSIGNORS, SubscribedMember
 from hmb.client.group.member import Owned
 from hmb.protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -35,22 +42,25 @@ T = TypeVar("T")
 
 
 class HasPartitions(Protocol):
-    """A topic of any of these messages."""
+    """A topic with partition numbers, in any of the messages of this module."""
 
     topic: str
     partitions: list[int]
 
 
 def subscriptions(
-    assignors: Sequence[str], topics: Iterable[str], owned: Owned, before: Owned, generation: int
+    assignors: Sequence[str], topics: Iterable[str], owned: Owned, previous: Owned, generation: int
 ) -> list[JoinProtocol]:
-    """One an assignor: `owned` is what the member owns still, `before` what it was given in `generation`."""
+    """Return one subscription for each assignor.
+
+    `owned` are the partitions that the member still owns. `previous` are those that it received in `generation`.
+    """
     return [
         JoinProtocol(
             name=name,
             metadata=ConsumerProtocolSubscription(
                 topics=sorted(topics),
-                user_data=_user_data(name, before, generation),
+                user_data=_user_data(name, previous, generation),
                 owned_partitions=_by_topic(ConsumerProtocolSubscription.TopicPartition, owned),
                 generation_id=generation,
             ).versioned(SUBSCRIPTION_VERSION),
@@ -59,28 +69,29 @@ def subscriptions(
     ]
 
 
-def _user_data(assignor: str, before: Owned, generation: int) -> bytes | None:
-    if assignor == "sticky" and before:
-        topics = _by_topic(StickyUserData.TopicPartition, before)
+def _user_data(assignor: str, previous: Owned, generation: int) -> bytes | None:
+    if assignor == "sticky" and previous:
+        topics = _by_topic(StickyUserData.TopicPartition, previous)
         return StickyUserData(previous_assignment=topics, generation=generation).encode(1)
     if assignor == "cooperative-sticky" and generation >= 0:
         return CooperativeUserData(generation=generation).encode(0)
     return None
 
 
-def member_to_assign(assignor: str, member: JoinedMember) -> MemberToAssign:
-    """What a member told with its JoinGroup, as the assignor wants it. Raises ProtocolError."""
-    said, version = ConsumerProtocolSubscription.parse(member.metadata)
-    owned, generation = _partitions(said.owned_partitions), said.generation_id if version >= 2 else -1
-    before = _read_user_data(said.user_data or b"")
+def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
+    """Return the assignor's view of a member from the bytes of its JoinGroup. Raises ProtocolError."""
+    sent, version = ConsumerProtocolSubscription.parse(member.metadata)
+    owned, generation = _partitions(sent.owned_partitions), sent.generation_id if version >= 2 else -1
+    user_data = _parse_user_data(sent.user_data or b"")
     if assignor == "sticky":
-        owned, generation = _partitions(before.previous_assignment), before.generation
+        owned, generation = _partitions(user_data.previous_assignment), user_data.generation
     elif generation < 0:
-        generation = before.generation
-    return MemberToAssign(member.member_id, frozenset(said.topics), member.group_instance_id, owned, generation)
+        generation = user_data.generation
+    return SubscribedMember(member.member_id, frozenset(sent.topics), member.group_instance_id, owned, generation)
 
 
-def _read_user_data(data: bytes | memoryview) -> StickyUserData:
+def _parse_user_data(data: bytes | memoryview) -> StickyUserData:
+    """Parse the user data of any client. Return empty user data if no known format fits."""
     for version in reversed(StickyUserData.versions):
         with suppress(ProtocolError):
             return StickyUserData.decode(data, version)
@@ -90,8 +101,11 @@ def _read_user_data(data: bytes | memoryview) -> StickyUserData:
 
 
 def assign(assignor: str, members: Sequence[JoinedMember], counts: Mapping[str, int]) -> dict[str, bytes]:
-    """The leader's work: everybody's assignment, by member id. Raises ProtocolError for what is no subscription."""
-    assignment = ASSIGNORS[assignor].assign([member_to_assign(assignor, member) for member in members], counts)
+    """Run the assignor. Return the encoded assignment of each member, by member id.
+
+    Raises ProtocolError if the bytes of a member are not a subscription.
+    """
+    assignment = ASSIGNORS[assignor].assign([subscribed_member(assignor, member) for member in members], counts)
     return {
         member_id: ConsumerProtocolAssignment(
             assigned_partitions=_by_topic(ConsumerProtocolAssignment.TopicPartition, owned)
@@ -100,13 +114,16 @@ def assign(assignor: str, members: Sequence[JoinedMember], counts: Mapping[str, 
     }
 
 
-def wanted_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
-    """All topics that some member reads. Raises ProtocolError."""
+def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
+    """Return all topics that at least one member reads. Raises ProtocolError."""
     return frozenset().union(*(ConsumerProtocolSubscription.parse(member.metadata)[0].topics for member in members))
 
 
 def parse_assignment(data: bytes | memoryview) -> Owned:
-    """Raises ProtocolError. No bytes at all are an assignment of nothing: what a leader gives that knows no better."""
+    """Return the partitions in an encoded assignment. Raises ProtocolError.
+
+    Some leaders send no bytes for a member that receives no partitions.
+    """
     if not data:
         return frozenset()
     return _partitions(ConsumerProtocolAssignment.parse(data)[0].assigned_partitions)

@@ -1,9 +1,12 @@
-"""OffsetCommit and OffsetFetch: what a group has read, to and from the messages that say it.
+"""OffsetCommit and OffsetFetch: between the wire format and dictionaries by topic partition.
 
-Both name partitions topic by topic, and both answer each partition for itself. From OffsetFetch 8 on one may ask for
-several groups at once, so that everything moves one level down; nothing of that is seen outside of this file. Version
-10 of both names topics by their ids, which topics that were deleted no longer have; it is not spoken.
+Both requests group the partitions by topic, and both responses contain an error code for each partition. From version 8
+on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this module knows about it.
+Version 10 of both requests names topics by id instead of by name. A deleted topic has no id any more, so this client
+does not use version 10.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -16,16 +19,16 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1  # of OffsetFetch, too
+NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1  # OffsetFetch has the same last version
 FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
 FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
 FIRST_FETCH_OF_SEVERAL_GROUPS = OffsetFetchRequest.first_version("groups")
-NOTHING = -1  # committed
+NO_OFFSET = -1  # the committed offset in a response if the group has none for the partition
 
 
-class Fetched(NamedTuple):
-    """What an OffsetFetch answered: an error of the group as a whole, of partitions, and what they have committed."""
+class FetchedOffsets(NamedTuple):
+    """A response to OffsetFetch: an error of the whole group, errors of partitions, and the committed offsets."""
 
     error_code: int
     errors: dict[TopicPartition, int]
@@ -54,7 +57,7 @@ def commit_request(identity: GroupMetadata, offsets: Mapping[TopicPartition, Off
 
 
 def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartition, int]]:
-    """The error code of each partition, or 0."""
+    """Return each partition of the response with its error code. 0 means no error."""
     for topic in response.topics:
         for partition in topic.partitions:
             yield TopicPartition(topic.name, partition.partition_index), partition.error_code
@@ -63,7 +66,10 @@ def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartitio
 def fetch_request(
     group_id: str, partitions: Iterable[TopicPartition] | None, version: int, *, require_stable: bool = False
 ) -> OffsetFetchRequest:
-    """Of these partitions, or of all (from version 2 on). `require_stable` does nothing with brokers before 2.5."""
+    """Return a request for the offsets of these partitions. None means all partitions, and needs version 2.
+
+    With `require_stable` the coordinator waits for open transactions. Brokers before Kafka 2.5 ignore it.
+    """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():
         numbers.setdefault(name, []).append(number)
@@ -79,15 +85,15 @@ def fetch_request(
     return request
 
 
-def fetched(response: OffsetFetchResponse, version: int) -> Fetched:
-    answer = response.groups[0] if version >= FIRST_FETCH_OF_SEVERAL_GROUPS else response
-    found = Fetched(answer.error_code, {}, {})
-    for topic in answer.topics:
+def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffsets:
+    group = response.groups[0] if version >= FIRST_FETCH_OF_SEVERAL_GROUPS else response
+    found = FetchedOffsets(group.error_code, {}, {})
+    for topic in group.topics:
         for it in topic.partitions:
             where = TopicPartition(topic.name, it.partition_index)
             if it.error_code and it.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 found.errors[where] = it.error_code
-            elif it.committed_offset != NOTHING:  # 0.8.2 calls a partition unknown of which it has no offset
+            elif it.committed_offset != NO_OFFSET:  # Kafka 0.8.2 returns UNKNOWN_TOPIC_OR_PARTITION instead.
                 found.committed[where] = OffsetAndMetadata(
                     it.committed_offset, it.metadata or "", it.committed_leader_epoch
                 )
@@ -95,7 +101,7 @@ def fetched(response: OffsetFetchResponse, version: int) -> Fetched:
 
 
 def for_version(request: Request, version: int) -> Request:
-    """Return a member's request in the form that a version has: old versions of LeaveGroup take one member only."""
+    """Return a member's request in the form of this version. Old versions of LeaveGroup name only one member."""
     if isinstance(request, LeaveGroupRequest) and version < FIRST_LEAVE_OF_SEVERAL:
         return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
     return request

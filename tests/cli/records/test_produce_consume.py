@@ -22,7 +22,7 @@ from hmb.protocol.messages.produce import ProduceResponse
 from hmb.protocol.schema import Request, Response
 from hmb.records import Record, TimestampType, encode_batch
 from tests.cli.conftest import Hmb, start
-from tests.client.scripted import HangUp, ScriptedBroker
+from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 NAMES = (f"topic{number}" for number in count())
 

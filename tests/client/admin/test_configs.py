@@ -22,8 +22,7 @@ from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfig
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from hmb.protocol.schema import Request, Response
-
-from ..scripted import ScriptedBroker
+from tests.client.scripted_broker import ScriptedBroker
 
 TOPIC = ConfigResource(ResourceType.TOPIC, "t")
 

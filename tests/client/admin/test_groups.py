@@ -18,8 +18,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
-
-from ..scripted import ScriptedBroker
+from tests.client.scripted_broker import ScriptedBroker
 
 ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))
 

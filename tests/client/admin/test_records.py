@@ -8,8 +8,7 @@ from hmb.client.admin import HIGH_WATERMARK, Admin, ListedOffset, raised
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.schema import Request, Response
-
-from ..scripted import ScriptedBroker
+from tests.client.scripted_broker import ScriptedBroker
 
 ZERO, ONE = TopicPartition("r", 0), TopicPartition("r", 1)
 

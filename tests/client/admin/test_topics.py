@@ -7,8 +7,7 @@ from hmb.client.admin import Admin, CreatedTopic, NewTopic, TopicDescription, ra
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
-
-from ..scripted import ScriptedBroker
+from tests.client.scripted_broker import ScriptedBroker
 
 
 def code(result: object) -> ErrorCode:

@@ -1,0 +1,265 @@
+"""A consumer's membership in a group: a `GroupMember`, and the two threads that drive it.
+
+The problem: a consumer that works on its records for a minute cannot send heartbeats, and the group would remove it.
+The idea: the membership has a thread of its own for the coordinator::
+
+    consumer's thread     poll: call the listener, commit offsets
+    membership thread     heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
+
+Therefore a slow consumer stays a member, and a poll with a short timeout returns in time even while JoinGroup waits.
+The two threads share only the state of the member, under one lock. Neither thread holds the lock while it waits for a
+broker or calls the application.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from hmb.client.connection import ConnectionFailed
+from hmb.client.coordinator import MOVED, CoordinatorConnection
+from hmb.client.group.classic_member import ClassicGroupMember
+from hmb.client.group.commits import CommittedOffsets
+from hmb.client.group.consumer_member import ConsumerGroupMember
+from hmb.client.group.errors import group_error
+from hmb.client.group.interface import GroupMetadata, MemberSettings, RebalanceListener
+from hmb.client.group.member import GroupMember, ListenerCall, TopicLookup, TopicLookupResult
+from hmb.client.group.offset_messages import for_version
+from hmb.client.metadata import Cluster
+from hmb.protocol.enums import CoordinatorType
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.schema import Request
+from hmb.protocol.topics import TopicPartition
+
+LONGEST_WAIT = 60.0  # seconds; a thread looks at the state after this time even if no other thread has notified it
+LEAVE_TIMEOUT = 5.0  # seconds; a consumer that is closed waits at most this long for the coordinator
+
+
+def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceListener) -> GroupMembership:
+    """Return a membership for the protocol in the settings. It joins at the first `poll` after `subscribe`."""
+    is_classic = settings.group_protocol == "classic"
+    member = ClassicGroupMember(settings) if is_classic else ConsumerGroupMember(settings)
+    return GroupMembership(cluster, settings, listener, member)
+
+
+def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffsets:
+    """Return the offsets of a group for a consumer that is not a member, because `assign` chose its partitions."""
+    return CommittedOffsets(cluster, settings, lambda: GroupMetadata(settings.group_id), lambda code, identity: None)
+
+
+class GroupMembership:
+    """A consumer's place in its group. All methods belong to the consumer's thread.
+
+    `offsets` commits as this member, and raises KafkaError with UNKNOWN_MEMBER_ID while it is not a member.
+    """
+
+    def __init__(
+        self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
+    ) -> None:
+        self._cluster, self._settings, self._listener = cluster, settings, listener
+        # Guards the member and `_is_closing`, and is notified of every change. No thread takes another lock under it.
+        self._changed = threading.Condition()
+        self._member = member
+        self._is_closing = False
+        self._is_calling = False  # whether the listener is being called; the listener may call `poll` itself
+        # Only the membership's thread uses this connection.
+        self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
+        self.offsets = CommittedOffsets(cluster, settings, self._committing_member, self._commit_refused)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that this member owns. Only `poll` changes them."""
+        with self._changed:
+            return self._member.assignment
+
+    @property
+    def metadata(self) -> GroupMetadata:
+        """The member's identity, also before it has joined."""
+        with self._changed:
+            return self._member.metadata
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Replace the subscription. The next `poll` joins the group with it.
+
+        A consumer that subscribes by a pattern calls this method whenever the set of matching topics changes.
+        """
+        with self._changed:
+            self._member.subscribe(topics)
+            self._changed.notify_all()
+        if self._thread is None:
+            name = f"hmb-group-{self._settings.group_id}"
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
+
+    # -- the consumer's thread
+
+    def poll(self, timeout: float) -> None:
+        """Call the listener if a rebalance needs it, and wait at most `timeout` seconds for the other members.
+
+        Without a rebalance the method returns at once and sends nothing, so the consumer calls it before every fetch.
+        The membership's thread retries in the background after errors that are temporary. Raises KafkaError for a fatal
+        error, for example a group id that the broker refuses. Raises what the listener has raised.
+        """
+        if self._is_calling:
+            return  # The listener itself polls the consumer. It receives records of the partitions it still has.
+        deadline = time.monotonic() + timeout
+        self.offsets.poll()
+        with self._changed:
+            self._member.polled(time.monotonic())
+        first_error: Exception | None = None
+        while (call := self._next_call(deadline)) is not None:
+            try:
+                self._call_listener(call)
+            except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
+                first_error = first_error or error
+                deadline = time.monotonic()  # Finish what is due now, but wait no longer for other members.
+        if first_error is not None:
+            raise first_error
+        if self._member.error is not None:
+            raise self._member.error
+
+    def close(self, timeout: float | None = None) -> None:
+        """Call the listener for all partitions, then leave the group. A static member does not leave (KIP-345)."""
+        leave_timeout = LEAVE_TIMEOUT if timeout is None else min(timeout, LEAVE_TIMEOUT)
+        try:
+            with self._changed:
+                call = self._member.last_call()
+            if call is not None:
+                self._call_listener(call)
+        finally:
+            self._stop_thread(leave_timeout)
+            self._leave(leave_timeout)
+            self.offsets.close(timeout)
+
+    def _next_call(self, deadline: float) -> ListenerCall | None:
+        """Return the next call of the listener, or None. Wait until the deadline while a rebalance is in progress."""
+        with self._changed:
+            while True:
+                call = self._member.next_call()
+                now = time.monotonic()
+                if self._member.deadline() <= now:  # Otherwise every poll would wake the other thread for nothing.
+                    self._changed.notify_all()
+                if call is not None or self._member.is_stable or self._member.error is not None or now >= deadline:
+                    return call
+                self._changed.wait(min(deadline - now, LONGEST_WAIT))
+
+    def _call_listener(self, call: ListenerCall) -> None:
+        self._is_calling = True
+        try:
+            getattr(self._listener, call.method.value)(call.partitions)
+        finally:
+            self._is_calling = False
+            with self._changed:
+                self._member.call_finished(call)
+                self._changed.notify_all()
+
+    def _stop_thread(self, timeout: float) -> None:
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._coordinator.interrupt()  # A JoinGroup request may wait for minutes.
+            self._thread.join(timeout)
+
+    def _leave(self, timeout: float) -> None:
+        request = self._member.leave_request()
+        if request is not None:
+            with suppress(ConnectionFailed, KafkaError):  # The coordinator also removes a member whose session expires.
+                self.offsets.send_leave_request(request, timeout)
+
+    def _committing_member(self) -> GroupMetadata:
+        """Return the identity for a commit. Raises KafkaError with UNKNOWN_MEMBER_ID before the member has joined.
+
+        An empty group would accept such a commit as one of a consumer that uses `assign`.
+        """
+        with self._changed:
+            if not self._member.is_member:
+                raise group_error(self._settings, ErrorCode.UNKNOWN_MEMBER_ID)
+            return self._member.metadata
+
+    def _commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
+        with self._changed:
+            self._member.commit_refused(code, identity)
+
+    # -- the membership's thread
+
+    def _run(self) -> None:
+        try:
+            while (request := self._next_request()) is not None:
+                self._exchange(request)
+        finally:
+            with self._changed:
+                if not self._is_closing:
+                    what = f"group {self._settings.group_id!r}: the thread of its heartbeats has failed"
+                    self._member.fail(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, what))
+                self._changed.notify_all()
+            self._coordinator.forget()
+
+    def _next_request(self) -> Request | TopicLookup | None:
+        """Wait for the next request of the member. Return None when the consumer is closed."""
+        with self._changed:
+            while not self._is_closing:
+                now = time.monotonic()
+                request = self._member.next_request(now)
+                if request is not None:
+                    return request
+                self._changed.wait(max(0.0, min(self._member.deadline() - now, LONGEST_WAIT)))
+        return None
+
+    def _exchange(self, request: Request | TopicLookup) -> None:
+        """Send one request, and give the response or the error to the member."""
+        try:
+            response = self._send(request)
+        except ConnectionFailed:
+            with self._changed:
+                self._member.request_failed(time.monotonic())
+        except KafkaError as error:
+            with self._changed:
+                if error.code.retriable:
+                    self._member.request_failed(time.monotonic())
+                else:
+                    self._member.fail(_explained(error, request))
+                self._changed.notify_all()
+        else:
+            with self._changed:
+                self._member.response_received(request, response, time.monotonic())
+                self._changed.notify_all()
+
+    def _send(self, request: Request | TopicLookup) -> Any:
+        if isinstance(request, TopicLookup):
+            return _look_up(self._cluster, request)
+        timeout = self._member.response_timeout(request)
+        response = self._coordinator.send(type(request), partial(for_version, request), timeout=timeout)
+        if response.error_code in MOVED:
+            self._coordinator.forget()
+        return response
+
+
+def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
+    for name in lookup.names:
+        cluster.forget(name)  # The first `topic` call below then asks for all of them in one request.
+    counts = {}
+    for name in lookup.names:
+        with suppress(KafkaError):  # The topic does not exist, or not yet.
+            counts[name] = len(cluster.topic(name).leaders)
+    names = {topic_id: cluster.topic_name(topic_id) for topic_id in lookup.ids}
+    return TopicLookupResult(counts, {topic_id: name for topic_id, name in names.items() if name is not None})
+
+
+def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
+    """Add advice to the error of a broker that is too old for a request."""
+    if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+        return error
+    advice = "members of groups need Kafka 0.9: assign() partitions by hand"
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        advice = 'use group_protocol="classic"'
+    elif isinstance(request, JoinGroupRequest) and request.group_instance_id is not None:
+        advice = "static members (group_instance_id) need Kafka 2.3"
+    return KafkaError(error.code, f"{error.message}; {advice}")

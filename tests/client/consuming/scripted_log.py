@@ -1,0 +1,47 @@
+"""A partition as a scripted broker has it."""
+
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.schema import Request, Response
+from hmb.records import Record
+from tests.client.scripted_broker import HangUp
+
+RECORDS = [Record(timestamp=1, value=b"%d" % number) for number in range(4)]
+
+
+class Log:
+    """Answers as a broker whose only partition has these bytes, from offset 0 to `end`."""
+
+    def __init__(self, data: bytes, end: int, *troubles: ErrorCode | bool) -> None:
+        self.data, self.end = data, end
+        self.aborted: list[tuple[int, int]] = []  # producer id, first offset
+        self.troubles = list(troubles)
+        self.asked: list[tuple[int, int]] = []  # offset, partition_max_bytes
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, ListOffsetsRequest):
+            latest = request.topics[0].partitions[0].timestamp == -1
+            return self._offset(self.end if latest else 0, version)
+        assert isinstance(request, FetchRequest)
+        partition = request.topics[0].partitions[0]
+        self.asked.append((partition.fetch_offset, partition.partition_max_bytes))
+        trouble = self.troubles.pop(0) if self.troubles else ErrorCode.NONE
+        if isinstance(trouble, bool):
+            raise HangUp
+        data = b"" if trouble or partition.fetch_offset >= self.end else self.data[: partition.partition_max_bytes]
+        topic = FetchResponse.FetchableTopicResponse
+        answer = topic.PartitionData(error_code=trouble, high_watermark=self.end, records=memoryview(data))
+        answer.last_stable_offset = self.end
+        aborted = topic.PartitionData.AbortedTransaction
+        answer.aborted_transactions = [aborted(producer_id=it, first_offset=first) for it, first in self.aborted]
+        return FetchResponse(responses=[topic(topic="t", partitions=[answer])])
+
+    def _offset(self, offset: int, version: int) -> ListOffsetsResponse:
+        topic = ListOffsetsResponse.ListOffsetsTopicResponse
+        answer = topic.ListOffsetsPartitionResponse()
+        if version == 0:
+            answer.old_style_offsets = [offset]
+        else:
+            answer.offset = offset
+        return ListOffsetsResponse(topics=[topic(name="t", partitions=[answer])])

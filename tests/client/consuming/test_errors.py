@@ -1,0 +1,396 @@
+"""What goes wrong while a consumer reads: it says what and where, loses nothing, and goes on where it can."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hmb.client import Connection, ConnectionFailed, Consumer, Producer, TopicPartition
+from hmb.client.errors import DeserializationError
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.fetch import FetchRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.schema import Request, Response
+from hmb.records import Record, RecordBatch, encode_batch
+from tests.client.consuming.scripted_log import RECORDS, Log
+from tests.client.scripted_broker import HangUp, ScriptedBroker
+
+T0 = TopicPartition("t", 0)
+
+
+def poll_all(consumer: Consumer, count: int) -> list[bytes]:
+    """The next so many values; fewer if they do not come."""
+    found: list[bytes] = []
+    deadline = time.monotonic() + 10
+    while len(found) < count and time.monotonic() < deadline:
+        found += [record.value for record in consumer.poll(0.5, count - len(found))]
+    return found
+
+
+def number(data: bytes) -> int:
+    return int(data)
+
+
+@pytest.mark.parametrize("what", ["key", "value"])
+def test_a_record_that_cannot_be_deserialized_is_named_and_loses_no_other(what: str) -> None:
+    values = [b"0", b"1", b"two", b"3"]
+    records = [Record(timestamp=1, **{what: value}) for value in values]  # type: ignore[arg-type]
+    options: dict[str, Any] = {f"{what}_deserializer": number}
+    with ScriptedBroker(Log(encode_batch(records), 4)) as broker, Consumer(broker.address, "t", **options) as consumer:
+        assert [getattr(record, what) for record in consumer.poll(10)] == [0, 1]
+        for _ in range(2):  # until the program says what to do
+            with pytest.raises(
+                DeserializationError, match=rf"t-0, offset 2: the {what} cannot be .* seek\(.*, 3\)"
+            ) as caught:
+                consumer.poll(10)
+        assert getattr(caught.value.record, what) == b"two"
+        assert consumer.position(T0) == 2
+        consumer.seek(T0, 3)
+        assert [getattr(record, what) for record in consumer.poll(10)] == [3]
+
+
+def test_null_is_not_deserialized() -> None:
+    log = Log(encode_batch([Record(timestamp=1)]), 1)
+    with (
+        ScriptedBroker(log) as broker,
+        Consumer(broker.address, "t", key_deserializer=number, value_deserializer=number) as consumer,
+    ):
+        assert [(record.key, record.value) for record in consumer.poll(10)] == [(None, None)]
+
+
+def test_arrow_batches_and_deserializers_exclude_each_other() -> None:
+    with (
+        ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker,
+        Consumer(broker.address, "t", value_deserializer=number) as consumer,
+        pytest.raises(ValueError, match="Arrow columns hold bytes"),
+    ):
+        consumer.poll_arrow()
+
+
+def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
+    with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        with pytest.raises(KafkaError, match="t-0 from offset 0: neither batch nor message at 0") as caught:
+            consumer.poll(10)
+        assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("by_arrow", [False, True])
+def test_what_came_before_bytes_that_are_no_batches_is_handed_out(by_arrow: bool) -> None:
+    class Damaged(Log):
+        """Of which a fetch from offset 2 on begins with the damage."""
+
+        def __call__(self, request: Request, version: int) -> Response | None:
+            if isinstance(request, FetchRequest) and request.topics[0].partitions[0].fetch_offset == 2:
+                self.data = b"garbage" * 100
+            return super().__call__(request, version)
+
+    log = Damaged(encode_batch(RECORDS[:2]) + b"garbage" * 100, 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t") as consumer:
+        if by_arrow:
+            batch = consumer.poll_arrow(10)
+            assert batch is not None
+            assert batch.column("value").to_pylist() == [b"0", b"1"]
+        else:
+            assert [record.value for record in consumer.poll(10)] == [b"0", b"1"]
+        with pytest.raises(KafkaError, match="t-0 from offset 2: neither batch nor message"):
+            consumer.poll(10)
+
+
+def test_control_c_while_a_batch_is_decoded_loses_nothing() -> None:
+    interrupts = [KeyboardInterrupt()]
+
+    def deserialize(data: bytes) -> bytes:
+        if interrupts:
+            raise interrupts.pop()
+        return data
+
+    log = Log(encode_batch(RECORDS), 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t", value_deserializer=deserialize) as consumer:
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll(10)
+        assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+
+
+def test_an_unknown_codec_is_named_with_the_place_of_the_batch() -> None:
+    data = bytearray(encode_batch(RECORDS))
+    data[22] = 5
+    with ScriptedBroker(Log(bytes(data), 4)) as broker, Consumer(broker.address, "t", check_crcs=False) as consumer:
+        with pytest.raises(KafkaError, match="t-0, batch that ends at offset 3: no compression codec has the number 5"):
+            consumer.poll(10)
+        consumer.seek(T0, 4)
+        assert consumer.poll() == []
+
+
+def test_what_is_wrong_with_a_paused_partition_is_not_raised() -> None:
+    with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        with pytest.raises(KafkaError, match="neither batch nor message"):
+            consumer.poll(10)
+        consumer.pause(T0)
+        assert consumer.poll() == []
+        consumer.resume(T0)
+        with pytest.raises(KafkaError, match="neither batch nor message"):
+            consumer.poll()
+
+
+def test_what_was_in_hand_before_an_error_comes_again_after_a_pause() -> None:
+    values = [b"0", b"1", b"two", b"3"]
+    log = Log(encode_batch([Record(timestamp=1, value=value) for value in values]), 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, "t", value_deserializer=number) as consumer:
+        assert [record.value for record in consumer.poll(10, 1)] == [0]
+        consumer.pause(T0)
+        consumer.resume(T0)
+        assert [record.value for record in consumer.poll(10)] == [1]
+        with pytest.raises(DeserializationError, match="offset 2"):
+            consumer.poll(10)
+
+
+def test_the_position_of_a_paused_partition_that_cannot_be_settled_is_an_error() -> None:
+    def refuse(request: Request, version: int) -> Response | None:
+        assert isinstance(request, OffsetFetchRequest | FindCoordinatorRequest)
+        if isinstance(request, OffsetFetchRequest):
+            code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", error_code=code)
+            return OffsetFetchResponse(groups=[group])
+        coordinator = FindCoordinatorResponse.Coordinator(key="g", host="127.0.0.1", port=broker.port)
+        return FindCoordinatorResponse(coordinators=[coordinator])
+
+    with ScriptedBroker(refuse) as broker, Consumer(broker.address, group="g", auto_commit=False) as consumer:
+        consumer.assign([T0])
+        consumer.pause(T0)
+        with pytest.raises(KafkaError, match="GROUP_AUTHORIZATION_FAILED"):
+            consumer.position(T0)
+
+
+def test_damage_in_arrow_batches_comes_after_what_is_whole() -> None:
+    damaged = encode_batch(RECORDS[2:], base_offset=2)[:-1] + b"?"
+    with (
+        ScriptedBroker(Log(encode_batch(RECORDS[:2]) + damaged, 4)) as broker,
+        Consumer(broker.address, "t") as consumer,
+    ):
+        batch = consumer.poll_arrow(10)
+        assert batch is not None
+        assert batch.column("value").to_pylist() == [b"0", b"1"]
+        assert consumer.position(T0) == 2
+        with pytest.raises(KafkaError, match=r"t-0, batch that ends at offset 3: .*CRC"):
+            consumer.poll_arrow(10)
+
+
+def test_records_that_lie_about_themselves_come_after_what_is_whole_in_arrow_batches_too() -> None:
+    lying = RecordBatch.parse(encode_batch(RECORDS[2:], base_offset=2)).with_records(b"no records", 2, 1)
+    with ScriptedBroker(Log(encode_batch(RECORDS[:2]) + lying, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        batch = consumer.poll_arrow(10)
+        assert batch is not None
+        assert batch.column("value").to_pylist() == [b"0", b"1"]
+        with pytest.raises(KafkaError, match="t-0, batch that ends at offset 3: a record claims"):
+            consumer.poll_arrow(10)
+        assert consumer.position(T0) == 2
+
+
+def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)
+    with ScriptedBroker(Log(data, 4)) as broker, Consumer(broker.address, "t") as consumer:
+        monkeypatch.setattr("hmb.client.consuming.arrow.MAX_INT32", 20)
+        with pytest.raises(KafkaError, match=r"t-0: .* bytes are too many for a column: fetch fewer at once"):
+            consumer.poll_arrow(10)
+            consumer.poll_arrow(10)
+        monkeypatch.undo()
+        consumer.seek(T0, consumer.position(T0))
+        batch = consumer.poll_arrow(10)
+        assert batch is not None
+        assert batch.num_rows == 4
+
+
+@pytest.mark.parametrize("by_arrow", [False, True])
+def test_control_c_before_records_are_handed_out_leaves_them_in_hand(
+    monkeypatch: pytest.MonkeyPatch, by_arrow: bool
+) -> None:
+    where = "hmb.client.consuming.arrow.columns" if by_arrow else "hmb.client.consuming.buffer.consumer_records"
+
+    def interrupted(*anything: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker, Consumer(broker.address, "t") as consumer:
+        monkeypatch.setattr(where, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll_arrow(10) if by_arrow else consumer.poll(10)
+        assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+
+
+def test_an_arrow_batch_may_follow_records() -> None:
+    with (
+        ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker,
+        Consumer(broker.address, "t", until="end") as consumer,
+    ):
+        assert [record.value for record in consumer.poll(10, 1)] == [b"0"]
+        assert [value for batch in consumer.arrow_batches() for value in batch.column("value").to_pylist()] == [
+            b"1", b"2", b"3",
+        ]  # fmt: skip
+        assert consumer.at_end
+
+
+class Late:
+    """A log whose answers to a fetch come too late, so many times."""
+
+    def __init__(self, log: Log, times: int, seconds: float) -> None:
+        self.log, self.times, self.seconds = log, times, seconds
+        self.over = threading.Event()
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, FetchRequest) and self.times:
+            self.times -= 1
+            self.over.wait(self.seconds)
+        return self.log(request, version)
+
+
+def test_an_answer_that_is_late_is_asked_for_again() -> None:
+    late = Late(Log(encode_batch(RECORDS), 4), 1, 20)
+    with ScriptedBroker(late) as broker:
+        with Consumer(broker.address, "t", request_timeout=0.2, max_wait_ms=10) as consumer:
+            assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+        late.over.set()
+
+
+def test_a_broker_that_is_late_for_too_long_is_named() -> None:
+    late = Late(Log(encode_batch(RECORDS), 4), 100, 20)
+    with ScriptedBroker(late) as broker:
+        with (
+            Consumer(broker.address, "t", request_timeout=0.1, max_wait_ms=10, retry_for=0.2) as consumer,
+            pytest.raises(ConnectionFailed, match=f"{broker.address} did not answer within"),
+        ):
+            poll_all(consumer, 1)
+        late.over.set()
+
+
+def test_poll_comes_back_in_time_though_a_broker_is_silent() -> None:
+    late = Late(Log(encode_batch(RECORDS), 4), 100, 20)
+    with ScriptedBroker(late) as broker:
+        with Consumer(broker.address, "t") as consumer:
+            began = time.monotonic()
+            assert consumer.poll(0.1) == []
+            assert time.monotonic() - began < 5
+        late.over.set()
+
+
+def lead(number_of: dict[str, int], *brokers: ScriptedBroker) -> Callable[[MetadataRequest], MetadataResponse]:
+    """Metadata in which these brokers lead the topics' partitions 0, by their numbers among them."""
+    topic, broker = MetadataResponse.MetadataResponseTopic, MetadataResponse.MetadataResponseBroker
+    return lambda request: MetadataResponse(
+        brokers=[broker(node_id=node, host="127.0.0.1", port=it.port) for node, it in enumerate(brokers)],
+        topics=[
+            topic(name=name, partitions=[topic.MetadataResponsePartition(partition_index=0, leader_id=leader)])
+            for name, leader in number_of.items()
+        ],
+    )
+
+
+def test_a_leader_that_moves_is_followed() -> None:
+    with ScriptedBroker(Log(encode_batch(RECORDS[:2]), 4)) as old, ScriptedBroker(Log(b"", 4)) as new:
+        old.metadata = new.metadata = lead({"t": 0}, old, new)
+        with Consumer(old.address, "t", max_wait_ms=10) as consumer:
+            assert poll_all(consumer, 2) == [b"0", b"1"]
+            new._answer = Log(encode_batch(RECORDS[2:], base_offset=2), 4)
+            old._answer = Log(b"", 4, *[ErrorCode.NOT_LEADER_OR_FOLLOWER] * 1000)
+            old.metadata = new.metadata = lead({"t": 1}, old, new)
+            assert poll_all(consumer, 2) == [b"2", b"3"]
+
+
+def test_a_leader_that_dies_keeps_the_others_from_nothing() -> None:
+    def dies(request: Request, version: int) -> Response | None:
+        if isinstance(request, FetchRequest):
+            raise HangUp
+        return Log(b"", 4)(request, version)
+
+    with ScriptedBroker(dies) as dying, ScriptedBroker(Log(encode_batch(RECORDS), 4)) as other:
+        dying.metadata = other.metadata = lead({"a": 0, "t": 1}, dying, other)
+        with Consumer(other.address, "a", "t", max_wait_ms=10, retry_for=0.5, offset=0) as consumer:
+            assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+            with pytest.raises(ConnectionFailed, match=f"{dying.address} closed the connection"):
+                poll_all(consumer, 1)
+
+
+def test_partitions_that_were_not_asked_for_are_ignored() -> None:
+    log = Log(encode_batch(RECORDS), 4)
+    with ScriptedBroker(log) as broker, Consumer(broker.address, offset=0) as consumer:
+        consumer.assign({TopicPartition("other", 0): 0})
+        assert consumer.poll(0.2) == []
+        consumer.assign({T0: 0})
+        assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+
+
+def test_control_c_in_the_middle_of_an_answer_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker, Consumer(broker.address, "t") as consumer:
+        receive = Connection.receive
+
+        def interrupted(connection: Connection, timeout: float | None = None) -> Any:
+            monkeypatch.setattr(Connection, "receive", receive)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Connection, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll(10)
+        assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_second_thread_is_turned_away() -> None:
+    late = Late(Log(encode_batch(RECORDS), 4), 1, 20)
+    with ScriptedBroker(late) as broker, Consumer(broker.address, "t") as consumer:
+        polling = threading.Thread(target=consumer.poll, args=(10,))
+        polling.start()
+        while not broker.requests or not isinstance(broker.requests[-1][0], FetchRequest):
+            time.sleep(0.001)
+        for use in (consumer.poll, consumer.close, consumer.commit, lambda: consumer.seek(T0, 0)):
+            with pytest.raises(RuntimeError, match="the consumer is in use by another thread"):
+                use()
+        late.over.set()
+        polling.join()
+        assert consumer.position(T0) == 4
+
+
+def test_a_closed_consumer_says_so() -> None:
+    with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker:
+        consumer = Consumer(broker.address, "t")
+        consumer.close()
+        consumer.close()
+        for use in (consumer.poll, consumer.poll_arrow, consumer.unsubscribe, lambda: next(iter(consumer))):
+            with pytest.raises(RuntimeError, match="the consumer is closed"):
+                use()
+
+
+def test_without_a_group_nothing_is_committed() -> None:
+    with (
+        ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker,
+        Consumer(broker.address, "t") as consumer,
+        pytest.raises(ValueError, match="without a group nothing is committed"),
+    ):
+        consumer.commit()
+
+
+@pytest.mark.parametrize("timeout", [None, 5])
+def test_closing_commits_what_was_handed_out(servers: str, timeout: float | None) -> None:
+    topic = f"close-{timeout}"
+    with Producer(servers) as producer:
+        for number in range(3):
+            producer.send(topic, b"%d" % number, partition=0).result()
+    consumer = Consumer(servers, topic, group=topic)
+    assert poll_all(consumer, 2) == [b"0", b"1"]
+    consumer.close(timeout)
+    with Consumer(servers, topic, group=topic) as consumer:
+        assert poll_all(consumer, 1) == [b"2"]
+
+
+def test_a_callback_that_raises_leaves_poll_and_spoils_nothing(servers: str) -> None:
+    with Producer(servers) as producer:
+        producer.send("callback", b"1", partition=0).result()
+
+    def on_assigned(partitions: list[TopicPartition]) -> None:
+        raise LookupError("the program's own")
+
+    with Consumer(servers, "callback", group="callback", on_assigned=on_assigned) as consumer:
+        with pytest.raises(LookupError, match="the program's own"):
+            poll_all(consumer, 1)
+        assert poll_all(consumer, 1) == [b"1"]

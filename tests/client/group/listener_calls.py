@@ -1,0 +1,17 @@
+"""The calls of a rebalance listener, as tests compare them."""
+
+from __future__ import annotations
+
+from hmb.client.group.member import ListenerCall, ListenerMethod, Owned
+
+
+def assigned(partitions: Owned) -> ListenerCall:
+    return ListenerCall(ListenerMethod.ON_ASSIGNED, partitions)
+
+
+def revoked(partitions: Owned) -> ListenerCall:
+    return ListenerCall(ListenerMethod.ON_REVOKED, partitions)
+
+
+def lost(partitions: Owned) -> ListenerCall:
+    return ListenerCall(ListenerMethod.ON_LOST, partitions)

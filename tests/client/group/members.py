@@ -1,0 +1,115 @@
+"""Members of groups for tests: a membership each, and a listener that writes down what it hears."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.client.group.interface import MemberSettings
+from hmb.client.group.membership import join_group
+from hmb.client.metadata import Cluster
+from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.topics import TopicPartition
+from tests.waiting import until
+
+GROUP_CONFIG = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.assignment.interval.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "log.flush.acks.all": "false",
+}
+
+EAGER: dict[str, Any] = {"assignors": ("range",)}
+COOPERATIVE: dict[str, Any] = {"assignors": ("cooperative-sticky",)}
+CONSUMER: dict[str, Any] = {"group_protocol": "consumer"}
+KINDS = [pytest.param(EAGER, id="eager"), pytest.param(COOPERATIVE, id="cooperative"), pytest.param(CONSUMER, id="848")]
+
+Told = Callable[["Member", str, frozenset[TopicPartition]], None]
+
+
+@contextmanager
+def group_servers() -> Iterator[str]:
+    """A broker set up as GROUP_CONFIG says: HMB, or the one that HMB_TEST_SERVERS names (tests/conformance)."""
+    given = os.environ.get("HMB_TEST_SERVERS")
+    if given:
+        yield given
+        return
+    with hmb.Broker(config=GROUP_CONFIG) as broker:
+        yield broker.bootstrap_servers
+
+
+class Member:
+    """One consumer's place in a group. Its own listener: `events` are what it heard; `told` may do something then."""
+
+    def __init__(self, servers: str, group: str, *topics: str, told: Told | None = None, **settings: Any) -> None:
+        self.events: list[tuple[str, frozenset[TopicPartition]]] = []
+        self.told = told
+        self.cluster = Cluster(servers)
+        settings = {"heartbeat_interval": 0.02, "retry_backoff": 0.01, **settings}
+        self.membership = join_group(self.cluster, MemberSettings(group_id=group, **settings), self)
+        self.membership.subscribe(topics)
+
+    def _note(self, name: str, partitions: Collection[TopicPartition]) -> None:
+        self.events.append((name, frozenset(partitions)))
+        if self.told is not None:
+            self.told(self, name, frozenset(partitions))
+
+    def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self._note("assigned", partitions)
+
+    def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._note("revoked", partitions)
+
+    def on_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._note("lost", partitions)
+
+    @property
+    def owned(self) -> frozenset[TopicPartition]:
+        return self.membership.assignment
+
+    def poll(self) -> "Member":
+        self.membership.poll(0)
+        return self
+
+    def close(self) -> None:
+        self.membership.close()
+        self.cluster.close()
+
+
+def make_topic(servers: str, name: str, partitions: int) -> frozenset[TopicPartition]:
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    cluster = Cluster(servers)
+    made = cluster.send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000)).topics[0]
+    cluster.close()
+    assert made.error_code == 0, made
+    return frozenset(TopicPartition(name, number) for number in range(partitions))
+
+
+def add_partitions(servers: str, name: str, count: int) -> None:
+    cluster = Cluster(servers)
+    topic = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
+    made = cluster.send(CreatePartitionsRequest(topics=[topic], timeout_ms=10_000)).results[0]
+    cluster.close()
+    assert made.error_code == 0, made
+
+
+def share(members: Iterable[Member], partitions: frozenset[TopicPartition]) -> None:
+    """Poll until each partition has one owner, all members have some, and all are at rest."""
+    everybody = list(members)
+
+    def are_shared_out() -> bool:
+        for member in everybody:
+            member.poll()
+        owned = [partition for member in everybody for partition in member.owned]
+        at_rest = len({member.membership.metadata.generation_id for member in everybody}) == 1
+        return at_rest and all(member.owned for member in everybody) and sorted(owned) == sorted(partitions)
+
+    until(are_shared_out, f"{len(everybody)} members share {len(partitions)} partitions")

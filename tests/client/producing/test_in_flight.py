@@ -1,0 +1,227 @@
+"""Several batches of a partition under way: what becomes of those behind one that is refused or lost."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hmb.client.producing.completion import BatchCompletion
+from hmb.client.producing.delivery import Delivery
+from hmb.client.producing.producer import Producer
+from hmb.protocol.errors import ErrorCode, KafkaError
+from tests.client.producing.numbered_log import Fault, NumberedLog
+from tests.client.scripted_broker import ScriptedBroker
+from tests.waiting import until
+
+AGES = 3_600_000  # ms
+
+
+class Faults:
+    """Of a batch that begins with a value: what happens at its first try, its second try ...; then nothing.
+
+    The answer to the first batch of all waits until the next ones are queued, so that those go together.
+    """
+
+    def __init__(self, faults: dict[int, list[Fault]]) -> None:
+        self._faults = {value: list(its_faults) for value, its_faults in faults.items()}
+        self.queued = threading.Event()
+
+    def __call__(self, values: list[int]) -> Fault:
+        if values[0] == 0:
+            assert self.queued.wait(10)
+        its_faults = self._faults.get(values[0])
+        return its_faults.pop(0) if its_faults else Fault.NONE
+
+
+@contextmanager
+def sent(
+    count: int, faults: dict[int, list[Fault]], records: int = 1, **settings: object
+) -> Iterator[tuple[NumberedLog, list[Delivery]]]:
+    """The log, and so many batches of so many records that were sent when the first one was delivered."""
+    script = Faults(faults)
+    log = NumberedLog(script)
+    with (
+        ScriptedBroker(log) as broker,
+        Producer(broker.address, linger_ms=AGES, retry_backoff=0.001, **settings) as producer,  # type: ignore[arg-type]
+    ):
+        deliveries = [producer.send("t", b"0")]
+        producer._accumulator.seal()
+        for first in range(1, count * records + 1, records):
+            deliveries += [producer.send("t", b"%d" % value) for value in range(first, first + records)]
+            producer._accumulator.seal()
+        script.queued.set()
+        producer.flush(20)
+        yield log, deliveries
+
+
+def code(delivery: Delivery) -> ErrorCode | None:
+    error = delivery.exception(0)
+    assert error is None or isinstance(error, KafkaError), error
+    return None if error is None else error.code
+
+
+def firsts(log: NumberedLog) -> list[int]:
+    return [value for value, _, _ in log.seen]
+
+
+def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
+    are_queued, five_are_there = threading.Event(), threading.Event()
+    awaited = {0: are_queued, 1: five_are_there}  # before the answer to the batch with this value
+
+    def fault(values: list[int]) -> Fault:
+        if values[0] in awaited:
+            assert awaited[values[0]].wait(10)
+        return Fault.NONE
+
+    log = NumberedLog(fault)
+    with ScriptedBroker(log) as broker, Producer(broker.address, linger_ms=AGES) as producer:
+        deliveries = []
+        for value in range(10):
+            deliveries.append(producer.send("t", b"%d" % value))
+            producer._accumulator.seal()
+        queue = producer._accumulator._queue("t", 0)
+        are_queued.set()
+        until(lambda: queue.in_flight == 5)
+        assert not any(delivery.done() for delivery in deliveries[1:])
+        five_are_there.set()
+        producer.flush(10)
+    assert log.values == list(range(10))
+
+
+@pytest.mark.parametrize("idempotence", [None, False])
+def test_those_behind_a_refused_batch_wait_until_it_is_sent_again(idempotence: bool | None) -> None:
+    with sent(5, {1: [Fault.NOT_LEADER]}, idempotence=idempotence) as (log, deliveries):
+        assert all(code(delivery) is None for delivery in deliveries)
+    if idempotence is False:  # it is overtaken, by those that were under way with it
+        assert log.values == [0, 2, 3, 4, 5, 1]
+    else:
+        assert log.values == [0, 1, 2, 3, 4, 5]
+        assert firsts(log) == [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
+        assert [number for _, _, number in log.seen[6:]] == [1, 2, 3, 4, 5]  # their own
+        assert {epoch for _, epoch, _ in log.seen} == {0}
+
+
+def test_one_under_way_keeps_the_order_without_idempotence() -> None:
+    faults = {1: [Fault.NOT_LEADER], 3: [Fault.IS_LOST]}
+    with sent(5, faults, idempotence=False, max_in_flight=1) as (log, _):
+        assert log.values == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_was_written_before_the_connection_broke_is_known_again() -> None:
+    with sent(5, {5: [Fault.ANSWER_IS_LOST], 2: [Fault.NOT_LEADER_ANY_MORE]}) as (log, deliveries):
+        assert [delivery.result().offset for delivery in deliveries] == [0, 1, 2, 3, 4, 5]
+    assert log.values == [0, 1, 2, 3, 4, 5]
+
+
+def test_those_behind_one_that_is_given_up_and_not_written_are_numbered_anew() -> None:
+    with sent(5, {2: [Fault.INVALID]}) as (log, deliveries):
+        assert [code(it) for it in deliveries] == [None, None, ErrorCode.INVALID_RECORD, None, None, None]
+    assert log.values == [0, 1, 3, 4, 5]
+    assert log.seen[6:] == [(3, 0, 2), (4, 0, 3), (5, 0, 4)]
+
+
+def test_those_behind_one_that_may_be_written_are_not_written_twice() -> None:
+    faults = {1: [Fault.NOT_LEADER_ANY_MORE, Fault.INVALID], 2: [Fault.ANSWER_IS_LOST]}
+    with sent(4, faults) as (log, deliveries):
+        assert [code(it) for it in deliveries] == [None, ErrorCode.INVALID_RECORD, None, None, None]
+    assert log.values == [0, 1, 2, 3, 4]
+    assert log.seen[3:] == [(1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4)]
+
+
+def test_those_behind_one_that_may_be_written_and_is_not_are_given_up_if_they_are_in_doubt() -> None:
+    faults = {1: [Fault.NOT_LEADER, Fault.INVALID], 2: [Fault.NOT_LEADER]}
+    with sent(4, faults) as (log, deliveries):
+        lost = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert [code(it) for it in deliveries] == [None, ErrorCode.INVALID_RECORD, lost, None, None]
+    assert log.values == [0, 3, 4]  # these had been refused for certain
+    assert log.seen[-2:] == [(3, 1, 0), (4, 1, 1)]
+
+
+def test_halves_fit_where_the_whole_did_so_those_behind_keep_their_numbers() -> None:
+    with sent(4, {3: [Fault.TOO_LARGE]}, records=2) as (log, deliveries):
+        assert all(code(delivery) is None for delivery in deliveries)
+    assert log.values == list(range(9))
+    assert log.seen[5:] == [(3, 0, 3), (4, 0, 4), (5, 0, 5), (7, 0, 7)]
+
+
+def test_a_broker_that_knows_nothing_of_a_producer_gets_one_batch_at_first() -> None:
+    """It would take the second one though it has refused the first."""
+    with sent(3, {0: [Fault.NOT_LEADER, Fault.NOT_LEADER]}) as (log, _):
+        assert log.values == [0, 1, 2, 3]
+    assert firsts(log) == [0, 0, 0, 1, 2, 3]
+
+
+def test_new_batches_do_not_drive_one_that_is_tried_again_from_the_brokers_memory() -> None:
+    """The fourth is written, and its answer is "not leader" twice; it must not be followed by more than four."""
+    any_more = Fault.NOT_LEADER_ANY_MORE
+    faults = {1: [any_more], 3: [Fault.ANSWER_IS_LOST, Fault.NOT_LEADER], 4: [any_more, any_more]}
+    with sent(11, faults) as (log, deliveries):
+        assert [delivery.result().offset for delivery in deliveries] == list(range(12))
+    assert log.values == list(range(12))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_record_is_written_once_and_in_order_whatever_happens(seed: int) -> None:
+    chance = random.Random(seed)
+    harmless = [Fault.IS_LOST, Fault.ANSWER_IS_LOST, Fault.COMES_LATE, Fault.NOT_LEADER, Fault.NOT_LEADER_ANY_MORE]
+
+    def fault(values: list[int]) -> Fault:
+        return chance.choice(harmless) if chance.random() < 0.3 else Fault.NONE
+
+    log = NumberedLog(fault, late=lambda: chance.random() < 0.3)
+    with (
+        ScriptedBroker(log) as broker,
+        Producer(broker.address, batch_size=120, linger_ms=0, retry_backoff=0.0001) as producer,
+    ):
+        deliveries = [producer.send("t", b"%d" % value) for value in range(600)]
+        producer.flush(60)
+        places = [delivery.result(0).offset for delivery in deliveries]
+    assert log.values == list(range(600))
+    assert places == log.values
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_fails_is_not_written_twice_nor_out_of_order(seed: int) -> None:
+    chance = random.Random(seed)
+    spoilt = {chance.randrange(600) for _ in range(10)}
+
+    def fault(values: list[int]) -> Fault:
+        if chance.random() < 0.3:
+            return chance.choice([fault for fault in Fault if fault is not Fault.INVALID])
+        return Fault.INVALID if spoilt.intersection(values) else Fault.NONE
+
+    log = NumberedLog(fault, late=lambda: chance.random() < 0.3)
+    with (
+        ScriptedBroker(log) as broker,
+        Producer(broker.address, batch_size=160, linger_ms=0, retry_backoff=0.0001, delivery_timeout=5) as producer,
+    ):
+        deliveries = [producer.send("t", b"%d" % value) for value in range(600)]
+        producer.flush(60)
+    assert max(Counter(log.values).values()) == 1
+    assert log.values == sorted(log.values)
+    for value, delivery in enumerate(deliveries):
+        if delivery.exception(0) is None:
+            assert log.values[delivery.result().offset] == value
+
+
+def test_with_idempotence_five_are_the_most() -> None:
+    with pytest.raises(ValueError, match="with idempotence max_in_flight is at most 5, not 6"):
+        Producer("127.0.0.1:1", max_in_flight=6)
+    with pytest.raises(ValueError, match="max_in_flight is at least 1, not 0"):
+        Producer("127.0.0.1:1", max_in_flight=0)
+    Producer("127.0.0.1:1", max_in_flight=6, acks=1).close()
+
+
+def test_a_mistake_while_an_answer_is_read_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*arguments: object) -> None:
+        raise RuntimeError("mistaken")
+
+    with ScriptedBroker(NumberedLog(lambda values: Fault.NONE)) as broker, Producer(broker.address) as producer:
+        producer.send("t", b"0").result(10)
+        with monkeypatch.context() as patch:
+            patch.setattr(BatchCompletion, "deliver", mistaken)
+            assert str(producer.send("t", b"1").exception(10)) == "mistaken"
+        producer.send("t", b"2").result(10)

@@ -1,0 +1,319 @@
+"""Transactions, against a broker and against one that answers what it is told."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from hmb.client import Cluster, Connection, Consumer, TopicPartition
+from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
+from hmb.client.metadata import Node
+from hmb.client.producing.producer import Producer
+from hmb.client.producing.transactions import TRANSITIONS, ProducerState
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from hmb.protocol.schema import Request, Response
+from tests.client.producing.produce_scripts import Script, batches, numbers, produced, values
+from tests.client.scripted_broker import HangUp, ScriptedBroker
+
+
+class Coordinating(Script):
+    """A script for Produce, and a coordinator that says yes, unless the test has an answer for a kind of request."""
+
+    def __init__(self, *answers: Response | bool) -> None:
+        super().__init__(*answers)
+        self.broker: ScriptedBroker
+        self.other: dict[type[Request], list[Response | bool]] = {}
+        self.epoch = -1
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if planned := self.other.get(type(request)):
+            answer = planned.pop(0)
+            if isinstance(answer, bool):
+                raise HangUp
+            return answer
+        if isinstance(request, FindCoordinatorRequest):
+            found = FindCoordinatorResponse.Coordinator(node_id=7, host="127.0.0.1", port=self.broker.port)
+            return FindCoordinatorResponse(coordinators=[found])
+        if isinstance(request, InitProducerIdRequest):
+            self.epoch += 1
+            return InitProducerIdResponse(producer_id=5, producer_epoch=self.epoch)
+        yes: dict[type[Request], Callable[[], Response]] = {
+            AddPartitionsToTxnRequest: AddPartitionsToTxnResponse,
+            AddOffsetsToTxnRequest: AddOffsetsToTxnResponse,
+            TxnOffsetCommitRequest: TxnOffsetCommitResponse,
+            EndTxnRequest: EndTxnResponse,
+        }
+        return yes[type(request)]() if type(request) in yes else super().__call__(request, version)
+
+
+class Scene:
+    """A scripted broker and a transactional producer."""
+
+    def __init__(self, script: Coordinating) -> None:
+        self.script, self.broker = script, ScriptedBroker(script)
+        script.broker = self.broker
+        self.broker.__enter__()
+        self.producer = Producer(self.broker.address, transactional_id="me", retry_backoff=0.001)
+
+    def asked(self, *kinds: type[Request]) -> list[Any]:
+        return [request for request, _ in self.broker.requests if isinstance(request, kinds)]
+
+    def names(self) -> list[str]:
+        """Of all that was asked but for coordinators."""
+        requests = [request for request, _ in self.broker.requests if not isinstance(request, FindCoordinatorRequest)]
+        return [type(request).__name__.removesuffix("Request") for request in requests]
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    scene = Scene(Coordinating())
+    scene.producer.init_transactions()
+    yield scene
+    scene.producer.close(10)
+    scene.broker.stop()
+
+
+def read(servers: str, topic: str, isolation_level: Any = "read_committed") -> list[bytes | None]:
+    return [record.value for record in Consumer(servers, topic, until="end", isolation_level=isolation_level)]
+
+
+def test_what_is_committed_is_read_and_what_is_aborted_is_not(servers: str) -> None:
+    with Producer(servers, transactional_id="reads") as producer:
+        producer.init_transactions()
+        with producer.transaction():
+            producer.send("txn", b"1", partition=0)
+            producer.send_many("txn", [b"2", b"3"], partition=0)
+        with pytest.raises(RuntimeError), producer.transaction():
+            producer.send("txn", b"4", partition=0).result(10)
+            raise RuntimeError
+        with producer.transaction():
+            producer.send("txn", b"5", partition=0)
+    assert read(servers, "txn") == [b"1", b"2", b"3", b"5"]
+    assert read(servers, "txn", "read_uncommitted") == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_offsets_are_committed_with_the_transaction(servers: str) -> None:
+    place = TopicPartition("source", 0)
+    with Producer(servers) as producer:
+        producer.send("source", b"x").result(10)
+    with Producer(servers, transactional_id="offsets") as producer:
+        producer.init_transactions()
+        with pytest.raises(RuntimeError), producer.transaction():
+            producer.send_offsets_to_transaction({place: 3}, "group")
+            raise RuntimeError
+        with producer.transaction():
+            producer.send_offsets_to_transaction({place: OffsetAndMetadata(7, "word")}, GroupMetadata("group"))
+    with Consumer(servers, group="group") as consumer:
+        assert consumer.committed(place) == {place: OffsetAndMetadata(7, "word")}
+
+
+def test_a_newer_producer_of_the_same_name_shuts_out_the_older_one(servers: str) -> None:
+    with Producer(servers, transactional_id="fenced") as old, Producer(servers, transactional_id="fenced") as new:
+        old.init_transactions()
+        old.begin_transaction()
+        delivery = old.send("fenced", b"old", partition=0)
+        delivery.result(10)
+        new.init_transactions()
+        with pytest.raises(KafkaError, match="A newer producer of the same transactional id has taken over"):
+            old.commit_transaction()
+        with new.transaction():
+            new.send("fenced", b"new", partition=0)
+        with pytest.raises(KafkaError, match="begin_transaction of 'fenced': the producer cannot be used any more: "):
+            old.begin_transaction()
+    assert read(servers, "fenced") == [b"new"]
+
+
+def test_the_coordinator_hears_of_each_partition_once(scene: Scene) -> None:
+    for _ in range(2):
+        with scene.producer.transaction():
+            for _ in range(2):
+                scene.producer.send("t", b"x").result(10)
+    one = ["AddPartitionsToTxn", "Produce", "Produce", "EndTxn"]
+    assert scene.names() == ["InitProducerId", *one, *one]
+    assert numbers(scene.broker) == [(5, 0, number) for number in range(4)]
+    assert all(batch.is_transactional for batch in batches(scene.broker))
+    assert {request.transactional_id for request in scene.asked(ProduceRequest)} == {"me"}
+
+
+def test_a_transaction_in_which_nothing_was_sent_costs_nothing(scene: Scene) -> None:
+    with scene.producer.transaction():
+        pass
+    scene.producer.begin_transaction()
+    scene.producer.abort_transaction()
+    assert scene.names() == ["InitProducerId"]
+
+
+def test_a_record_that_cannot_be_delivered_leaves_nothing_but_to_abort(scene: Scene) -> None:
+    scene.script.answers = [produced(ErrorCode.INVALID_RECORD)]
+    scene.producer.begin_transaction()
+    assert scene.producer.send("t", b"1").exception(10)
+    for step in (scene.producer.commit_transaction, lambda: scene.producer.send("t", b"2")):
+        with pytest.raises(KafkaError, match="has failed and has to be aborted: INVALID_RECORD") as caught:
+            step()
+        assert caught.value.code is ErrorCode.INVALID_RECORD
+    scene.producer.abort_transaction()
+    with scene.producer.transaction():
+        scene.producer.send("t", b"3")
+    assert [request.committed for request in scene.asked(EndTxnRequest)] == [False, True]
+    assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0)]  # what was refused for certain leaves no gap
+
+
+def test_a_block_that_cannot_be_committed_is_aborted(scene: Scene) -> None:
+    scene.script.answers = [produced(ErrorCode.INVALID_RECORD)]
+    with (
+        pytest.raises(KafkaError, match=r"commit_transaction of 'me': .* has to be aborted"),
+        scene.producer.transaction(),
+    ):
+        scene.producer.send("t", b"1")
+    assert [request.committed for request in scene.asked(EndTxnRequest)] == [False]
+
+
+def test_a_commit_that_is_interrupted_before_the_coordinator_is_asked_can_be_aborted(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(producer: Producer, timeout: float | None = None) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Producer, "flush", interrupted)
+    with pytest.raises(KeyboardInterrupt), scene.producer.transaction():
+        scene.producer.send("t", b"1").result(10)
+    assert [end.committed for end in scene.asked(EndTxnRequest)] == [False]
+
+
+def test_what_is_queued_is_thrown_away(scene: Scene) -> None:
+    producer = Producer(scene.broker.address, transactional_id="slow", linger_ms=3_600_000)
+    producer.init_transactions()
+    producer.begin_transaction()
+    delivery = producer.send("t", b"1")
+    producer.abort_transaction()
+    assert "not sent, for its transaction was aborted" in str(delivery.exception(0))
+    producer.close(10)
+    assert values(scene.broker) == []
+
+
+def test_when_a_copy_may_still_be_written_the_next_transaction_has_a_new_epoch(scene: Scene) -> None:
+    scene.script.answers = [True, produced(ErrorCode.INVALID_RECORD)]
+    scene.producer.begin_transaction()
+    assert scene.producer.send("t", b"1").exception(10)
+    scene.producer.abort_transaction()
+    with scene.producer.transaction():
+        scene.producer.send("t", b"2")
+    first, second = scene.asked(InitProducerIdRequest)
+    assert [(it.producer_id, it.producer_epoch) for it in (first, second)] == [(-1, -1), (5, 0)]
+    assert [request.committed for request in scene.asked(EndTxnRequest)] == [True]
+    assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0), (5, 1, 0)]
+
+
+def test_a_broker_that_lost_track_aborts_the_transaction(scene: Scene) -> None:
+    scene.script.answers = [produced(), produced(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
+    scene.producer.begin_transaction()
+    scene.producer.send("t", b"1").result(10)
+    assert scene.producer.send("t", b"2").exception(10)
+    scene.producer.abort_transaction()
+    assert len(scene.asked(InitProducerIdRequest)) == 2
+
+
+@pytest.mark.parametrize(
+    "moved", [EndTxnResponse(error_code=ErrorCode.NOT_COORDINATOR), True], ids=["says so", "is gone"]
+)
+def test_a_coordinator_that_has_moved_is_looked_for_anew(scene: Scene, moved: Response | bool) -> None:
+    scene.script.other[EndTxnRequest] = [moved]
+    with scene.producer.transaction():
+        scene.producer.send("t", b"1")
+    assert len(scene.asked(FindCoordinatorRequest)) == 2
+    assert {request.key_type for request in scene.asked(FindCoordinatorRequest)} == {1}
+
+
+def test_the_end_of_the_transaction_before_is_waited_for(scene: Scene) -> None:
+    results = AddPartitionsToTxnResponse.AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
+    partition = results.AddPartitionsToTxnPartitionResult(
+        partition_index=0, partition_error_code=ErrorCode.CONCURRENT_TRANSACTIONS
+    )
+    again = AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[results(name="t", results_by_partition=[partition])]
+    )
+    scene.script.other[AddPartitionsToTxnRequest] = [again, again]
+    with scene.producer.transaction():
+        scene.producer.send("t", b"1")
+    assert scene.names()[1:] == ["AddPartitionsToTxn"] * 3 + ["Produce", "EndTxn"]
+
+
+def test_offsets_that_are_refused_abort_the_transaction(scene: Scene) -> None:
+    topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+    partition = topic.TxnOffsetCommitResponsePartition(partition_index=1, error_code=ErrorCode.ILLEGAL_GENERATION)
+    refused = TxnOffsetCommitResponse(topics=[topic(name="t", partitions=[partition])])
+    scene.script.other[TxnOffsetCommitRequest] = [refused]
+    scene.producer.begin_transaction()
+    with pytest.raises(KafkaError, match=r"ILLEGAL_GENERATION \(22\): t-1: "):
+        scene.producer.send_offsets_to_transaction({TopicPartition("t", 1): 5}, GroupMetadata("g", 3, "member"))
+    with pytest.raises(KafkaError, match="has to be aborted: ILLEGAL_GENERATION"):
+        scene.producer.commit_transaction()
+    scene.producer.abort_transaction()
+    (sent,) = scene.asked(TxnOffsetCommitRequest)
+    assert (sent.generation_id, sent.member_id, sent.topics[0].partitions[0].committed_offset) == (3, "member", 5)
+    assert [request.committed for request in scene.asked(EndTxnRequest)] == [False]
+
+
+def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Connection] = []
+    connect = Cluster.connect
+
+    def noting(cluster: Cluster, node: Node) -> Connection:
+        made.append(connect(cluster, node))
+        return made[-1]
+
+    monkeypatch.setattr(Cluster, "connect", noting)
+    scene = Scene(Coordinating())
+    scene.producer.init_transactions()
+    with scene.producer.transaction():
+        scene.producer.send("t", b"1")
+    scene.producer.close(10)
+    scene.broker.stop()
+    assert len(made) >= 3  # for metadata, the leader, the coordinator
+    assert not any(connection.is_open for connection in made)
+
+
+def test_what_comes_at_the_wrong_time_says_what_is_missing(scene: Scene) -> None:
+    other = Producer(scene.broker.address, transactional_id="other")
+    with pytest.raises(KafkaError, match=r"begin_transaction of 'other': init_transactions\(\) comes first"):
+        other.begin_transaction()
+    other.close(10)
+    for step in (
+        lambda: scene.producer.send("t", b"x"),
+        scene.producer.commit_transaction,
+        scene.producer.abort_transaction,
+    ):
+        with pytest.raises(KafkaError, match="of 'me': no transaction has begun"):
+            step()
+    scene.producer.begin_transaction()
+    with pytest.raises(KafkaError, match="begin_transaction of 'me': a transaction has begun"):
+        scene.producer.begin_transaction()
+    scene.producer.abort_transaction()
+
+
+def test_what_transactions_need() -> None:
+    with pytest.raises(ValueError, match=r"transactions need acks=-1 \(all\), not 1"):
+        Producer("127.0.0.1:1", acks=1, transactional_id="x")
+    with pytest.raises(ValueError, match="transactions need idempotence"):
+        Producer("127.0.0.1:1", idempotence=False, transactional_id="x")
+    with (
+        Producer("127.0.0.1:1") as producer,
+        pytest.raises(ValueError, match="this producer has no transactional_id"),
+    ):
+        producer.begin_transaction()
+
+
+def test_every_state_can_be_reached_and_only_one_cannot_be_left() -> None:
+    reached = {ProducerState.UNINITIALIZED}
+    for _ in ProducerState:
+        reached |= {after for before, _, after in TRANSITIONS if before in reached}
+    assert reached == set(ProducerState)
+    assert set(ProducerState) - {before for before, _, _ in TRANSITIONS} == {ProducerState.FATAL_ERROR}
