@@ -19,7 +19,7 @@ from typing import TypeVar
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.fetcher import is_final
 from hmb.client.consuming.subscription import Subscription
-from hmb.client.metadata import Cluster, Topic
+from hmb.client.metadata import Cluster, TopicMetadata
 from hmb.client.offsets import NOT_FOUND, list_offsets
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -93,7 +93,7 @@ def partitions_of(
     return sorted(partition for topic in topics for partition in _partitions(topic))
 
 
-def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[Topic]:
+def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[TopicMetadata]:
     """Return fresh metadata of topics, because partitions may have been added. Skip known topics that were deleted."""
     found, may_be_deleted = [], {partition.topic for partition in known}
     for name in names:
@@ -106,7 +106,7 @@ def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicParti
     return found
 
 
-def _partitions(topic: Topic) -> list[TopicPartition]:
+def _partitions(topic: TopicMetadata) -> list[TopicPartition]:
     return [TopicPartition(topic.name, number) for number in topic.leaders]
 
 

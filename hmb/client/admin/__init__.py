@@ -23,17 +23,16 @@ from hmb.client.admin.cluster import (
     LogDirDescription,
     ReplicaDescription,
 )
-from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigsAdmin, Synonym
+from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigsAdmin, ConfigSynonym
 from hmb.client.admin.groups import GroupDescription, GroupListing, GroupsAdmin, MemberDescription
 from hmb.client.admin.lag import LagAdmin, PartitionLag, PlannedOffset, ResetTo, ShiftBy
-from hmb.client.admin.records import HIGH_WATERMARK, ActiveProducer, ListedOffset, OffsetSpec
+from hmb.client.admin.records import HIGH_WATERMARK, ListedOffset, OffsetSpec, PartitionProducer
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicsAdmin
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [
     "ALL_BROKERS",
     "HIGH_WATERMARK",
-    "ActiveProducer",
     "Admin",
     "BrokerDescription",
     "BrokerVersions",
@@ -41,6 +40,7 @@ __all__ = [
     "ConfigEntry",
     "ConfigResource",
     "ConfigSource",
+    "ConfigSynonym",
     "CreatedTopic",
     "GroupDescription",
     "GroupListing",
@@ -51,12 +51,12 @@ __all__ = [
     "OffsetSpec",
     "PartitionDescription",
     "PartitionLag",
+    "PartitionProducer",
     "PlannedOffset",
     "ReplicaDescription",
     "ResetTo",
     "ResourceType",
     "ShiftBy",
-    "Synonym",
     "TopicDescription",
     "raised",
 ]

@@ -66,7 +66,7 @@ class ConfigResource(NamedTuple):
         return f"{kind.replace('_', ' ')} {self.name!r}"
 
 
-class Synonym(NamedTuple):
+class ConfigSynonym(NamedTuple):
     """A place that a value could come from, and the value there."""
 
     name: str
@@ -83,7 +83,7 @@ class ConfigEntry(NamedTuple):
     read_only: bool
     sensitive: bool
     type: str
-    synonyms: tuple[Synonym, ...]
+    synonyms: tuple[ConfigSynonym, ...]
     documentation: str | None
 
 
@@ -267,7 +267,7 @@ def _entry(resource: ConfigResource, entry: DescribedEntry) -> ConfigEntry:
         source = ConfigSource.DEFAULT_CONFIG if entry.is_default else resource.own_source
         if entry.read_only and not entry.is_default:
             source = ConfigSource.STATIC_BROKER_CONFIG
-    synonyms = tuple(Synonym(it.name, it.value, ConfigSource(it.source)) for it in entry.synonyms)
+    synonyms = tuple(ConfigSynonym(it.name, it.value, ConfigSource(it.source)) for it in entry.synonyms)
     type_name = TYPES[entry.config_type] if 0 <= entry.config_type < len(TYPES) else TYPES[0]
     return ConfigEntry(
         entry.name,

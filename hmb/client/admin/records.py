@@ -51,7 +51,7 @@ class ListedOffset(NamedTuple):
     leader_epoch: int
 
 
-class ActiveProducer(NamedTuple):
+class PartitionProducer(NamedTuple):
     """A producer that a partition remembers: idempotent ones for a week, those with a transaction until it ends."""
 
     producer_id: int
@@ -123,10 +123,10 @@ class RecordsAdmin(AdminBase):
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, tuple[ActiveProducer, ...] | KafkaError]:
+    ) -> dict[TopicPartition, tuple[PartitionProducer, ...] | KafkaError]:
         """Which producers these partitions remember.  Needs Kafka 2.8."""
 
-        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[ActiveProducer, ...]]:
+        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[PartitionProducer, ...]]:
             topics = [
                 DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
                 for topic, numbers in by_topic(partitions).items()
@@ -166,8 +166,8 @@ def _listed(topic: str, answer: OffsetAnswer, version: int) -> ListedOffset | Ka
 
 def _producer(
     state: DescribeProducersResponse.TopicResponse.PartitionResponse.ProducerState,
-) -> ActiveProducer:
-    return ActiveProducer(
+) -> PartitionProducer:
+    return PartitionProducer(
         state.producer_id,
         state.producer_epoch,
         state.last_sequence,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from hmb.client.admin.base import AdminBase
 from hmb.client.arguments import list_of, list_of_names, mapped
-from hmb.client.metadata import Topic, topic_error
+from hmb.client.metadata import TopicMetadata, topic_error
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -113,7 +113,7 @@ class TopicsAdmin(AdminBase):
             for result in response.responses
         }
 
-    def list_topics(self, *, internal: bool = False) -> list[Topic]:
+    def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
         """All topics, by name; with `internal` also Kafka's own, which hold groups' offsets and transactions."""
         return [topic for topic in self._retrying(self.cluster.topics) if internal or not topic.is_internal]
 

@@ -31,7 +31,7 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.consuming.buffer import AbortedTransactions, Fetched
 from hmb.client.consuming.positions import Position
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Cluster, Node, Topic
+from hmb.client.metadata import Cluster, Node, TopicMetadata
 from hmb.client.offsets import Offset, list_offsets
 from hmb.protocol.enums import EARLIEST, LATEST, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -98,7 +98,7 @@ class Fetcher:
     def post(self) -> None:
         """Ask each leader that owes no answer for what can be read from it."""
         now = time.monotonic()
-        topics: dict[str, Topic | ConnectionFailed | KafkaError] = {}
+        topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError] = {}
         by_leader: dict[Node, list[Position]] = {}
         for position in self._positions.values():
             if not position.is_asked and position.may_fetch and position.retry_at <= now:
@@ -112,7 +112,7 @@ class Fetcher:
             if leader not in self._asked:
                 self._ask(leader, positions)
 
-    def _leader(self, position: Position, topics: dict[str, Topic | ConnectionFailed | KafkaError]) -> Node:
+    def _leader(self, position: Position, topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError]) -> Node:
         """Whom to ask; an error if the topic is not the one any more that was read so far.
 
         `topics` are those that were looked up already: a topic may have thousands of partitions.
@@ -124,7 +124,7 @@ class Fetcher:
             except (ConnectionFailed, KafkaError) as error:
                 topics[name] = error
         topic = topics[name]
-        if not isinstance(topic, Topic):
+        if not isinstance(topic, TopicMetadata):
             raise topic
         if position.topic_id in (None, NO_TOPIC_ID):
             position.topic_id = topic.topic_id

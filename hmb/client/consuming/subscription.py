@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.settings import Pattern
-from hmb.client.metadata import Cluster, Topic, no_such_partition
+from hmb.client.metadata import Cluster, TopicMetadata, no_such_partition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS, TopicPartition, check_topic_name
 
@@ -54,7 +54,7 @@ class Subscription:
     def is_by_pattern(self) -> bool:
         return self.pattern is not None or self.exclude is not None
 
-    def wants(self, topic: Topic) -> bool:
+    def wants(self, topic: TopicMetadata) -> bool:
         """Whether the patterns mean this topic."""
         if topic.is_internal or topic.name in INTERNAL_TOPICS:
             return False
@@ -88,7 +88,7 @@ class Discovery:
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
         self._look_at = 0.0  # time.monotonic()
-        self._topics: dict[str, Topic] = {}  # as they were when one last looked
+        self._topics: dict[str, TopicMetadata] = {}  # as they were when one last looked
 
     @property
     def is_by_pattern(self) -> bool:
@@ -132,7 +132,7 @@ class Discovery:
         """Whether a named topic does not exist yet."""
         return self._wait_for_topics and len(self._topics) < len(self._subscription.topics)
 
-    def _named(self, name: str) -> Topic | None:
+    def _named(self, name: str) -> TopicMetadata | None:
         try:
             return self._cluster.topic(name)
         except KafkaError as error:
@@ -140,7 +140,7 @@ class Discovery:
                 return None
             raise
 
-    def _news(self, topics: list[Topic]) -> list[TopicPartition]:
+    def _news(self, topics: list[TopicMetadata]) -> list[TopicPartition]:
         found: list[TopicPartition] = []
         for topic in topics:
             before = self._topics.get(topic.name)
@@ -150,7 +150,7 @@ class Discovery:
         self._topics = {topic.name: topic for topic in topics}
         return found
 
-    def _partitions(self, topic: Topic) -> list[TopicPartition]:
+    def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
         """The topic's partitions, or the ones wanted."""
         for number in self._numbers or ():
             if number not in topic.leaders and not self.is_by_pattern:

@@ -27,7 +27,7 @@ from typing import Any, Self, Unpack, cast
 
 from hmb.client.connection import ConnectionFailed
 from hmb.client.group.interface import GroupMetadata
-from hmb.client.metadata import Cluster, Topic, no_such_partition
+from hmb.client.metadata import Cluster, TopicMetadata, no_such_partition
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.columns import Column, columns
 from hmb.client.producing.completion import BatchCompletion, SenderSettings
@@ -261,7 +261,7 @@ class Producer:
             what += "split it, or raise that (max_request_size of hmb.Producer) and the topic's max.message.bytes"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
-    def _known(self, name: str, partition: int | None) -> Topic:
+    def _known(self, name: str, partition: int | None) -> TopicMetadata:
         """Return what is known of a topic. Only the number of partitions matters here; the router knows the leaders."""
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
@@ -271,7 +271,7 @@ class Producer:
                 raise no_such_partition(topic, partition)
         return topic
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> TopicMetadata:
         """Ask a broker about a topic. A topic that is just being created gets the time it needs."""
         check_topic_name(name)
         deadline = time.monotonic() + self._max_block
