@@ -10,9 +10,9 @@ from hmb.client.admin import (
     ConfigEntry,
     ConfigResource,
     ConfigSource,
+    ConfigSynonym,
     NewTopic,
     ResourceType,
-    Synonym,
     raised,
 )
 from hmb.client.admin.configs import ConfigChange
@@ -38,8 +38,8 @@ def test_a_value_has_a_source_and_synonyms(servers: str) -> None:
         entry = entries(admin, TOPIC, "retention.ms")["retention.ms"]
         assert (entry.value, entry.source, entry.type) == ("1000", ConfigSource.DYNAMIC_TOPIC_CONFIG, "long")
         assert entry.synonyms[:2] == (
-            Synonym("retention.ms", "1000", ConfigSource.DYNAMIC_TOPIC_CONFIG),
-            Synonym("log.retention.ms", "5000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+            ConfigSynonym("retention.ms", "1000", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+            ConfigSynonym("log.retention.ms", "5000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
         )
         admin.alter_configs(TOPIC, delete=["retention.ms"])
         assert entries(admin, TOPIC)["retention.ms"].source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
