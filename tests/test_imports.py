@@ -36,7 +36,7 @@ def imported_folders(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
-def test_a_folder_imports_only_what_stands_before_it(folder: str) -> None:
+def test_a_folder_imports_only_the_folders_before_it(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
         assert imported_folders(path) - {folder, "defaults", "state_table"} <= MAY_IMPORT[folder], path
 

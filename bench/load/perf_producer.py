@@ -1,6 +1,6 @@
-"""HMB's performance producer: the thesis's console application (chapter 10.2.2) with the options of Kafka's tool.
+r"""HMB's performance producer: the thesis's console application (chapter 10.2.2) with the options of Kafka's tool.
 
-    python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \\
+    python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 
 The program makes one random message. It passes lists of that message to `Producer.send_many`, 256 KiB in each call, and

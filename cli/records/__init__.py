@@ -1,10 +1,10 @@
-"""Commands for records: `hmb produce` sends them, and `hmb consume` prints them.
+r"""Commands for records: `hmb produce` sends them, and `hmb consume` prints them.
 
 Kafka stores records: key, value, headers, timestamp. A terminal and a shell know lines. Both commands translate
 between the two, in the vocabulary of three older tools: kafka-console-producer and kafka-console-consumer
 (`--property`), kcat (`-K`, `-f '%k %s'`) and rpk (`-f '%v{hex}'`, `-o @-1h`). JSON is exact in both directions::
 
-    $ printf 'Seattle,rain\\n' | hmb produce weather -K ,
+    $ printf 'Seattle,rain\n' | hmb produce weather -K ,
     $ hmb consume weather -e --json
     {"topic":"weather","partition":0,"offset":0,...,"key":"Seattle","value":"rain","headers":[]}
     $ hmb consume weather -e --json | hmb produce copy --json

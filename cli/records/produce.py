@@ -1,10 +1,10 @@
-"""`hmb produce`: send lines or files as records.
+r"""`hmb produce`: send lines or files as records.
 
 The input arrives in portions: one line of a terminal, thousands of lines of a file. Each portion becomes one call of
 `Producer.send_many`. The `Tally` connects each delivery with the lines of its portion. An error therefore names its
 line, and the last line of the command counts the acknowledged records exactly::
 
-    $ printf 'one\\ntwo\\n' | hmb produce weather
+    $ printf 'one\ntwo\n' | hmb produce weather
     2 records sent to weather in 0.1 s
 """
 

@@ -1,4 +1,4 @@
-"""Commands for bytes of Kafka's protocol: `hmb decode` explains them, and `hmb sniff` records them.
+r"""Commands for bytes of Kafka's protocol: `hmb decode` explains them, and `hmb sniff` records them.
 
 A client and a broker exchange frames: a length of 4 bytes, then a request or a response. A request contains the number
 of its API, its version and a correlation id. A response contains only the correlation id. A reader of a response
@@ -12,7 +12,7 @@ therefore needs the request. For example, a Metadata request and the beginning o
 
 The modules divide the work by what they handle:
 
-    hex dump, file     -> hex_input  -> bytes  \\
+    hex dump, file     -> hex_input  -> bytes  \
                                                  frames  -> fields, JSON, one line  -> decode, sniff
     network            -> proxy -> frame_streams /
                                    readdressing: the addresses in responses become those of the proxy

@@ -1,4 +1,6 @@
-"""Counts the records of a topic by key: python job.py MASTER SERVERS DIRECTORY
+"""Counts the records of a topic by key.
+
+Usage: python job.py MASTER SERVERS DIRECTORY
 
 Each run continues where the last one ended.
 """

@@ -13,10 +13,8 @@ Three choices depend on several options:
 Example: a query with `startingTimestamp=1700000000000` and `startingOffsets=earliest` starts at the first records at or
 after the given time.
 
-The checks are stricter than the connector's, which ignores the following mistakes:
-
-- a misspelled option, and an endingTimestamp in a streaming query;
-- a time before 1970, and a partition that is not a number.
+The checks are stricter than the connector's. They refuse a misspelled option, an endingTimestamp in a streaming query,
+a time before 1970, and a partition that is not a number. The connector ignores these mistakes.
 
 Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted but have no effect, because the client has its own
 timeouts (kafka.request.timeout.ms). Patterns use Python's `re`, which differs from Java's regular expressions in rare

@@ -67,7 +67,7 @@ def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: sign
     assert process.communicate(timeout=5)[1] == b""
 
 
-def test_settings_and_who_wins(run: Hmb, tmp_path: Path) -> None:
+def test_the_precedence_of_settings(run: Hmb, tmp_path: Path) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text(
         f"num.partitions=2\nlog.dirs={tmp_path}/data\nlisteners=PLAINTEXT://127.0.0.1:1\nnum.partitoins=9\n"
@@ -87,7 +87,7 @@ def test_settings_and_who_wins(run: Hmb, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["HMB_LOG_SEGMENT_BYTES", "HMB_NUM_PARTITIONS", "HMB_NODE_ID"])
-def test_a_bad_value_is_told_under_the_name_that_was_given(
+def test_an_error_names_a_setting_as_the_user_wrote_it(
     run: Hmb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "abc")
@@ -108,7 +108,7 @@ def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: py
     assert "unknown setting 'HMB_LOG_SEGMENT_BYTE' is ignored, did you mean 'HMB_LOG_SEGMENT_BYTES'?" in result.stderr
 
 
-def test_the_bound_address_is_printed_and_the_one_that_clients_are_told(tmp_path: Path) -> None:
+def test_the_bound_address_and_the_advertised_address_are_printed(tmp_path: Path) -> None:
     """The line named the advertised address as the one that the broker listens on."""
     advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
     process = start("broker", "--host", "0.0.0.0", "--port", "0", *advertised, "--data-dir", str(tmp_path))

@@ -83,7 +83,7 @@ def test_a_broker_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPat
 def test_bash_gets_the_part_of_a_word_that_it_replaces(
     monkeypatch: pytest.MonkeyPatch, word: str, item: str, replaced: str
 ) -> None:
-    """bash divides words at `:` and `=`, and replaces only the last part."""
+    """The shell bash divides words at `:` and `=`, and replaces only the last part."""
     monkeypatch.setenv("HMB_LINE", f"hmb topics create t {word}")
     shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
     assert shell.get_completion_args() == (["topics", "create", "t"], word)

@@ -19,7 +19,7 @@ def test_the_data_set() -> None:
     assert events[0].timestamp == 1262332800000  # 2010-01-01 00:00 Pacific Standard Time
 
 
-def test_demo_finds_what_it_sent(run: Hmb, tmp_path: Path) -> None:
+def test_the_demo_reads_the_records_that_it_sent(run: Hmb, tmp_path: Path) -> None:
     output = run("demo", "--data-dir", str(tmp_path)).stdout
     assert [line for line in output.splitlines() if len(line) > 80 and str(tmp_path) not in line] == []
     assert "A producer sent 18,979 weather events" in output

@@ -139,7 +139,7 @@ def test_an_offset_that_is_not_there(run: Hmb, servers: str) -> None:
     assert result.stderr == "hmb: short-0 has no offset 9; it starts at 0 and ends before 1 (OFFSET_OUT_OF_RANGE)\n"
 
 
-def test_an_offset_that_is_not_there_is_no_empty_topic(run: Hmb, servers: str) -> None:
+def test_a_missing_offset_is_not_an_empty_topic(run: Hmb, servers: str) -> None:
     run("produce", "shorter", "-p", "0", "-b", servers, stdin="x\n")
     result = run("consume", "shorter", "-p", "0", "-o", "9", "-e", "-b", servers, exit_code=1)
     range_ = run("consume", "shorter", "-p", "0", "-o", "9:20", "-b", servers, exit_code=1)

@@ -12,8 +12,7 @@ from hmb.bench import peers
 
 @pytest.fixture(scope="session")
 def kafka_43() -> Path:
-    """Return the folder with the jars of Kafka 4.3.0: HMB_KAFKA_43, or `.peers/`, which `hmb bench fetch-kafka` fills.
-    """
+    """Return the folder with the jars of Kafka 4.3.0: HMB_KAFKA_43 or `.peers/` (`hmb bench fetch-kafka`)."""
     return peers.kafka_43_jars()
 
 

@@ -185,8 +185,7 @@ def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> No
 
 
 def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
-    """Wait until the log start offset is written to the checkpoint. After a kill before that, deleted records return.
-    """
+    """Wait until the checkpoint contains the log start offset. After an earlier kill, deleted records return."""
     until(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
 
 

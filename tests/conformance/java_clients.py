@@ -65,8 +65,7 @@ def read_kafka_082(bootstrap: str, topic: str, count: int) -> bytes:
 
 @dataclass(frozen=True)
 class Dump:
-    """The report of DumpLogSegments on one file: codecs of the batches, offsets of the records in order, and problems.
-    """
+    """The report of DumpLogSegments on one file: codecs of the batches, offsets of the records, and problems."""
 
     codecs: list[str] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)

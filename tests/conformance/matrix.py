@@ -60,8 +60,7 @@ class Matrix:
         self.outcomes: dict[Row, Exception | None] = {}
 
     def write(self, row: Row) -> None:
-        """Write a row's topic on the first call. Later calls raise the error of the first call again, if there was one.
-        """
+        """Write a row's topic on the first call. Later calls raise the first call's error again."""
         if row not in self.outcomes:
             try:
                 row.writer.write(self.broker.bootstrap, row.topic, self.lines, row.codec)

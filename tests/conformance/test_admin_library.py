@@ -130,7 +130,7 @@ def test_commands_on_kafka(kafka: str) -> None:
     assert json.loads(run("offsets", "trimmed", "--json", *at))["log_start_offset"] == 3
 
 
-def test_kafka_of_old_as_far_as_it_goes(old_kafka: str) -> None:
+def test_kafka_082_supports_a_part_of_the_api(old_kafka: str) -> None:
     with Admin(old_kafka) as admin:
         assert [topic.name for topic in admin.list_topics()] == ["t"]
         nowhere = admin.describe_topics(["nowhere"])["nowhere"]

@@ -1,5 +1,4 @@
-"""KIP-848's groups with Kafka 4.3.0's tools, with its dump of their records, and with its broker on the same directory.
-"""
+"""KIP-848's groups with Kafka 4.3.0's tools, its dump of their records, and its broker on the same directory."""
 
 from __future__ import annotations
 

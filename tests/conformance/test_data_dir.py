@@ -1,5 +1,4 @@
-"""A new broker process reads an existing data directory: HMB's own after a clean stop, and one written by Kafka 4.3.0.
-"""
+"""A new broker process opens an existing data directory, which HMB or Kafka 4.3.0 has written."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def test_hmb_opens_its_own_after_a_clean_stop(tmp_path: Path) -> None:
         assert_same(broker.bootstrap, logs)
 
 
-def test_hmb_opens_what_kafka_wrote(kafka_43: Path, tmp_path: Path) -> None:
+def test_hmb_opens_a_directory_that_kafka_wrote(kafka_43: Path, tmp_path: Path) -> None:
     directory = tmp_path / "kafka"
     with peers.Kafka43(directory, config=SMALL_SEGMENTS) as kafka:
         logs = fill(kafka.bootstrap, tmp_path)

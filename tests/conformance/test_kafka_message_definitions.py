@@ -135,8 +135,7 @@ def our_fields(struct: type[Struct], version: int) -> list[Column | Lacking]:
 def compare(
     struct: type[Struct], fields: list[dict[str, Any]], version: int, common: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Compare the fields of a struct. `common` are the structs that a message declares once and uses in several places.
-    """
+    """Compare the fields of a struct. `common` are the structs that a message uses in several places."""
     fields = [field for field in fields if versions_of(field) != f"{UNSTABLE.get(struct.__name__)}+"]
     both = [field for name, field in struct.fields.items() if (struct.__name__, name) not in ONLY_HERE]
     assert our_fields(struct, version) == their_fields(fields, version), f"{struct.__qualname__} v{version}"

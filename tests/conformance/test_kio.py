@@ -27,8 +27,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def kio_class(cls: type[Struct], version: int) -> Any:
-    """Return kio's class for the version, or None if Kafka 4 has dropped the version. kio only has Kafka 4's versions.
-    """
+    """Return kio's class for the version, or None if Kafka 4, and therefore kio, has dropped the version."""
     try:
         if issubclass(cls, Request):
             return load_request_schema(cls.api_key, version)

@@ -65,7 +65,7 @@ class Reading(threading.Thread):
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("victim", [1, 2])
-def test_a_broker_dies_and_comes_back(
+def test_a_broker_dies_and_restarts(
     cluster: KafkaCluster, protocol: Literal["classic", "consumer"], victim: int
 ) -> None:
     group = f"{protocol}-{victim}"

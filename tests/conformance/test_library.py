@@ -200,7 +200,7 @@ def test_what_is_paused_is_not_handed_out(broker: Subject, topic: str) -> None:
         assert [record.partition for record in consumer.poll(10.0)] == [0]
 
 
-def test_an_offset_that_is_not_there_is_named(broker: Subject, numbers: str) -> None:
+def test_the_error_names_a_missing_offset(broker: Subject, numbers: str) -> None:
     with pytest.raises(KafkaError, match="1000") as caught:
         read(broker, numbers, offset=1000, until=None, partitions=[0])
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE

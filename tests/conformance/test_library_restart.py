@@ -21,8 +21,7 @@ TOPIC = "numbers"
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_clients_outlive_a_killed_broker(kind: str, tmp_path: Path) -> None:
-    """All acknowledged records are read. If the broker supports idempotent producers, each is read once and in order.
-    """
+    """All acknowledged records are read. If the broker supports idempotence, each is read once and in order."""
     (port,) = peers.free_ports(1)
     found: list[int] = []
     with (

@@ -50,7 +50,7 @@ def test_transactions_are_committed_and_aborted_in_turns(bootstrap: str, name: s
     assert read(bootstrap, name) == {b"%d-%d" % (number, part) for number in range(0, 10, 2) for part in range(3)}
 
 
-def test_what_is_read_is_committed_with_what_is_made_of_it(bootstrap: str, name: str) -> None:
+def test_input_offsets_are_committed_with_the_output(bootstrap: str, name: str) -> None:
     source, sink = f"{name}-source", f"{name}-sink"
     with hmb.Producer(bootstrap) as producer:
         producer.send_many(source, [b"%d" % number for number in range(100)], partition=0).result()
@@ -77,7 +77,7 @@ def test_what_is_read_is_committed_with_what_is_made_of_it(bootstrap: str, name:
     assert read(bootstrap, sink) == {b"%d" % number for number in range(100)}
 
 
-def test_a_newer_producer_ends_what_the_older_one_left(bootstrap: str, name: str) -> None:
+def test_a_newer_producer_aborts_the_transaction_of_the_older_one(bootstrap: str, name: str) -> None:
     with hmb.Producer(bootstrap, transactional_id=name) as old, hmb.Producer(bootstrap, transactional_id=name) as new:
         old.init_transactions()
         old.begin_transaction()

@@ -46,7 +46,7 @@ def test_what_a_client_writes_a_client_reads(matrix: Matrix, row: Row, reader: R
 
 
 def test_kafkas_dump_accepts_every_file(matrix: Matrix) -> None:
-    """This test runs last, because the files of a log are complete when its broker has stopped."""
+    """The files of a log are complete when its broker has stopped, so this test runs last."""
     written = [row for row, failure in matrix.outcomes.items() if failure is None]
     matrix.broker.stop()
     assert matrix.check_files(written) == {}

@@ -141,7 +141,7 @@ def test_settings_of_a_broker_are_kafka_s(brokers: tuple[peers.Peer, peers.Peer]
     assert differing == BROKER_DIFFERENCES.keys()
 
 
-def test_it_is_said_why_a_setting_of_kafka_s_is_not_there(brokers: tuple[peers.Peer, peers.Peer]) -> None:
+def test_every_missing_setting_of_kafka_has_a_reason(brokers: tuple[peers.Peer, peers.Peer]) -> None:
     ours, theirs = (describe(broker, BROKER, "0") for broker in brokers)
     beginnings = tuple(beginning for names in NOT_OURS.values() for beginning in names)
     assert [name for name in sorted(theirs.keys() - ours.keys()) if not name.startswith(beginnings)] == []

@@ -70,7 +70,7 @@ def test_topics_are_made_listed_described_enlarged_and_deleted(tools: ShellTools
     assert "life" not in tools("kafka-topics", "--list").output.split()
 
 
-def test_topics_are_found_by_what_is_special_about_them(tools: ShellTools) -> None:
+def test_topics_are_found_by_their_properties(tools: ShellTools) -> None:
     create(tools, "plain")
     create(tools, "special", retention_ms="5")
     overrides = tools("kafka-topics", "--describe", "--topics-with-overrides").output
@@ -97,7 +97,7 @@ def test_a_replica_assignment_by_hand(tools: ShellTools) -> None:
         (["--delete", "--topic", "nobody"], "does not exist"),
     ],
 )
-def test_mistakes_with_topics_are_told(tools: ShellTools, arguments: list[str], message: str) -> None:
+def test_mistakes_with_topics_are_reported(tools: ShellTools, arguments: list[str], message: str) -> None:
     tools("kafka-topics", "--create", "--topic", "twice", "--if-not-exists")
     result = tools.run("kafka-topics", *arguments)
     assert result.code == 1

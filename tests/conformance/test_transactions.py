@@ -187,7 +187,7 @@ def tools(broker: peers.Hmb, kafka_43: Path) -> Iterator[ShellTools]:
         yield started
 
 
-def test_kafka_transactions_shows_and_ends_what_is_open(broker: peers.Hmb, tools: ShellTools) -> None:
+def test_kafka_transactions_describes_and_aborts_open_transactions(broker: peers.Hmb, tools: ShellTools) -> None:
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": broker.bootstrap, "transactional.id": "left open", "log_level": 0}
     )

@@ -26,8 +26,7 @@ class LogRecord(NamedTuple):
 def read_log(
     bootstrap: str, topic: str, isolation_level: str = "read_uncommitted", partition: int = 0
 ) -> list[LogRecord]:
-    """Read up to the high watermark, or up to the last stable offset if `read_committed` is true, as of the call's end.
-    """
+    """Read up to the high watermark, or up to the last stable offset if `read_committed` is true."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,

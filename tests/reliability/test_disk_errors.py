@@ -40,7 +40,7 @@ def test_the_course_without_an_error_loses_nothing_and_meets_every_call() -> Non
         assert disk.count > 300, calls
 
 
-def test_the_disk_forgets_what_was_not_synced(tmp_path: Path) -> None:
+def test_the_disk_loses_unsynced_bytes(tmp_path: Path) -> None:
     """The other tests prove something only if the simulation loses unsynced bytes."""
     disk = FaultyDisk(tmp_path / "data", Fault("input/output error", 5))
     (tmp_path / "data").mkdir()

@@ -106,7 +106,7 @@ def read(servers: str) -> list[int]:
 
 
 @pytest.mark.external
-def test_on_a_full_disk_everything_but_producing_works_and_producing_goes_on_without_a_restart(
+def test_only_producing_fails_on_a_full_disk_and_continues_without_a_restart(
     small_disk: SmallDisk,
 ) -> None:
     servers = small_disk.servers

@@ -1,5 +1,4 @@
-"""Queries that several tests use: Spark reads numbers from a topic with three partitions, and streams them to Parquet.
-"""
+"""Queries of several tests: Spark reads numbers from a topic with three partitions, and streams them to Parquet."""
 
 from __future__ import annotations
 

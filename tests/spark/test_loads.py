@@ -48,7 +48,7 @@ def crash(*arguments: object, **more: object) -> None:
     raise Crash
 
 
-def test_each_load_takes_what_is_new(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+def test_each_load_reads_the_new_records(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
     fill(servers, topic, 0, 30)
     (run,) = hmb.spark.load(topic, tmp_path, servers, spark=spark)
     assert (run.number, run.rows, sorted(run.end.values())) == (1, 30, [10, 10, 10])
@@ -145,7 +145,7 @@ def test_another_topic_is_refused(spark: SparkSession, servers: str, topic: str,
         hmb.spark.load(topic, tmp_path, servers, spark=spark)
 
 
-def test_records_that_are_gone(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+def test_records_that_retention_has_deleted(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
     fill(servers, topic, 0, 3)
     hmb.spark.load(topic, tmp_path, servers, spark=spark)
     fill(servers, topic, 3, 30)
@@ -174,15 +174,14 @@ def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Pa
 
 
 def mistaken(*arguments: str) -> tuple[int, str]:
-    """Run the command with a mistake. Return its exit code and the only line that it prints. No Spark session starts.
-    """
+    """Run the command with a mistake. Return its exit code and its only line. No Spark session starts."""
     result = CliRunner().invoke(main, ["spark", "load", *arguments])
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     return result.exit_code, line
 
 
-def test_a_topic_that_is_not_there(servers: str, tmp_path: Path) -> None:
+def test_a_missing_topic(servers: str, tmp_path: Path) -> None:
     code, line = mistaken("nowhere", str(tmp_path / "new"), "-b", servers)
     assert (code, line.partition(";")[0]) == (3, "hmb: there is no topic 'nowhere'")
     assert not (tmp_path / "new").exists()
@@ -193,7 +192,7 @@ def test_no_broker(tmp_path: Path) -> None:
     assert (code, "127.0.0.1:1" in line, "start a broker" in line) == (4, True, True)
 
 
-def test_places_where_nothing_can_be_written(servers: str, topic: str, tmp_path: Path) -> None:
+def test_directories_that_cannot_be_written(servers: str, topic: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
     assert mistaken(topic, str(file), "-b", servers) == (1, f"hmb: {file} is not a directory")
@@ -205,7 +204,7 @@ def test_places_where_nothing_can_be_written(servers: str, topic: str, tmp_path:
 
 
 @pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "includeHeaders"])
-def test_what_a_load_reads_is_not_for_options_to_say(servers: str, topic: str, tmp_path: Path, option: str) -> None:
+def test_options_cannot_choose_what_a_load_reads(servers: str, topic: str, tmp_path: Path, option: str) -> None:
     """The option startingTimestamp replaced the offsets of a load.
 
     The manifest then listed records that were not loaded.
@@ -224,7 +223,7 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
     assert code == 1 and line.startswith(f"hmb: {manifest} does not contain the offsets of its folder")
 
 
-def test_ctrl_c_while_a_load_is_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ctrl_c_during_a_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """After Ctrl-C, PySpark's own exit printed pages of tracebacks. The command must print nothing."""
     enough = threading.Event()
 

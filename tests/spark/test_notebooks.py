@@ -63,7 +63,7 @@ def test_cells_in_their_order() -> None:
     assert cells(TEXT, "code") == ["a = '''\n---\n'''", "b"]
 
 
-def test_they_are_not_written_over(tmp_path: Path) -> None:
+def test_existing_notebooks_are_not_overwritten(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     assert CliRunner().invoke(main, ["notebooks", str(folder)]).exit_code == 0
     assert {path.name for path in folder.iterdir()} == {f"{name}.ipynb" for name in NOTEBOOKS}

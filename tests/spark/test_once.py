@@ -49,7 +49,7 @@ def committed(options: SinkOptions) -> list[bytes | None]:
         return sorted(record.value for record in consumer)
 
 
-def test_a_batch_that_comes_again_is_left_out(options: SinkOptions) -> None:
+def test_a_repeated_batch_is_skipped(options: SinkOptions) -> None:
     for _ in range(3):
         assert deliver_once(options, "query", 7, 0, iter([rows("a"), rows("b", "c")])) == 3
     assert committed(options) == [b"a", b"b", b"c"]
@@ -67,7 +67,7 @@ def test_tasks_batches_and_queries_do_not_mind_each_other(options: SinkOptions) 
     assert committed(options) == [b"a"] * 4
 
 
-def test_a_batch_that_comes_again_with_other_rows_is_an_error(options: SinkOptions) -> None:
+def test_a_repeated_batch_with_other_rows_is_an_error(options: SinkOptions) -> None:
     deliver_once(options, "query", 7, 0, iter([rows("a", "b")]))
     with pytest.raises(ReplayError, match="now has 2 rows with different contents"):
         deliver_once(options, "query", 7, 0, iter([rows("a", "c")]))

@@ -87,7 +87,7 @@ def test_case_does_not_matter() -> None:
     assert options.starting == "earliest"
 
 
-def test_a_time_goes_before_times_by_partition_and_those_before_offsets() -> None:
+def test_a_time_takes_precedence_over_times_by_partition_and_these_over_offsets() -> None:
     given = {**T, "startingOffsets": '{"t": {"0": 5}}'}
     assert source_options(given, streaming=True).starting == {"t": {0: 5}}
     given["startingOffsetsByTimestamp"] = '{"t": {"0": 6}}'
@@ -101,18 +101,18 @@ def test_durations(text: str, seconds: float) -> None:
     assert source_options({**T, "maxTriggerDelay": text}, streaming=True).max_trigger_delay == seconds
 
 
-def test_settings_of_the_client_go_to_it() -> None:
+def test_kafka_settings_are_passed_to_the_client() -> None:
     given = {**T, "kafka.isolation.level": "read_committed", "kafka.fetch.max.bytes": "1000", "kafka.ssl.unknown": "x"}
     assert source_options(given, streaming=False).consumer == {"isolation_level": "read_committed", "max_bytes": 1000}
 
 
-def test_offsets_are_committed_only_where_one_asks_for_it() -> None:
+def test_offsets_are_committed_only_with_the_option() -> None:
     assert source_options({**T, "kafka.group.id": "g"}, streaming=True).group is None
     assert source_options({**T, "kafka.group.id": "g", "commitOffsets": "true"}, streaming=True).group == "g"
     assert source_options({**T, "groupIdPrefix": "p", "commitOffsets": "true"}, streaming=True).group == "p"
 
 
-def test_a_sink_may_name_what_its_producer_does_anyway() -> None:
+def test_a_sink_accepts_settings_that_equal_the_defaults() -> None:
     assert sink_options({**HERE, "kafka.enable.idempotence": "true"}).producer == {"idempotence": True}
     with pytest.raises(OptionError, match=r"exactlyOnce=true needs kafka[.]acks=all"):
         sink_options({**HERE, "exactlyOnce": "true", "kafka.acks": "1"})

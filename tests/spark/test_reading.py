@@ -42,7 +42,7 @@ def values(options: SourceOptions, topic: str, first: int, end: int) -> list[byt
     ]
 
 
-# -- tasks
+# Tasks that read ranges
 
 
 def test_columns(servers: str, topic: str) -> None:
@@ -93,7 +93,7 @@ def test_read_committed(servers: str, topic: str) -> None:
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_records_deleted_before_a_task_comes(
+def test_records_deleted_before_a_task_runs(
     servers: str, topic: str, fails: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(servers, topic, [b"%d" % number for number in range(10)])
@@ -128,7 +128,7 @@ def test_records_deleted_while_a_task_reads(servers: str, topic: str, fails: boo
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_deleted_before_a_task_comes(servers: str, topic: str, fails: bool) -> None:
+def test_a_topic_deleted_before_a_task_runs(servers: str, topic: str, fails: bool) -> None:
     options = batch_of(servers, topic, failOnDataLoss=str(fails))
     delete(servers, topic)
     if fails:
@@ -150,7 +150,7 @@ def test_a_topic_deleted_while_a_task_reads(servers: str, topic: str) -> None:
     assert 0 < first.num_rows + sum(batch.num_rows for batch in rest) < 60
 
 
-def test_a_time_that_there_is_not(servers: str, topic: str) -> None:
+def test_a_missing_timestamp_becomes_minus_one(servers: str, topic: str) -> None:
     fill(servers, topic, [b"v"])
     (batch,) = tasks.read(batch_of(servers, topic), OffsetRange(TopicPartition(topic, 0), 0, 1))
     assert batch.column("timestamp").null_count == 0
@@ -178,7 +178,7 @@ def starting_later(broker: hmb.Broker) -> threading.Timer:
     return timer
 
 
-def test_a_task_waits_for_a_broker_that_starts_anew(tmp_path: Path) -> None:
+def test_a_task_waits_for_a_broker_that_restarts(tmp_path: Path) -> None:
     broker = hmb.Broker(tmp_path).start()
     servers = broker.bootstrap_servers
     fill(servers, "t", [b"1", b"2"])
@@ -192,7 +192,7 @@ def test_a_task_waits_for_a_broker_that_starts_anew(tmp_path: Path) -> None:
         again.stop()
 
 
-def test_a_broker_that_starts_anew_while_a_task_reads(tmp_path: Path) -> None:
+def test_a_broker_that_restarts_while_a_task_reads(tmp_path: Path) -> None:
     broker = hmb.Broker(tmp_path).start()
     servers = broker.bootstrap_servers
     fill(servers, "t", [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
@@ -226,7 +226,7 @@ def test_a_broker_that_dies_while_a_task_reads(tmp_path: Path) -> None:
         values(options, "t", 0, 60)
 
 
-# -- batch
+# Batch queries
 
 
 def test_starting_and_ending(servers: str, topic: str) -> None:
@@ -255,7 +255,7 @@ def test_starting_and_ending(servers: str, topic: str) -> None:
         planned(startingOffsets=offsets(11))
 
 
-def test_a_pattern_is_looked_for_anywhere_in_the_name(servers: str) -> None:
+def test_a_pattern_is_searched_for_anywhere_in_the_name(servers: str) -> None:
     """The pattern `^...$` matches the whole name, as in the connector."""
     for name in ("weather-north", "weather-south", "north"):
         create(servers, name)

@@ -40,7 +40,7 @@ def test_columns_that_can_be_written() -> None:
     check_schema(_schema("value binary"), TO_T)
 
 
-def test_rows_are_parted_by_topic_and_partition_in_their_order() -> None:
+def test_rows_are_grouped_by_topic_and_partition_in_order() -> None:
     batch = pa.RecordBatch.from_pydict(
         {
             "value": ["0", "1", "2", "3", "4"],

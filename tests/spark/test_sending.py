@@ -36,7 +36,7 @@ def test_no_rows_need_no_broker() -> None:
     assert deliver(SinkOptions("localhost:1", topic="t"), 0, batches()) == 0
 
 
-def test_a_partition_of_ones_own(servers: str, topic: str) -> None:
+def test_a_partition_column(servers: str, topic: str) -> None:
     deliver(SinkOptions(servers, topic=topic), 0, batches([b"a", b"b"], partition=pa.array([2, 0], pa.int32())))
     assert {(it.partition, it.value) for it in records(servers, topic)} == {(2, b"a"), (0, b"b")}
 

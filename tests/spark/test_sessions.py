@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_what_is_missing_is_told_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = Finding("pandas", "3.0.1", "Spark does not work with pandas 3.0.1 yet", "pip install 'pandas<3'")
     monkeypatch.setattr(sessions, "findings", lambda: [Finding("pyspark", "4.3.0"), bad])
     with pytest.raises(SparkUnavailableError, match=r"pandas 3\.0\.1 yet; to fix it: pip install 'pandas<3'"):

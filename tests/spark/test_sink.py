@@ -77,7 +77,7 @@ def test_exactly_once_in_a_batch_query(spark: SparkSession, servers: str, topic:
 
 
 @pytest.mark.parametrize(("exactly_once", "times"), [("true", 1), ("false", 2)])
-def test_a_batch_that_is_run_again_after_a_crash(
+def test_a_batch_that_runs_again_after_a_crash(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, exactly_once: str, times: int
 ) -> None:
     """The test deletes Spark's commit of the batch, as if Spark had died between the last task and the commit."""

@@ -36,7 +36,7 @@ def test_a_batch_has_every_record_once(spark: SparkSession, servers: str, filled
     assert {row.headers for row in rows} == {None}
 
 
-def test_a_stream_goes_on_where_its_checkpoint_says(
+def test_a_stream_continues_at_its_checkpoint(
     spark: SparkSession, servers: str, filled: str, tmp_path: Path
 ) -> None:
     query = run(spark, servers, tmp_path, subscribe=filled, maxOffsetsPerTrigger="90")
@@ -80,7 +80,7 @@ def test_mistakes_are_named(spark: SparkSession, servers: str, options: dict[str
         batch(spark, servers, **options).collect()
 
 
-def test_a_schema_of_ones_own_is_refused(spark: SparkSession, servers: str, filled: str) -> None:
+def test_a_schema_of_the_user_is_refused(spark: SparkSession, servers: str, filled: str) -> None:
     reader = spark.read.format("hmb").option("kafka.bootstrap.servers", servers).option("subscribe", filled)
     with pytest.raises(Exception, match="the columns of a topic are fixed"):
         reader.schema("key string, value string").load().collect()

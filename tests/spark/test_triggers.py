@@ -70,7 +70,7 @@ def test_a_backlog_that_is_too_small_waits_no_longer_than_allowed(
     reader.stop()
 
 
-def test_available_now_goes_to_the_end_as_it_was(servers: str, topic: str) -> None:
+def test_available_now_stops_at_the_end_of_its_start(servers: str, topic: str) -> None:
     fill(servers, topic, [b"v"] * 3)
     reader = stream_of(servers, topic)
     reader.prepareForTriggerAvailableNow()
@@ -82,7 +82,7 @@ def test_available_now_goes_to_the_end_as_it_was(servers: str, topic: str) -> No
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_available_now_and_a_topic_that_is_gone(servers: str, topic: str, fails: bool) -> None:
+def test_available_now_and_a_deleted_topic(servers: str, topic: str, fails: bool) -> None:
     """The query has restarted: its checkpoint contains a topic that is deleted now."""
     start = {topic: {"0": 3}}
     delete(servers, topic)
@@ -97,7 +97,7 @@ def test_available_now_and_a_topic_that_is_gone(servers: str, topic: str, fails:
     reader.stop()
 
 
-def test_a_topic_made_again_is_read_from_its_beginning_when_it_is_new(servers: str, topic: str) -> None:
+def test_a_topic_created_again_is_read_from_its_start(servers: str, topic: str) -> None:
     """The topic is deleted before a trigger and created again after it. The next trigger treats it as a new topic."""
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss="false")
@@ -119,7 +119,7 @@ def test_a_checkpoint_of_another_source(servers: str, topic: str, shape: Any) ->
     reader.stop()
 
 
-def test_a_new_partition_is_read_from_its_beginning(servers: str, topic: str) -> None:
+def test_a_new_partition_is_read_from_its_start(servers: str, topic: str) -> None:
     reader = stream_of(servers, topic, startingOffsets="latest")
     start = reader.initialOffset()
     with hmb.Admin(servers) as admin:
@@ -133,7 +133,7 @@ def test_a_new_partition_is_read_from_its_beginning(servers: str, topic: str) ->
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_new_partition_that_has_lost_its_beginning(servers: str, topic: str, fails: bool) -> None:
+def test_a_new_partition_that_has_lost_its_first_records(servers: str, topic: str, fails: bool) -> None:
     fill(servers, topic, [b"v"] * 5)
     delete_before(servers, topic, 2)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
@@ -160,7 +160,7 @@ def test_a_topic_deleted_between_triggers(servers: str, topic: str, fails: bool)
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_made_again_between_triggers(servers: str, topic: str, fails: bool) -> None:
+def test_a_topic_created_again_between_triggers(servers: str, topic: str, fails: bool) -> None:
     """The query notices the change by the topic's id, even if the new topic has more records than the old one had."""
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
@@ -177,7 +177,7 @@ def test_a_topic_made_again_between_triggers(servers: str, topic: str, fails: bo
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_an_old_checkpoint_of_a_topic_made_again(servers: str, topic: str, fails: bool) -> None:
+def test_an_old_checkpoint_of_a_topic_created_again(servers: str, topic: str, fails: bool) -> None:
     fill(servers, topic, [b"new"] * 2)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
     start = {topic: {"0": 1000}}
@@ -200,7 +200,7 @@ def test_offsets_are_committed(servers: str, topic: str) -> None:
     reader.stop()
 
 
-def test_a_group_that_cannot_be_told_is_no_reason_to_stop(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_commit_to_the_group_does_not_stop_the_query(caplog: pytest.LogCaptureFixture) -> None:
     reader = stream_of("127.0.0.1:1", "t", commitOffsets="true")
     with caplog.at_level(logging.WARNING):
         reader.commit({"t": {"0": 7}})

@@ -63,10 +63,10 @@ def make_again(servers: str, topic: str) -> None:
         raised(admin.create_topics([NewTopic(topic, 3)])[topic])
 
 
-# -- brokers
+# Brokers that stop and restart
 
 
-def test_a_batch_whose_broker_starts_anew(spark: SparkSession, mortal: Mortal) -> None:
+def test_a_batch_whose_broker_restarts(spark: SparkSession, mortal: Mortal) -> None:
     """Spark runs the tasks one after the other, so the later tasks run after the broker's restart."""
     fill(mortal.servers, "t", range(300))
     rows = (
@@ -87,7 +87,7 @@ def test_a_batch_whose_broker_dies(spark: SparkSession, mortal: Mortal) -> None:
         list(rows)
 
 
-def test_a_stream_whose_broker_starts_anew(spark: SparkSession, mortal: Mortal, tmp_path: Path) -> None:
+def test_a_stream_whose_broker_restarts(spark: SparkSession, mortal: Mortal, tmp_path: Path) -> None:
     fill(mortal.servers, "t", range(30))
     with streaming(spark, mortal.servers, tmp_path, subscribe="t") as query:
         mortal.stop()
@@ -98,7 +98,7 @@ def test_a_stream_whose_broker_starts_anew(spark: SparkSession, mortal: Mortal, 
     assert read_back(spark, tmp_path) == list(range(60))
 
 
-def test_a_stream_whose_broker_dies_goes_on_when_it_is_started_again(
+def test_a_stream_whose_broker_dies_continues_after_its_own_restart(
     spark: SparkSession, mortal: Mortal, tmp_path: Path
 ) -> None:
     fill(mortal.servers, "t", range(30))
@@ -112,7 +112,7 @@ def test_a_stream_whose_broker_dies_goes_on_when_it_is_started_again(
     assert read_back(spark, tmp_path) == list(range(60))
 
 
-# -- topics
+# Topics that change
 
 
 def test_a_partition_is_added_to_a_stream(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_partition_is_added_to_a_stream(spark: SparkSession, servers: str, top
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_is_made_again_under_a_stream(
+def test_a_topic_is_created_again_during_a_stream(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
     """The new topic has fewer records than the old one had. The query must not skip them."""
@@ -145,7 +145,7 @@ def test_a_topic_is_made_again_under_a_stream(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_is_made_again_between_two_runs(
+def test_a_topic_is_created_again_between_two_runs(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
     fill(servers, topic, range(30))
@@ -161,7 +161,7 @@ def test_a_topic_is_made_again_between_two_runs(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_topic_is_gone_between_two_runs(
+def test_a_topic_is_deleted_between_two_runs(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
     fill(servers, topic, range(30))
@@ -175,7 +175,7 @@ def test_a_topic_is_gone_between_two_runs(
         run(spark, servers, tmp_path, subscribe=topic, failOnDataLoss="false")
 
 
-# -- records
+# Large records
 
 
 def test_ten_megabytes_there_and_back(spark: SparkSession, servers: str, topic: str) -> None:
@@ -194,7 +194,7 @@ def test_ten_megabytes_there_and_back(spark: SparkSession, servers: str, topic: 
     assert [tuple(row) for row in found] == [(str(n), 10_000_000, f"3{n}3{n}", n) for n in range(3)]
 
 
-# -- checkpoints
+# Checkpoints of earlier queries
 
 # A checkpoint as Spark 4.2's own Kafka connector writes it, without `conf`. The query has read 10 records of each of
 # the three partitions.

@@ -50,7 +50,7 @@ def test_a_run_that_did_not_finish_has_no_figures() -> None:
     assert last_line(INTERIM) is None
 
 
-def test_rates_are_of_the_message_and_of_what_the_thesis_counts_with_it() -> None:
+def test_rates_count_the_payload_and_the_overhead_of_the_thesis() -> None:
     assert CELLS[0].rates(10_000.0) == {"payload_mb_per_second": 1.0, "wire_mb_per_second": 1.28}
 
 

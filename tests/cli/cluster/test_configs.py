@@ -40,7 +40,7 @@ def test_settings_of_a_topic(run: Hmb, servers: str) -> None:
     run(*alter, "--delete-config", "cleanup.policy")
 
 
-def test_where_a_setting_comes_from_and_what_it_does(run: Hmb, servers: str) -> None:
+def test_the_source_and_the_meaning_of_a_setting(run: Hmb, servers: str) -> None:
     run("configs", "alter", "-t", "t", "--add-config", "retention.ms=5000", "-b", servers)
     first, *more = run(
         "configs", "describe", "-t", "t", "retention.ms", "--synonyms", "--documentation", "-b", servers

@@ -60,7 +60,7 @@ def test_groups_are_listed_with_type_and_state(run: Hmb, servers: str, topic: st
         assert "new-one" not in run("groups", "list", "--state", "empty", *at).stdout
 
 
-def test_the_lag_is_told_in_records_and_in_time(run: Hmb, servers: str, topic: str) -> None:
+def test_the_lag_is_printed_in_records_and_in_time(run: Hmb, servers: str, topic: str) -> None:
     commit(servers, "late", topic, 4, 5)
     described = json.loads(run("groups", "describe", "late", "--json", "-b", servers).stdout)
     assert described["state"] == "Empty"
@@ -80,7 +80,7 @@ def test_the_lag_is_told_in_records_and_in_time(run: Hmb, servers: str, topic: s
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_members_are_told_with_what_they_read(run: Hmb, servers: str, topic: str, protocol: str) -> None:
+def test_members_are_printed_with_their_partitions(run: Hmb, servers: str, topic: str, protocol: str) -> None:
     group, at = f"busy-{protocol}", ("-b", servers)
     with member(servers, group, topic, group_protocol=protocol) as consumer:
         described = json.loads(run("groups", "describe", group, "--json", *at).stdout)
@@ -95,7 +95,7 @@ def test_members_are_told_with_what_they_read(run: Hmb, servers: str, topic: str
         assert line.startswith(f"group {group}, {protocol}, Stable, ")
 
 
-def test_a_topic_that_is_gone_has_no_lag(run: Hmb, servers: str, topic: str) -> None:
+def test_a_deleted_topic_has_no_lag(run: Hmb, servers: str, topic: str) -> None:
     commit(servers, "left-over", topic, 4)
     with Admin(servers) as admin:
         admin.create_topics([f"{topic}-gone"])
@@ -195,7 +195,7 @@ def test_what_cannot_be_reset(
     assert result.stdout == ""
 
 
-def test_a_group_that_there_is_not(run: Hmb, servers: str, topic: str) -> None:
+def test_a_missing_group_is_reported(run: Hmb, servers: str, topic: str) -> None:
     at = ("-b", servers)
     for arguments in (["describe", "nobody"], ["delete", "nobody"], ["remove-members", "nobody", "--all"]):
         error = run("groups", *arguments, *at, exit_code=3).stderr
@@ -227,7 +227,7 @@ def test_members_are_sent_away(run: Hmb, servers: str, topic: str) -> None:
         assert described["members"] == []
 
 
-def test_groups_are_deleted_with_what_they_have_committed(run: Hmb, servers: str, topic: str) -> None:
+def test_groups_are_deleted_with_their_offsets(run: Hmb, servers: str, topic: str) -> None:
     commit(servers, "doomed", topic, 4)
     result = run("groups", "delete", "doomed", "nobody-else", "-b", servers, exit_code=3)
     assert result.stdout == "deleted group doomed\n"
@@ -247,7 +247,7 @@ def test_a_group_is_watched_until_ctrl_c(servers: str, topic: str) -> None:
     assert error == b""
 
 
-def test_who_watches_ends_with_its_reader(servers: str, topic: str) -> None:
+def test_a_watching_command_ends_when_its_reader_closes_the_pipe(servers: str, topic: str) -> None:
     commit(servers, "headed", topic, 4, 5)
     with start("groups", "describe", "headed", "-w", "0.05", "-b", servers) as process:
         assert process.stdout is not None
@@ -270,7 +270,7 @@ def test_durations_before_now() -> None:
     assert abs(ago("P1DT2H3M4.5S") - (iso + 3_600_000 - 93_784_500)) < 60_000
 
 
-def test_the_lag_of_who_has_committed_nothing_was_0(run: Hmb) -> None:
+def test_the_lag_of_a_group_without_commits_was_0(run: Hmb) -> None:
     group = {"group": "g", "type": "classic", "state": "Stable", "assignor": "range", "members": [], "coordinator": ""}
     with CliRunner().isolation() as (output, *_):
         _print_group(group | {"lag": None, "offsets": []}, members=False, only_state=True)

@@ -34,7 +34,7 @@ def test_what_the_broker_can_do(run: Hmb, servers: str) -> None:
     assert described["apis"][0]["hmb_versions"][0] == 0
 
 
-def test_what_there_is_not(run: Hmb, servers: str) -> None:
+def test_missing_topics_and_partitions_are_reported(run: Hmb, servers: str) -> None:
     assert "there is no topic 'nowhere'" in run("meta", "nowhere", "-b", servers, exit_code=3).stderr
     assert "leave out the topics" in run("meta", "t", "--versions", "-b", servers, exit_code=2).stderr
     assert "nobody listens on" in run("meta", "-b", "127.0.0.1:1", exit_code=4).stderr

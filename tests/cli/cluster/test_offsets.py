@@ -70,7 +70,7 @@ def test_the_end_for_readers_of_committed_records(run: Hmb, servers: str) -> Non
         (["places", "--time", "soon"], 2, "or write earliest, latest, max-timestamp"),
     ],
 )
-def test_what_there_is_not(
+def test_missing_topics_and_partitions_are_reported(
     run: Hmb, servers: str, topic: str, arguments: list[str], exit_code: int, message: str
 ) -> None:
     result = run("offsets", *arguments, "-b", servers, exit_code=exit_code)

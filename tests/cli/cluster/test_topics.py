@@ -167,7 +167,7 @@ def test_all_topics_are_described_and_those_with_troubles(run: Hmb, servers: str
     assert run(*troubled).stdout == run(*troubled, "--json").stdout == ""
 
 
-def test_a_setting_that_there_is_not_brought_a_list_of_all(run: Hmb, servers: str) -> None:
+def test_the_error_of_an_unknown_setting_listed_all_settings(run: Hmb, servers: str) -> None:
     failed = run("topics", "create", "listed", "--config", "retention.mss=1", "-b", servers, exit_code=1).stderr
     assert "did you mean 'retention.ms'?" in failed and "known:" not in failed
 

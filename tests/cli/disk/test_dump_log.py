@@ -218,7 +218,7 @@ def test_inspect_a_look_up(run: Hmb, log: Path) -> None:
     assert "binary search for timestamp 1001" in by_time and "offsets 0..2, timestamp 1002: found" in by_time
 
 
-def test_inspect_sums_up_in_json_and_names_what_is_behind_the_entries(run: Hmb, log: Path) -> None:
+def test_inspect_prints_a_summary_in_json_and_names_the_bytes_after_the_entries(run: Hmb, log: Path) -> None:
     index = log.with_suffix(".index")
     *_, summary = run("index-inspect", str(index), "--json").stdout.splitlines()
     assert json.loads(summary) == {
@@ -268,12 +268,12 @@ def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
     assert result.stderr == f"hmb: {time_index}: entry 0 points after the end of the log\n"
 
 
-def test_an_index_that_is_not_there_is_not_found_whatever_its_name(run: Hmb, tmp_path: Path) -> None:
+def test_a_missing_index_is_reported_whatever_its_name(run: Hmb, tmp_path: Path) -> None:
     result = run("index-inspect", str(tmp_path / "nope.index"), exit_code=3)
     assert result.stderr == f"hmb: {tmp_path / 'nope.index'}: no such file\n"
 
 
-def test_a_file_that_is_none_of_a_log_s_is_not_said_to_be_undamaged(run: Hmb, log: Path) -> None:
+def test_a_file_that_does_not_belong_to_a_log_is_not_reported_as_undamaged(run: Hmb, log: Path) -> None:
     others = [log.with_name("garbage"), log.with_name("garbage.index")]
     for other in others:
         other.write_bytes(b"\x07" * 100)
@@ -286,7 +286,7 @@ def test_a_file_that_is_none_of_a_log_s_is_not_said_to_be_undamaged(run: Hmb, lo
     run("dump-log", "--verify", *map(str, [*others, log]), exit_code=5)
 
 
-def test_one_is_said_in_the_singular(run: Hmb, log: Path) -> None:
+def test_one_entry_is_reported_in_the_singular(run: Hmb, log: Path) -> None:
     log.write_bytes(encode_batch(RECORDS[:1]))
     log.with_suffix(".index").write_bytes(pack(">ii", 0, 0))
     log.with_suffix(".timeindex").write_bytes(pack(">qi", 1000, 0))

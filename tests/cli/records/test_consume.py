@@ -114,7 +114,7 @@ def test_several_topics_and_patterns(run: Hmb, servers: str) -> None:
     assert topics("--whitelist", "many-.", "--exclude", "many-[ab]") == ["many-c"]
 
 
-def test_a_pattern_that_matches_nothing_yet_is_waited_for(run: Hmb, servers: str) -> None:
+def test_consume_waits_for_the_first_topic_that_matches_a_pattern(run: Hmb, servers: str) -> None:
     assert run("consume", "--pattern", "no-such-.*", "-b", servers, "--timeout-ms", "1").stdout == ""
 
 
@@ -152,7 +152,7 @@ def test_what_makes_no_sense(run: Hmb, options: list[str], message: str) -> None
 
 
 @pytest.mark.parametrize("options", [["-e"], ["--timeout-ms", "1"], ["--timeout-ms", "1", "-G", "nothing"]])
-def test_a_pattern_that_matches_nothing_is_said(run: Hmb, servers: str, log: str, options: list[str]) -> None:
+def test_a_pattern_without_a_match_is_reported(run: Hmb, servers: str, log: str, options: list[str]) -> None:
     result = run("consume", "--pattern", "zzz", *options, "-b", servers)
     assert result.stderr == "hmb: no topic matches 'zzz'\n"
     assert run("consume", "--pattern", "lo.", "-e", "-c", "1", "-b", servers).stderr == ""
@@ -163,13 +163,13 @@ def test_a_setting_that_is_none_is_named_with_the_nearest(run: Hmb, servers: str
     assert result.stderr == "hmb: -X fetch.max.byte: unknown setting, ignored; did you mean 'fetch.max.bytes'?\n"
 
 
-def test_the_end_of_a_partition_is_told(run: Hmb, servers: str, log: str) -> None:
+def test_the_end_of_a_partition_is_reported(run: Hmb, servers: str, log: str) -> None:
     result = run("consume", log, "-p", "0", "-o", "start", "-v", "--timeout-ms", "1000", "-b", servers)
     assert result.stderr == "% Reached end of topic log [0] at offset 8\n"
 
 
 @pytest.mark.parametrize("options", [[], ["-G", "g"]])
-def test_a_broker_that_dies_is_waited_for_and_that_is_said(
+def test_the_wait_for_a_dead_broker_is_reported(
     run: Hmb, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     """The command printed nothing for half a minute. In a group, it then printed the same warning several times."""

@@ -40,7 +40,7 @@ def committed(servers: str, group: str) -> int | None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_goes_on_where_it_has_come_to(run: Hmb, shared: str, group: str, protocol: str) -> None:
+def test_a_group_continues_at_its_committed_offset(run: Hmb, shared: str, group: str, protocol: str) -> None:
     consume = ("consume", "shared", "-G", group, "--group-protocol", protocol, "-b", shared)
     assert run(*consume, "-o", "start", "-c", "3").stdout == "0\n1\n2\n"
     assert run(*consume, "-o", "start", "-c", "2").stdout == "3\n4\n"

@@ -63,7 +63,7 @@ def test_null_is_its_marker_and_has_the_length_minus_one(text: str, printed: byt
     assert write(text, TOMBSTONE, b"NULL") == printed
 
 
-def test_a_timestamp_that_no_calendar_has_is_printed_as_it_is() -> None:
+def test_a_timestamp_outside_the_calendar_is_printed_as_a_number() -> None:
     assert write("%d{strftime[%F]}", RECORD._replace(timestamp=2**63 - 1)) == b"9223372036854775807"
 
 

@@ -50,7 +50,7 @@ def records(servers: str, topic: str) -> list[ConsumerRecord]:
         (["--acks", "0", "-z", "gzip", "--partitioner", "hash", "-X", "linger.ms=0"], b"1", [(None, b"1", ())]),
     ],
 )
-def test_what_becomes_of_lines(
+def test_lines_become_records(
     run: Hmb, servers: str, topic: str, options: list[str], stdin: bytes, expected: list[tuple[object, ...]]
 ) -> None:
     run("topics", "create", topic, "--partitions", "1", "-b", servers)
@@ -179,7 +179,7 @@ def test_quiet(run: Hmb, servers: str, topic: str) -> None:
     assert run("produce", topic, "-q", "-b", servers, stdin="x").stderr == ""
 
 
-def test_a_configuration_file_and_what_wins_over_it(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
+def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text(f"bootstrap.servers={servers}\nacks=1\ncompression.type=rar\nsecurity.protocol=PLAINTEXT\n")
     result = run("produce", topic, "--config", str(config), stdin="x", exit_code=2)
@@ -209,7 +209,7 @@ def test_what_makes_no_sense(run: Hmb, options: list[str], message: str) -> None
     assert message in " ".join(run("produce", *options, "-b", NOBODY, exit_code=2).stderr.split())
 
 
-def test_ctrl_c_counts_what_arrived(run: Hmb, servers: str, topic: str) -> None:
+def test_ctrl_c_prints_the_number_of_acknowledged_records(run: Hmb, servers: str, topic: str) -> None:
     run("topics", "create", topic, "-b", servers)
     process = start("produce", topic, "-p", "0", "-b", servers, stdin=subprocess.PIPE)
     assert process.stdin is not None and process.stderr is not None
@@ -292,7 +292,7 @@ def test_a_transaction_is_aborted_when_a_line_is_wrong(run: Hmb, servers: str, t
     assert committed_values(run, servers, topic) == []
 
 
-def test_a_transaction_is_aborted_when_control_c_comes_before_it_is_committed(
+def test_ctrl_c_before_the_commit_aborts_a_transaction(
     run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(producer: Producer, timeout: float | None = None) -> None:

@@ -154,7 +154,7 @@ def test_a_closed_pipe_ends_quietly(run: Hmb, servers: str, topic: str) -> None:
     assert process.returncode == 0
 
 
-def test_produce_sends_each_line_as_it_comes(servers: str, run: Hmb, topic: str) -> None:
+def test_produce_sends_each_line_immediately(servers: str, run: Hmb, topic: str) -> None:
     process = start("produce", topic, "-p", "0", "-b", servers, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"now\n")
@@ -272,7 +272,7 @@ def test_a_long_wait_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch, mut
     assert result.stderr.startswith(f"waiting for {mute} to take line 1, 0.5 s at most ...\n0 records sent to t in ")
 
 
-def test_a_wait_for_a_topic_that_is_not_there_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_for_a_missing_topic_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.5)
     monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.2)
     with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:

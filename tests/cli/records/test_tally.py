@@ -32,7 +32,7 @@ def test_counts_and_places() -> None:
         tally.raise_error()
 
 
-def test_the_error_of_the_guilty_line_is_waited_for() -> None:
+def test_the_command_waits_for_the_error_of_the_refused_line() -> None:
     """A portion may be settled before another portion whose line caused the failure of their common batch."""
     calls: list[None] = []
     tally = Tally(lambda: calls.append(None))
@@ -50,7 +50,7 @@ def test_the_error_of_the_guilty_line_is_waited_for() -> None:
     assert len(calls) == 1
 
 
-def test_a_guilty_line_that_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_line_that_is_never_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.records.tally.BLAME_TIMEOUT", 0.0)
     tally = Tally(lambda: None)
     only = portion(7)

@@ -12,7 +12,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.01)
 
 
-def test_it_says_once_what_is_being_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reason_of_a_wait_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     asked = threading.Event()
 
     def what() -> str:
@@ -25,7 +25,7 @@ def test_it_says_once_what_is_being_waited_for(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("moving", [True, False])
-def test_it_says_nothing_while_something_moves_or_nothing_is_waited_for(
+def test_nothing_is_printed_during_progress_or_without_a_wait(
     capsys: pytest.CaptureFixture[str], moving: bool
 ) -> None:
     enough = threading.Event()

@@ -50,13 +50,13 @@ def test_a_closed_standard_input_is_empty(servers: str, run: Hmb) -> None:
     assert "0 records" in done.stderr
 
 
-def test_a_closed_standard_error_takes_nobody_s_descriptor(servers: str) -> None:
+def test_a_closed_standard_error_does_not_reuse_a_descriptor(servers: str) -> None:
     assert shell(f"topics list -b {servers} 2>&-").returncode == 0
     assert shell(f"topics describe nowhere -b {servers} 2>&-").returncode == 3
     assert shell(f"topics describe nowhere -b {servers} 2>{os.devnull}").returncode == 3
 
 
-def test_a_consumer_ends_when_its_reader_has_left_though_nothing_comes(servers: str, run: Hmb) -> None:
+def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers: str, run: Hmb) -> None:
     """`hmb consume t --from-beginning | head -2` waited for a record although `head` had left."""
     run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
     consumer = start("consume", "short", "--from-beginning", "-b", servers)

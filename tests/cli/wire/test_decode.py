@@ -23,7 +23,7 @@ def meanings(output: str) -> list[str]:
     return [line[57:] for line in output.splitlines() if line[57:]]
 
 
-def test_a_request_says_what_it_is(run: Hmb) -> None:
+def test_a_request_contains_its_api_and_version(run: Hmb) -> None:
     output = run("decode", METADATA).stdout
     assert output == run("decode", *METADATA.split()).stdout
     assert output.splitlines()[0] == "Metadata request v1, 26 bytes"

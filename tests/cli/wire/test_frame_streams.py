@@ -75,14 +75,14 @@ def test_an_answer_is_known_by_its_request(name: str) -> None:
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
-def test_garbage_comes_out_as_it_went_in(garbage: bytes, cuts: list[int]) -> None:
+def test_invalid_bytes_are_forwarded_unchanged(garbage: bytes, cuts: list[int]) -> None:
     for side in ("requests", "responses"):
         stream = getattr(Pair(), side)
         passed = in_pieces(stream.feed, garbage, [min(cut, len(garbage)) for cut in cuts])
         assert passed + stream.rest() == garbage
 
 
-def test_what_is_no_frame_is_said_once() -> None:
+def test_invalid_frames_are_reported_once() -> None:
     metadata = GOLDEN["metadata_v0_kafka-0.8.2.2"]["request"].wire
     for garbage in (b"GET / HTTP/1.1\r\n", b"\xff\xff\xff\xff", b"\0\0\0\2ab"):
         pair = Pair()
@@ -102,7 +102,7 @@ def test_of_a_large_frame_only_the_beginning_is_kept() -> None:
     assert (seen.size, len(seen.frame.wire)) == (MAX_KEPT + 1004, MAX_KEPT)
 
 
-def test_a_large_frame_is_passed_on_while_it_comes() -> None:
+def test_a_large_frame_is_forwarded_while_it_arrives() -> None:
     pair = Pair()
     pair.requests.feed(wire(ClientConnection("me").request(FetchRequest(), 12)))
     beginning = (MAX_KEPT * 2).to_bytes(4, "big") + bytes(1000)

@@ -152,5 +152,5 @@ def test_what_sniff_prints_was_no_hexadecimal_digit() -> None:
     assert read_bytes(SNIFFED.replace("aa bb", "\u00e4\u00f6").encode()) == [BYTES]
 
 
-def test_some_rows_of_what_sniff_prints() -> None:
+def test_some_rows_of_the_output_of_sniff() -> None:
     assert read_bytes("\n".join(SNIFFED.splitlines()[3:]).encode()) == [BYTES[0x20:]]

@@ -106,7 +106,7 @@ def test_kafka_python_without_acks(servers: str) -> None:
     assert answers and all(document["elapsed_ms"] >= 0 for document in answers)
 
 
-def test_a_reader_who_has_seen_enough(servers: str) -> None:
+def test_a_reader_that_closes_the_pipe(servers: str) -> None:
     with sniffing(servers) as (_, process):
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
@@ -114,7 +114,7 @@ def test_a_reader_who_has_seen_enough(servers: str) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_errors_are_said_first(run: Hmb, servers: str) -> None:
+def test_errors_are_reported_first(run: Hmb, servers: str) -> None:
     with sniffing(servers) as (address, process):
         run("topics", "describe", "nosuch", "-b", address, exit_code=3)
         output = stopped(process)
@@ -283,6 +283,6 @@ def test_what_the_observer_raises_ends_it() -> None:
         proxy.close()
 
 
-def test_a_used_port_was_told_with_python_s_innards(run: Hmb, servers: str) -> None:
+def test_the_error_of_a_used_port_contained_a_python_exception(run: Hmb, servers: str) -> None:
     failed = run("sniff", "--listen", servers, exit_code=1).stderr
     assert "name another address with --listen" in failed and "while attempting" not in failed

@@ -30,8 +30,7 @@ def to(
     transactional_id: str | None = None,
     topic_id: Any = None,
 ) -> ProduceRequest:
-    """Return a Produce for one partition. If `data` has several items, the request names the partition several times.
-    """
+    """Return a Produce for one partition. If `data` has several items, the partition occurs several times."""
     parts = [PartitionData(index=partition, records=None if each is None else memoryview(each)) for each in data]
     known = {"topic_id": id_of(topic) if topic_id is None else topic_id}
     return ProduceRequest(
@@ -46,11 +45,11 @@ def nobody(data: bytes | None = GOOD, **options: Any) -> ProduceRequest:
     return to("nobody", data, topic_id=NOBODYS_ID, **options)
 
 
-def changed(data: bytes, position: int, layout: str, value: int, *, mend: bool = True) -> bytes:
+def changed(data: bytes, position: int, layout: str, value: int, *, repair: bool = True) -> bytes:
     """Return a copy of the batch with another value in its header. With `repair` the CRC is computed again."""
     copy = bytearray(data)
     struct.pack_into(layout, copy, position, value)
-    if mend:
+    if repair:
         struct.pack_into(">I", copy, 17, crc.crc32c(memoryview(copy)[21:]))
     return bytes(copy)
 
@@ -74,7 +73,7 @@ BAD_BATCHES: Mapping[str, bytes | None] = {
     "end cut": GOOD[:-1],
     "byte more": GOOD + b"x",
     "zeros": bytes(len(GOOD)),
-    "wrong CRC": changed(GOOD, 17, ">I", 1, mend=False),
+    "wrong CRC": changed(GOOD, 17, ">I", 1, repair=False),
     "length too small": changed(GOOD, 8, ">i", 10),
     "length negative": changed(GOOD, 8, ">i", -1),
     "length one less": changed(GOOD, 8, ">i", len(GOOD) - 13),
@@ -153,8 +152,7 @@ def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<
 
 
 def unanswered(name: str, request: ProduceRequest | Callable[[int], ProduceRequest], **options: Any) -> Case:
-    """Make a case that sends a Produce with acks=0, and then a request that shows whether the connection is still open.
-    """
+    """Make a case that sends a Produce with acks=0, and then a request that shows whether the connection is open."""
     return case(
         name,
         Step(request, answered=False),
@@ -234,7 +232,7 @@ CASES: list[Case] = [
     case("transactional batch without id", to("empty", by(7, 0, 0, transactional=True))),
     case("too large", to("small", batch("x" * 2000))),
     case("too large, compressed small", to("small", batch("x" * 2000, codec=Codec.GZIP)), versions="7,13"),
-    case("too large, wrong CRC", to("small", changed(batch("x" * 2000), 17, ">I", 1, mend=False))),
+    case("too large, wrong CRC", to("small", changed(batch("x" * 2000), 17, ">I", 1, repair=False))),
     case("compacted, keys", to("compacted", GOOD), versions="3,8,13"),
     case("compacted, no key", to("compacted", encode_batch(KEYLESS))),
     case("compacted, no key, compressed", to("compacted", encode_batch(KEYLESS, codec=Codec.GZIP))),
