@@ -122,7 +122,7 @@ def command(
         hmb bench produce --versus ../before
 
     consume, latency, clients, start, recovery and other benchmarks have the same option.
-    """  # noqa: D301 - click's marker for verbatim text is a real backspace
+    """
     brokers, producer = running_brokers(measurement.stack, bootstrap, versus), PRODUCERS[client]()
     if empty:
         brokers.append(MeasuredBroker.of(measurement.stack.enter_context(EmptyBroker())))
