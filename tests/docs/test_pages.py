@@ -14,6 +14,8 @@ from hmb.cli.main import COMMANDS
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = DOCS / "commands"
 INCLUDE = re.compile(r"```{literalinclude} (\S+)\n:language: python\n:pyobject: (\S+)\n(?::dedent:\n)?```")
+ESSAY = re.compile(r"```{(?:essay|states|meanings)} ([\w.]+)")
+ESSAYS = sorted({name for page in DOCS.rglob("*.md") for name in ESSAY.findall(page.read_text())})
 INCLUDED = [(page, *found) for page in DOCS.glob("*/*.md") for found in INCLUDE.findall(page.read_text())]
 
 
@@ -39,6 +41,13 @@ def test_an_included_function_exists(page: Path, path: str, name: str) -> None:
         }
         assert part in inner, f"{page.name} includes {name} of {path}, which does not exist: was it renamed?"
         node = inner[part]
+
+
+@pytest.mark.parametrize("module", ESSAYS)
+def test_the_module_of_an_essay_exists_and_has_a_docstring(module: str) -> None:
+    path = (DOCS.parent / module.replace(".", "/")).with_suffix(".py")
+    found = path if path.exists() else path.with_suffix("") / "__init__.py"
+    assert ast.get_docstring(ast.parse(found.read_text())), f"a page shows the essay of {module}, which has no text"
 
 
 def test_the_tours_include_many_functions() -> None:
