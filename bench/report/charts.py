@@ -36,8 +36,8 @@ LOGARITHMIC_FROM = 20.0  # A panel is logarithmic if its largest value is this m
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw a panel for each column that the samples have.
 
-    In several cells with a reference only compared columns have panels, each with a second one for the ratios.
-    Differences of some percent would be invisible beside those between cells.
+    If the samples have several cells and a reference, only columns that are compared have panels. Each of them has a
+    second panel for the ratios: small differences between contestants are invisible next to those between cells.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

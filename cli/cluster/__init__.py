@@ -1,4 +1,4 @@
-"""Commands for a cluster: what it holds, and how it is changed.
+"""Commands that describe and change a cluster: its topics, groups, offsets and settings.
 
 Each command has the same form. It asks the cluster with `hmb.Admin`, makes one dict for each result, and prints the
 dicts with `shared/output.py`: as a table, or with `--json` one object a line. The same thing has the same keys in all

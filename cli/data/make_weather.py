@@ -3,8 +3,9 @@
     pip download --no-deps vega_datasets==0.9.0
     python cli/data/make_weather.py vega_datasets-0.9.0-py3-none-any.whl > cli/data/weather.jsonl
 
-Numbers are copied as they stand, in the units of their source, which each field's name ends in. The files give local
-time with no zone; it is read as Pacific Standard Time the whole year, so that time never repeats or runs backwards.
+Numbers keep the units of their source, and the name of each field ends in its unit. The files contain local times
+without a time zone. The program reads them as Pacific Standard Time during the whole year, so that the times never
+repeat or run backwards.
 """
 
 import csv

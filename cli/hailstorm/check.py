@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--records", type=click.IntRange(min=1), default=40, show_default=True, help="How many of each partition to use."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random states and orders.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random states and orders.")
 @json_option
 def command(topology: str, servers: str, records: int, seed: int, as_json: bool) -> None:
     """Look for broken laws, and for results that depend on the order.

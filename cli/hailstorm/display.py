@@ -1,4 +1,4 @@
-"""What a running topology looks like on a terminal: the master state, and a line for each processor."""
+"""Shows a running topology on a terminal: the master state, and a line for each processor."""
 
 from __future__ import annotations
 
