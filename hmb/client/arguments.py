@@ -1,9 +1,11 @@
-"""What methods take that work on several things: checked before anything is sent.
+"""Checks of arguments that contain several items, before a request is sent.
 
-A text is iterable, so that `delete_topics("am")` would be about the topics a and m; a dict is one, too, and would lose
-its values. A partition is a `TopicPartition`, and not just a tuple of two, which may be anything. Who mixes these up
-hears what to write.
+A str is iterable: without a check, `delete_topics("am")` would delete the topics "a" and "m". A dict is iterable, too,
+and would lose its values. A partition must be a `TopicPartition`, because a plain tuple may mean something else. Each
+error message contains an example of a correct argument.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -13,47 +15,47 @@ from hmb.protocol.topics import TopicPartition
 T = TypeVar("T")
 
 
-def list_of(what: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
-    """All that was given, each of these kinds; TypeError says what is to be written, by an example."""
+def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
+    """Return the items as a list. Raises TypeError if an item has another type; the message contains the example."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise TypeError(f"{what} are several, for example {example}, not {given!r}")
+        raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
     found = list(given)
     for each in found:
         if not isinstance(each, kinds):
-            raise TypeError(f"{what} are for example {example}: {each!r} is none")
+            raise TypeError(f"{name} must be like {example}: {each!r} has another type")
     return found
 
 
-def list_of_names(what: str, given: Iterable[str], example: str = '["a", "b"]') -> list[str]:
+def list_of_names(name: str, given: Iterable[str], example: str = '["a", "b"]') -> list[str]:
     if isinstance(given, Mapping):
-        raise TypeError(f"{what} are a list, for example {example}, not {given!r}")
-    return list_of(what, given, str, example)
+        raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
+    return list_of(name, given, str, example)
 
 
-def mapped(what: str, given: Mapping[Any, T], example: str) -> dict[Any, T]:
-    """The mapping; TypeError for what is none."""
+def mapped(name: str, given: Mapping[Any, T], example: str) -> dict[Any, T]:
+    """Return the mapping as a dict. Raises TypeError for any other type."""
     if not isinstance(given, Mapping):
-        raise TypeError(f"{what} are a dict, for example {example}, not {given!r}")
+        raise TypeError(f"{name} must be a dict, for example {example}, not {given!r}")
     return dict(given)
 
 
 def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
     if isinstance(given, TopicPartition):
-        raise TypeError(f"partitions are several, for example [{given!r}]: put it in a list")
+        raise TypeError(f"partitions must be a list, for example [{given!r}]: put it in a list")
     return list_of("partitions", given, TopicPartition, '[TopicPartition("t", 0)]')
 
 
-def by_partition(what: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
-    """What was given for each partition; `value` is an example of it."""
-    found = mapped(what, given, f'{{TopicPartition("t", 0): {value}}}')
+def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
+    """Return the dict after a check of its keys. `value` is an example of a value, for the message of an error."""
+    found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)
     return found
 
 
 def check_partition(partition: object) -> None:
-    """TypeError for what is no partition."""
+    """Check one partition. Raises TypeError if it is not a `TopicPartition`."""
     if not isinstance(partition, TopicPartition):
         like = "TopicPartition(topic, number)"
         if isinstance(partition, tuple) and len(partition) == 2:
             like = f"TopicPartition({partition[0]!r}, {partition[1]!r})"
-        raise TypeError(f"a partition is {like}, not {partition!r}")
+        raise TypeError(f"a partition must be {like}, not {partition!r}")

@@ -1,8 +1,10 @@
-"""A broker's answer to an error of our own: from the code on the wire to an exception that says where.
+"""Error codes in responses as exceptions that name the place of the error.
 
-A code that this client does not know (a broker newer than it may send one) counts as UNKNOWN_SERVER_ERROR, with its
-number in the message.
+A newer broker may send an error code that this client does not know. Such a code becomes UNKNOWN_SERVER_ERROR, and the
+message contains its number.
 """
+
+from __future__ import annotations
 
 from typing import Any
 
@@ -12,7 +14,10 @@ _CODES = {int(code): code for code in ErrorCode}
 
 
 def answered_error(where: object, number: int, message: str | None = None) -> KafkaError:
-    """The error that a broker answered, for a topic or a partition; in its own words if it sent any."""
+    """Return the exception for an error code.
+
+    `where` names the topic, partition or broker. `message` is the broker's own text, if the response has one.
+    """
     code = _CODES.get(number)
     if code is None:
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{where}: error {number}, which this client does not know")
@@ -20,15 +25,15 @@ def answered_error(where: object, number: int, message: str | None = None) -> Ka
 
 
 class DeserializationError(Exception):
-    """A deserializer of the program's raised: which record it could not read, and where that is.
+    """A deserializer of the application has raised an exception for the key or the value of a record.
 
-    The consumer's position stays at the record. `record` has its bytes; to go on without it, seek to the next offset.
+    `record` contains the bytes. The consumer's position stays at the record. To skip it, seek to the next offset.
     """
 
-    def __init__(self, record: Any, what: str, why: Exception) -> None:
+    def __init__(self, record: Any, field: str, why: Exception) -> None:
         self.record = record
         partition = f"{record.topic}-{record.partition}"
         super().__init__(
-            f"{partition}, offset {record.offset}: the {what} cannot be deserialized: {type(why).__name__}: {why}; "
-            f"to go on behind it: seek(TopicPartition({record.topic!r}, {record.partition}), {record.offset + 1})"
+            f"{partition}, offset {record.offset}: the {field} cannot be deserialized: {type(why).__name__}: {why}; "
+            f"to skip this record: seek(TopicPartition({record.topic!r}, {record.partition}), {record.offset + 1})"
         )

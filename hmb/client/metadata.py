@@ -1,20 +1,27 @@
-"""Who leads which partition: what a client has to know before it can send anything.
+"""Metadata: the brokers of a cluster, and the leader of each partition.
 
-Records go to, and come from, the *leader* of a partition. A client starts from any address it was told (the
-bootstrap servers), asks Metadata there for the topics it wants, and gets back all brokers with their addresses and,
-per partition, the id of its leader. From then on it talks to those addresses, the brokers' *advertised listeners*,
-whatever it was told first.
+Records are sent to the *leader* of a partition, and fetched from it. A client starts with any address of the cluster, a
+bootstrap server. It sends a Metadata request there for the topics that it needs. The response contains the addresses of
+all brokers and the id of each partition's leader::
 
-`Cluster` keeps the last answer until somebody says that it is out of date (`forget`), or until it is `metadata_max_age`
-old; then the next who wants to know a topic asks, for all topics that are out of date at once. An answer may be older
-than what is known, for brokers hear of a new leader one after the other: of two leaders the one with the higher
-*leader epoch* holds. Topics have ids since Kafka 2.8, and newer requests name them by these.
+    Metadata(["weather"])  ----->  localhost:9092 (bootstrap server)
+                           <-----  brokers 1 = host-a:9092, 2 = host-b:9092
+                                   weather-0: leader 1, epoch 5; weather-1: leader 2, epoch 3
 
-`Cluster` also holds the one connection for requests that any broker answers. When its broker dies, the next one is
-asked, those first that have not failed lately; the bootstrap servers stay among them. A lock guards all of this, so
-that all threads of a producer may ask; a thread that waits for its turn longer than a request can take gives up as if
-no broker had answered.
+From then on the client uses the addresses in the response, the brokers' *advertised listeners*.
+
+A `Cluster` stores the last response. It requests a topic again after `forget` has marked it as outdated, or after
+`metadata_max_age` seconds. One request then asks for all outdated topics together. Brokers learn about a new leader one
+after another, so a response may be older than the stored one. Of two leaders, the one with the higher *leader epoch* is
+correct. Topics have ids since Kafka 2.8, and newer requests name topics by id.
+
+A `Cluster` also has the one connection for requests that any broker can answer. When its broker fails, the next broker
+is used. Brokers that have not failed recently come first, and the bootstrap servers stay in the list. All threads of a
+producer share a `Cluster` under one lock. A thread that waits too long for the lock gets the same error as if no broker
+had answered.
 """
+
+from __future__ import annotations
 
 import random
 import threading
@@ -35,7 +42,7 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# Before this version, asking for a topic may create it; a client that must not create topics asks for all of them.
+# Before this version, a request for a topic may create it. A client that must not create topics requests all topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -48,17 +55,23 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic's partitions, and the leader of each; None while there is no leader."""
+    """A topic with the leader of each partition. A leader is None while no broker leads the partition.
+
+    Brokers before Kafka 2.8 have no topic ids. Brokers before Kafka 2.1 send no leader epochs, and the epochs are -1.
+    """
 
     name: str
     leaders: dict[int, Node | None]
-    topic_id: UUID = NO_TOPIC_ID  # which brokers before 2.8 do not have
+    topic_id: UUID = NO_TOPIC_ID
     is_internal: bool = False
-    leader_epochs: dict[int, int] = field(default_factory=dict)  # -1 where the broker does not tell (before 2.1)
+    leader_epochs: dict[int, int] = field(default_factory=dict)
 
 
 def parse_servers(servers: str | Iterable[str]) -> list[Node]:
-    """Addresses from "host:port,host:port"; IPv6 addresses in brackets; 9092 where no port is given."""
+    """Parse addresses in the form "host:port,host:port". The default port is 9092. IPv6 addresses need brackets.
+
+    Raises ValueError for an invalid address.
+    """
     addresses = servers.split(",") if isinstance(servers, str) else list(servers)
     return [_parse_server(address.strip()) for address in addresses]
 
@@ -74,7 +87,7 @@ def _parse_server(address: str) -> Node:
 
 
 class Cluster:
-    """The brokers behind the bootstrap servers."""
+    """The brokers of a cluster, and the leaders of its partitions. Several threads may use it."""
 
     def __init__(
         self,
@@ -89,56 +102,59 @@ class Cluster:
         self._client_id = client_id
         self._timeout = timeout
         self._max_age, self._clock = metadata_max_age, clock
-        self._lock = threading.Lock()  # guards all below; held while a request is under way; taken last, by `_alone`
+        self._lock = threading.Lock()  # guards the fields below, also while a request is in flight; see `_locked`
         self._connection: Connection | None = None
-        self._known = KnownBrokers(clock)  # with a lock of its own; shared by all connections
+        self._known = KnownBrokers(clock)  # shared by all connections; it has a lock of its own
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, TopicMetadata] = {}
         self._names: dict[UUID, str] = {}
-        self._asked_at: dict[str, float] = {}  # when the broker told of a topic
-        self._old: set[str] = set()  # topics to ask about again
+        self._received_at: dict[str, float] = {}  # the time of each topic's metadata
+        self._outdated: set[str] = set()  # topics whose metadata must be requested again
 
     @property
     def was_reached(self) -> bool:
-        """Whether a broker ever answered: about the cluster, or at least which versions it has."""
+        """Whether any broker has answered since the client was made."""
         return bool(self._nodes) or self._connection is not None
 
     @property
     def nodes(self) -> dict[int, Node]:
-        """The brokers by their ids, as the last answer named them; takes no lock."""
+        """The brokers of the last response, by id. The property takes no lock."""
         return self._nodes
 
     def last_known(self, name: str) -> TopicMetadata | None:
-        """What the last answer said about a topic, however old it is; takes no lock, for it waits for nothing."""
+        """Return a topic of an earlier response, of any age. The method takes no lock and sends no request."""
         return self._topics.get(name)
 
     def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """What is known about a topic; asks if nothing is. `create` lets a broker that does so create it."""
-        with self._alone():
+        """Return a topic, and request its metadata if necessary. With `create`, the broker may create the topic.
+
+        Raises KafkaError for the error of the topic, and ConnectionFailed if no broker answers.
+        """
+        with self._locked():
             known = self._topics.get(name)
-            if known is None or name in self._old or None in known.leaders.values():
+            if known is None or name in self._outdated or None in known.leaders.values():
                 return self._refresh(name, create)
             if self._is_aged(name):
                 try:
                     return self._refresh(name, create)
                 except ConnectionFailed:
-                    return known  # it may well hold still; whom it leads to will tell
+                    return known  # It may still be correct. Otherwise its leader returns an error.
             return known
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name behind an id: as far as topics were asked for, or else of all; None if there is no such topic."""
+        """Return the name of a topic id, after a request for all topics if it is unknown. None if no topic has it."""
         if topic_id not in self._names:
             self.topics()
         return self._names.get(topic_id)
 
     def leader(self, partition: TopicPartition) -> Node:
-        """Who leads a partition; KafkaError if nobody does, or if it does not exist."""
+        """Return the leader of a partition. Raises KafkaError if it has no leader or does not exist."""
         name, number = partition
         known = self._topics.get(name)
         leader = known.leaders.get(number) if known else None
-        if leader is not None and name not in self._old and not self._is_aged(name):
-            return leader  # without the lock, and whether or not other partitions have one
+        if leader is not None and name not in self._outdated and not self._is_aged(name):
+            return leader  # The usual case takes no lock, and does not depend on the leaders of other partitions.
         topic = self.topic(name)
         if number not in topic.leaders:
             raise no_such_partition(topic, number)
@@ -148,47 +164,50 @@ class Cluster:
         return leader
 
     def topics(self) -> list[TopicMetadata]:
-        """All topics, by name; asks anew."""
+        """Request and return all topics, sorted by name."""
         topics = [topic.name or "" for topic in self.metadata().topics if not topic.error_code]
         return [self._topics[name] for name in sorted(topics)]
 
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
-        """The broker's own words about these topics, or about all; brokers before 0.11 always tell of all."""
-        with self._alone():
-            response = self._ask(lambda version: _request_for(names, version))
+        """Return the broker's response for these topics, or for all. Brokers before Kafka 0.11 return all topics."""
+        with self._locked():
+            response = self._request_metadata(lambda version: _request_for(names, version))
             for topic in response.topics:
                 if not topic.error_code:
-                    self._remember(topic)
+                    self._store(topic)
             return response
 
     def forget(self, name: str) -> None:
-        """What was known about a topic turned out to be old; takes no lock either."""
-        self._old.add(name)
+        """Mark the metadata of a topic as outdated. The method takes no lock."""
+        self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:
-        """A new connection, the caller's own."""
+        """Return a new connection that belongs to the caller."""
         return Connection(node.host, node.port, self._client_id, self._timeout, known=self._known)
 
     def send(self, request: Request, version: int | None = None) -> Any:
-        """The answer of any broker to a request."""
-        with self._alone():
+        """Send a request to any broker, and return the response."""
+        with self._locked():
             return self._any().send(request, version)
 
     def version_of(self, request: type[Request]) -> int:
-        """The version in which `send` would send a request."""
-        with self._alone():
+        """Return the version in which `send` would send a request."""
+        with self._locked():
             return self._any().version_of(request)
 
     def knows(self, request: type[Request]) -> bool:
-        """Whether the broker that `send` would ask has this API at all."""
-        with self._alone():
+        """Return whether the broker that `send` would use has this API."""
+        with self._locked():
             return self._any().knows(request)
 
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
-        """The answer of the broker that creates and deletes topics (before KRaft: that one only)."""
-        with self._alone():
-            if self._any().version_of(MetadataRequest) > 0:  # version 0 names no controller; its empty list means all
-                self._ask(lambda version: MetadataRequest(topics=[]))
+        """Send a request to the controller, and return the response.
+
+        Before KRaft, only the controller could create and delete topics.
+        """
+        with self._locked():
+            if self._any().version_of(MetadataRequest) > 0:  # Version 0 names no controller.
+                self._request_metadata(lambda version: MetadataRequest(topics=[]))
             controller = self._nodes.get(self._controller_id)
         if controller is None:
             return self.send(request, version)
@@ -196,23 +215,23 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        """Waits for nobody: a thread that asks a broker at this moment hears that the connection has gone."""
+        """Close the connection without waiting. A thread that waits for a response gets ConnectionFailed."""
         connection = self._connection
         if connection is None:
             return
         connection.interrupt()
-        if self._lock.acquire(blocking=False):  # else the thread that has it closes the connection
+        if self._lock.acquire(blocking=False):  # Otherwise the thread with the lock closes the connection.
             try:
                 connection.close()
             finally:
                 self._lock.release()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One thread at a time; the others wait as long as it may take to ask every broker."""
-        patience = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
-        if not self._lock.acquire(timeout=patience):
-            what = f"no broker answered within {patience:g} s"
+    def _locked(self) -> Iterator[None]:
+        """Take the lock. Raises ConnectionFailed after the time that requests to all brokers may take."""
+        longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
+        if not self._lock.acquire(timeout=longest):
+            what = f"no broker answered within {longest:g} s"
             raise ConnectionFailed(self._bootstrap[0].host, self._bootstrap[0].port, what)
         try:
             yield
@@ -220,23 +239,26 @@ class Cluster:
             self._lock.release()
 
     def _is_aged(self, name: str) -> bool:
-        return self._clock() - self._asked_at[name] >= self._max_age
+        return self._clock() - self._received_at[name] >= self._max_age
+
+    def _is_due(self, name: str) -> bool:
+        return name in self._outdated or self._is_aged(name)
 
     def _refresh(self, name: str, create: bool) -> TopicMetadata:
-        """Ask about a topic, and in the same request about all others that are due."""
-        others = [] if create else [it for it in self._topics if it != name and (it in self._old or self._is_aged(it))]
-        asked = None
-        for topic in self._ask(lambda version: _request_for((name, *others), version, create)).topics:
+        """Request a topic, and all outdated topics in the same request."""
+        others = [] if create else [it for it in self._topics if it != name and self._is_due(it)]
+        requested = None
+        for topic in self._request_metadata(lambda version: _request_for((name, *others), version, create)).topics:
             if topic.name == name:
-                asked = topic
+                requested = topic
             elif not topic.error_code:
-                self._remember(topic)
-        if asked is None or asked.error_code:
-            raise topic_error(name, asked.error_code if asked else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return self._remember(asked)
+                self._store(topic)
+        if requested is None or requested.error_code:
+            raise topic_error(name, requested.error_code if requested else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return self._store(requested)
 
-    def _ask(self, request: Callable[[int], MetadataRequest]) -> MetadataResponse:
-        """The answer to the request that is right for a version; if a broker fails, another one's."""
+    def _request_metadata(self, request: Callable[[int], MetadataRequest]) -> MetadataResponse:
+        """Send a request for metadata, and try the next broker if one fails. `request` makes it for a version."""
         for _ in self._addresses():
             connection = self._any()
             version = connection.version_of(MetadataRequest)
@@ -245,22 +267,22 @@ class Cluster:
             except ConnectionFailed as error:
                 failure = error
                 continue
-            if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:  # this is not the cluster it used to be
+            if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:  # The broker belongs to another cluster now.
                 self._nodes = {}
                 connection.close()
                 failure = ConnectionFailed(connection.host, connection.port, f"{connection.address} left the cluster")
                 continue
             if response.error_code:
                 raise answered_error(connection.address, response.error_code)
-            # A broker that has just started may know of none.
+            # A broker that has just started may list no brokers.
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
             for topic in response.topics:
-                topic.is_internal |= topic.name == OFFSETS_TOPIC  # version 0 does not tell
+                topic.is_internal |= topic.name == OFFSETS_TOPIC  # Version 0 has no such field.
             return response
         raise failure
 
-    def _remember(self, topic: MetadataResponse.MetadataResponseTopic) -> TopicMetadata:
+    def _store(self, topic: MetadataResponse.MetadataResponseTopic) -> TopicMetadata:
         name = topic.name or ""
         partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
         leaders = {partition.partition_index: self._nodes.get(partition.leader_id) for partition in partitions}
@@ -268,24 +290,24 @@ class Cluster:
         before = self._topics.get(name)
         if before is not None and before.topic_id == topic.topic_id:
             for number, epoch in before.leader_epochs.items():
-                if 0 <= epochs.get(number, epoch) < epoch:  # from a broker that has not heard of it yet
+                if 0 <= epochs.get(number, epoch) < epoch:  # This broker has not learned about the new leader yet.
                     leaders[number], epochs[number] = before.leaders[number], epoch
         known = TopicMetadata(name, leaders, topic.topic_id, topic.is_internal, epochs)
-        self._asked_at[name] = self._clock()
+        self._received_at[name] = self._clock()
         self._topics[name] = known
         if known.topic_id != NO_TOPIC_ID:
             self._names[known.topic_id] = name
-        self._old.discard(name)
+        self._outdated.discard(name)
         return known
 
     def _addresses(self) -> list[Node]:
-        """Brokers and bootstrap servers: in any order, so that not all clients ask the same one; doubtful ones last."""
+        """Return all addresses in random order, so that clients spread over the brokers. Failed ones come last."""
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)
         return sorted(nodes, key=lambda node: self._known.is_doubtful(f"{node.host}:{node.port}"))
 
     def _any(self) -> Connection:
-        """The connection to the first broker that answers; ConnectionFailed with every reason if none does."""
+        """Return a connection to the first broker that answers. Raises ConnectionFailed with the reasons of all."""
         reasons = {}
         for connection in self._connections():
             try:
@@ -299,7 +321,7 @@ class Cluster:
         raise ConnectionFailed(first.host, first.port, "; ".join(reasons[address] for address in sorted(reasons)))
 
     def _connections(self) -> Iterator[Connection]:
-        """The one that is open, if its broker has not gone, and then new ones."""
+        """Yield the open connection, then new connections to all addresses."""
         if self._connection is not None and self._connection.is_open:
             yield self._connection
         yield from map(self.connect, self._addresses())
@@ -308,7 +330,7 @@ class Cluster:
 def _request_for(names: Collection[str] | None, version: int, create: bool = False) -> MetadataRequest:
     if names and version < FIRST_VERSION_WITHOUT_CREATION and not create:
         names = None
-    if names is None:  # version 0 has no null: there, an empty list asks for everything
+    if names is None:  # Version 0 has no null. Its empty list means all topics.
         return MetadataRequest(topics=None if version else [])
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = create or version < FIRST_VERSION_WITHOUT_CREATION
@@ -321,7 +343,7 @@ def no_such_partition(topic: TopicMetadata, number: int) -> KafkaError:
 
 
 def topic_error(name: str, number: int, message: str | None = None) -> KafkaError:
-    """The error that a broker answered for a topic."""
+    """Return the exception for a topic's error code. `message` is the broker's own text, if it sent one."""
     if number == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
     error = answered_error(f"topic {name!r}", number)

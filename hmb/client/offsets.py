@@ -1,18 +1,23 @@
-"""Offsets: how a program says where to begin and where to stop, and where the log has what it says.
+"""Offsets that an application gives, and the numbers that ListOffsets returns for them.
 
-    "earliest", "latest"    the first offset that there is, and the one after the last record
-    1234                    that offset
-    -10                     so many before the end
-    FromStart(10)           so many after the first
-    AtTime(1700000000000)   the first record at or after that time (ms since 1970); the end if there is none
+::
 
-Only a number from 0 on is an offset by itself; for all others the leaders are asked, with ListOffsets. It is one
-question with magic timestamps: -2 is the first offset, -1 the end, and any other number a time. With read_committed the
-end is the *last stable offset*, behind which a transaction may still be open.
+    "earliest", "latest"    the first offset of the log, and the offset after the last record
+    1234                    this offset
+    -10                     10 before the end
+    FromStart(10)           10 after the first offset
+    AtTime(1700000000000)   the first record at or after this time (ms since 1970), or the end if all are older
 
-Brokers before 0.10.1 have only version 0, which looks at segments, not at records: there AtTime gives the beginning
-of the last segment that was begun before that time, so that reading starts with up to a segment of older records.
+Only a number from 0 on is an offset already. For all others the client sends ListOffsets to the leaders. The request
+has one field for the question, a timestamp with two special values: -2 means the first offset, and -1 means the end.
+With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
+
+Brokers before Kafka 0.10.1 only have version 0, which searches segments instead of records. With them, `AtTime` returns
+the beginning of the last segment that is older than the time. Reading then starts with up to a segment of older
+records.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +32,7 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.topics import TopicPartition
 from hmb.records.record import MAX_INT64
 
-NOT_FOUND = -1  # no record is that young
+NOT_FOUND = -1  # All records are older than the requested time.
 FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
 FIRST_VERSION_OF_ISOLATION = ListOffsetsRequest.first_version("isolation_level")
 
@@ -47,7 +52,7 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class FromStart:
-    """So many offsets after the first one."""
+    """The offset `count` after the first one."""
 
     count: int
 
@@ -57,13 +62,13 @@ Until = Literal["end"] | int | AtTime | None
 
 
 def check_time(timestamp: object) -> None:
-    """TypeError for a datetime, which may mean one of several times."""
+    """Check a time. Raises TypeError for a datetime, because its time zone may be missing."""
     if isinstance(timestamp, datetime):
         raise TypeError("a time is in ms since 1970: int(when.timestamp() * 1000) for a datetime")
 
 
 def check_offset(offset: object) -> None:
-    """ValueError for what is no `Offset`."""
+    """Check an `Offset`. Raises ValueError for any other value."""
     check_time(offset.timestamp if isinstance(offset, AtTime) else offset)
     if offset in ("earliest", "latest"):
         return
@@ -72,11 +77,11 @@ def check_offset(offset: object) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or not -MAX_INT64 <= number <= MAX_INT64:
         raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
     if not isinstance(offset, int) and number < 0:
-        raise ValueError(f"{offset!r} is before everything: its number must be 0 or more")
+        raise ValueError(f"{offset!r} is before the first record: its number must be 0 or more")
 
 
 def check_until(until: object) -> None:
-    """ValueError for what is no `Until`."""
+    """Check an `Until`. Raises ValueError for any other value."""
     if until in ("end", None):
         return
     if isinstance(until, FromStart | str) or (isinstance(until, int) and (isinstance(until, bool) or until < 0)):
@@ -85,7 +90,7 @@ def check_until(until: object) -> None:
 
 
 def check_isolation_level(isolation_level: object) -> None:
-    """ValueError for what is no `IsolationLevelName`."""
+    """Check an `IsolationLevelName`. Raises ValueError for any other value."""
     if isolation_level not in ISOLATION_LEVELS:
         raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
 
@@ -93,19 +98,22 @@ def check_isolation_level(isolation_level: object) -> None:
 def resolve(
     cluster: Cluster, offsets: Mapping[TopicPartition, Offset], isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """The numbers of these offsets; all partitions of one kind are asked about in one request a leader."""
-    kinds = {partition: _timestamps(offset) for partition, offset in offsets.items()}
+    """Return each offset as a number. Each leader receives one request for each timestamp.
+
+    Raises KafkaError and ConnectionFailed, as `list_offsets` does.
+    """
+    needed = {partition: _timestamps(offset) for partition, offset in offsets.items()}
     found: dict[int, dict[TopicPartition, int]] = {LATEST: {}, EARLIEST: {}}
-    for timestamp in {timestamp for kind in kinds.values() for timestamp in kind}:
-        asked = [partition for partition, kind in kinds.items() if timestamp in kind]
-        found[timestamp] = list_offsets(cluster, asked, timestamp, isolation_level)
+    for timestamp in {timestamp for timestamps in needed.values() for timestamp in timestamps}:
+        partitions = [partition for partition, timestamps in needed.items() if timestamp in timestamps]
+        found[timestamp] = list_offsets(cluster, partitions, timestamp, isolation_level)
     first, ends = found[EARLIEST], found[LATEST]
-    too_late = [
+    after_all_records = [
         partition
         for partition, offset in offsets.items()
         if isinstance(offset, AtTime) and found[offset.timestamp][partition] == NOT_FOUND
     ]
-    ends.update(list_offsets(cluster, too_late, LATEST, isolation_level))
+    ends.update(list_offsets(cluster, after_all_records, LATEST, isolation_level))
 
     def number(partition: TopicPartition, offset: Offset) -> int:
         match offset:
@@ -125,7 +133,7 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Which ListOffsets have to be asked to know an offset's number."""
+    """Return the timestamps for which ListOffsets must be sent to resolve an offset."""
     match offset:
         case "earliest":
             return (EARLIEST,)
@@ -142,30 +150,31 @@ def _timestamps(offset: Offset) -> tuple[int, ...]:
 def list_offsets(
     cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int, isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """The offset of a timestamp, or of EARLIEST or LATEST, in each partition; KafkaError for the first that fails.
+    """Return the offset of a timestamp (ms since 1970), EARLIEST or LATEST in each partition.
 
-    NOT_FOUND (-1) where no record is that young; never from version 0, which cannot tell.
+    NOT_FOUND (-1) means that all records are older. Version 0 of the request never returns it. Raises KafkaError for
+    the first partition with an error, and ConnectionFailed.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:
         by_leader.setdefault(cluster.leader(partition), []).append(partition)
     offsets: dict[TopicPartition, int] = {}
-    for leader, asked in by_leader.items():
+    for leader, led in by_leader.items():
         with cluster.connect(leader) as connection:
             version = connection.version_of(ListOffsetsRequest)
-            timestamps = dict.fromkeys(asked, timestamp)
+            timestamps = dict.fromkeys(led, timestamp)
             request = offsets_request(timestamps, isolation_level if version >= FIRST_VERSION_OF_ISOLATION else 0)
             response: ListOffsetsResponse = connection.send(request, version)
         for topic in response.topics:
             for answer in topic.partitions:
                 partition = TopicPartition(topic.name, answer.partition_index)
                 offsets[partition] = _offset(partition, answer, version)
-        for partition in asked:
+        for partition in led:
             if partition not in offsets:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: the broker did not answer for it")
-        if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:  # no segment is that old: all there is may be younger
-            younger = [partition for partition in asked if offsets[partition] == NOT_FOUND]
-            offsets.update(list_offsets(cluster, younger, EARLIEST))
+        if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:  # Without an older segment, all records may be newer.
+            newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
+            offsets.update(list_offsets(cluster, newer, EARLIEST))
     return offsets
 
 

@@ -1,14 +1,23 @@
-"""When a broker that could not be reached is tried again.
+"""The pauses between attempts to connect to a broker that cannot be reached.
 
-A broker that is down refuses a connection within microseconds, so a client that tries again at once makes thousands of
-attempts a second, and when the broker comes back all clients fall upon it in the same moment.  Hence *exponential
-backoff with jitter*: after the first failure an address is left alone for 50 ms, after each further one for twice as
-long, up to 0.8 s, each time some 20 % more or less, so that clients drift apart; a broker that is back is found within
-a second.  Attempts that come too early are not made: they fail with what was wrong the last time.  They do not wait
-either, for whoever has other brokers to talk to should do that meanwhile.
+The problem: a broker that is down refuses a connection within microseconds. A client that retries at once would make
+thousands of attempts a second. When the broker is back, all clients would connect at the same moment.
 
-Source: `reconnect.backoff.ms` and `reconnect.backoff.max.ms` of Kafka's clients (there 50 ms, 1 s); KIP-144, KIP-580.
+The idea is *exponential backoff with jitter*. After the first failure, no connection tries the address for 50 ms. Each
+further failure doubles this pause, up to 0.8 s. A random part of 20 % spreads the attempts of many clients. A client
+therefore finds a broker that is back within one second::
+
+    failures in a row      1      2      3      4      5 and more
+    pause in ms           50    100    200    400    800             (each plus or minus 20 %)
+
+An attempt during a pause fails at once, with the reason of the last failure. It does not wait, so that the caller can
+use another broker.
+
+Source: `reconnect.backoff.ms` and `reconnect.backoff.max.ms` of Kafka's clients (their defaults are 50 ms and 1 s);
+KIP-144, KIP-580.
 """
+
+from __future__ import annotations
 
 import random
 import threading
@@ -21,54 +30,54 @@ JITTER = 0.2
 
 
 @dataclass(slots=True)
-class _Trouble:
-    """What is wrong with an address, how often it was so in a row, and when it may be tried again."""
+class _Failure:
+    """The last error of an address, the number of consecutive failures, and the time of the next attempt."""
 
     reason: str
-    failures: int
+    count: int
     retry_at: float
 
 
 class KnownBrokers:
-    """What the connections of a client know about the addresses that they talk to; all of them share it."""
+    """The state of each broker address. All connections of one client share it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()  # guards all below; no other lock is taken under it
-        self._trouble: dict[str, _Trouble] = {}
+        self._lock = threading.Lock()  # guards the fields below; no thread takes another lock under it
+        self._failures: dict[str, _Failure] = {}
         self._have_api_versions: set[str] = set()
 
-    def trouble(self, address: str) -> str | None:
-        """Why a connection should not be tried now; None: try it."""
+    def recent_failure(self, address: str) -> str | None:
+        """Return the reason why a client must not connect now, or None if it may."""
         with self._lock:
-            trouble = self._trouble.get(address)
-            return trouble.reason if trouble and self._clock() < trouble.retry_at else None
+            failure = self._failures.get(address)
+            return failure.reason if failure and self._clock() < failure.retry_at else None
 
     def failed(self, address: str, reason: str) -> None:
-        """A connection could not be opened: leave the address alone for a while."""
+        """Note that a connection could not be opened. The next attempt must wait."""
         with self._lock:
-            before = self._trouble.get(address)
-            failures = before.failures if before else 0
-            pause = min(FIRST_PAUSE * 2**failures, LONGEST_PAUSE) * random.uniform(1 - JITTER, 1 + JITTER)
-            self._trouble[address] = _Trouble(reason, failures + 1, self._clock() + pause)
+            before = self._failures.get(address)
+            count = before.count if before else 0
+            pause = min(FIRST_PAUSE * 2**count, LONGEST_PAUSE) * random.uniform(1 - JITTER, 1 + JITTER)
+            self._failures[address] = _Failure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """An open connection broke: others are preferred, but it may be opened again at once."""
+        """Note that an open connection broke. It may be opened again at once, but other brokers are preferred."""
         with self._lock:
-            self._trouble.setdefault(address, _Trouble(reason, 0, self._clock()))
+            self._failures.setdefault(address, _Failure(reason, 0, self._clock()))
 
     def opened(self, address: str) -> None:
-        """A connection is open, and the broker has answered on it."""
+        """Note that a connection is open and the broker has answered. This clears earlier failures."""
         with self._lock:
-            self._trouble.pop(address, None)
+            self._failures.pop(address, None)
 
     def is_doubtful(self, address: str) -> bool:
-        """Whether the last that is known of an address is a failure."""
+        """Return whether the last event of an address was a failure."""
         with self._lock:
-            return address in self._trouble
+            return address in self._failures
 
     def has_api_versions(self, address: str) -> bool:
-        """Whether this broker has ever answered ApiVersions, and so is none of before 0.10."""
+        """Return whether this broker has ever answered ApiVersions, which brokers before Kafka 0.10 cannot do."""
         with self._lock:
             return address in self._have_api_versions
 

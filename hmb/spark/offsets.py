@@ -89,7 +89,7 @@ def partitions_of(
         topics = _topics(cluster, options.subscribe, known)
     else:  # The connector, too, searches for the pattern anywhere in the name.
         pattern = re.compile(options.pattern)
-        topics = [topic for topic in cluster.topics() if EVERY_TOPIC.wants(topic) and pattern.search(topic.name)]
+        topics = [topic for topic in cluster.topics() if EVERY_TOPIC.matches(topic) and pattern.search(topic.name)]
     return sorted(partition for topic in topics for partition in _partitions(topic))
 
 

@@ -248,7 +248,7 @@ def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> No
     with (
         raw_server(break_off) as port,
         Connection("127.0.0.1", port) as connection,
-        pytest.raises(ConnectionFailed, match=f"an answer of 127.0.0.1:{port} cannot be read: stream ends inside"),
+        pytest.raises(ConnectionFailed, match=f"a response of 127.0.0.1:{port} cannot be decoded: stream ends inside"),
     ):
         connection.send(MetadataRequest(topics=[]))
 

@@ -18,7 +18,7 @@ def pause_after(failures: int) -> float:
     known = KnownBrokers(clock)
     for _ in range(failures):
         known.failed(ADDRESS, "it is down")
-    while known.trouble(ADDRESS):
+    while known.recent_failure(ADDRESS):
         clock.now += 0.01
     return clock.now
 
@@ -39,18 +39,18 @@ def test_an_answer_makes_up_for_all_failures() -> None:
     for _ in range(9):
         known.failed(ADDRESS, "it is down")
     known.opened(ADDRESS)
-    assert not known.trouble(ADDRESS)
+    assert not known.recent_failure(ADDRESS)
     known.failed(ADDRESS, "it is down again")
-    assert known.trouble(ADDRESS) == "it is down again"
+    assert known.recent_failure(ADDRESS) == "it is down again"
     clock.now += FIRST_PAUSE * (1 + JITTER)
-    assert not known.trouble(ADDRESS)
+    assert not known.recent_failure(ADDRESS)
 
 
 def test_a_lost_connection_may_be_opened_again_at_once_but_others_are_preferred() -> None:
     known = KnownBrokers(Clock())
     known.lost(ADDRESS, "it hung up")
     assert known.is_doubtful(ADDRESS)
-    assert not known.trouble(ADDRESS)
+    assert not known.recent_failure(ADDRESS)
 
 
 def test_a_connection_that_was_refused_is_not_tried_again_before_its_time() -> None:

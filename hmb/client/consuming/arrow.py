@@ -1,27 +1,34 @@
-"""Arrow columns of what was fetched, without a Python object for each record.
+"""Arrow columns of fetched batches, without a Python object for each record.
 
-Arrow keeps a column's values side by side in one buffer, and where each begins in another. The bytes of a fetch hold
-the values already, only with other things in between; so a column is found rather than built:
+The problem: a Python object for each record takes most of a consumer's time. Arrow stores the values of a column
+adjacently in one buffer, and the offset of each value in a second buffer. The bytes of a fetch already contain all
+values, with other fields between them. The idea: compute where the values are, instead of copying them one by one.
 
-1. Walk from record to record, by their lengths: the one loop in Python, 0.1 us a record. Each begins where the last one
-   ends, so there is no way around it.
-2. Take all other varints apart with numpy, one field of all records at a time: timestamps, offsets, where keys and
-   values are.
-3. Read the bytes as an Arrow array in which every second element is a value, and those between are what stands between
-   them; that costs nothing, for it is the same buffer. Then let Arrow take every second one.
+1. Walk from record to record by their lengths. This is the only loop in Python, and takes 0.1 us for each record.
+2. Decode all other varints with numpy, one field of all records at a time: timestamps, offsets, and the lengths of keys
+   and values.
+3. Describe the bytes as an Arrow array of twice as many elements: gap, value, gap, value, and so on. This array shares
+   the buffer, so it costs nothing. Then let Arrow take every second element::
 
-What looks unusual is left to the record reader: messages of the old formats, numbers of more than five bytes, damage.
-It gives the same columns, ten times slower, or says what is wrong.
+       bytes        ... 6 | abc | 0 5 2 | de | 0 ...
+       elements     gap     value  gap    value  gap
+       column               abc           de
 
-The columns: `topic` string, `partition` int32, `offset` int64, `timestamp` in ms with time zone UTC (null where there
-is none), `timestamp_type` int8 (-1 none, 0 create time, 1 log append time), `key` and `value` binary, `headers` a list
-of structs of `key` string and `value` binary. Spark's Kafka source has the same, but for the names' spelling.
+Batches that are unusual use the record reader instead: old formats, numbers with more than five bytes, and damaged
+batches. The record reader returns the same columns about ten times slower, or raises an error that names the damage.
+
+The columns are: `topic` string, `partition` int32, `offset` int64, `timestamp` in ms with time zone UTC (null if the
+record has none), `timestamp_type` int8 (-1 none, 0 create time, 1 log append time), `key` and `value` binary, `headers`
+as a list of structs with `key` string and `value` binary. Spark's Kafka source has the same columns, spelled in its
+way.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hmb.client.consuming.buffer import AbortedTransactions, Decoding, Fetched, InHand, damage
+from hmb.client.consuming.buffer import AbortedTransactions, BatchDecoder, FetchedBatches, RecordBuffer, batch_error
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.consumer_record import ConsumerRecord, consumer_records, has_usual_numbers
@@ -50,13 +57,13 @@ SCHEMA = pa.schema(
     ]
 )
 MAX_INT32 = 2**31 - 1
-_LONGEST = 5  # bytes of a varint that is read here
+_LONGEST = 5  # bytes; longer varints are left to the record reader
 
-Array = Any  # of numpy or of Arrow, whose types mypy does not see
+Array = Any  # an array of numpy or Arrow; mypy does not know their types
 
 
-class _Unusual(Exception):
-    """Something that has to be looked at with care."""
+class _NeedsRecordReader(Exception):
+    """The bytes are unusual or damaged, and only the record reader handles them."""
 
 
 def record_batch(
@@ -69,10 +76,10 @@ def record_batch(
     aborted: Iterable[tuple[int, int]] = (),
     check_crcs: bool = True,
 ) -> pa.RecordBatch:
-    """What was fetched of one partition as columns: the records from offset `first` on, before `end`.
+    """Return the records in `data` as columns, from offset `first` up to `end`, which is excluded.
 
-    Control records are left out, and those of `aborted` transactions: producer ids and first offsets, as an answer to
-    a fetch of committed records names them. KafkaError if the bytes are damaged.
+    Control records and records of `aborted` transactions are left out. `aborted` contains pairs of a producer id and a
+    first offset, as a Fetch response with `read_committed` does. Raises KafkaError for damaged bytes.
     """
     transactions = AbortedTransactions(aborted)
     wanted = []
@@ -86,11 +93,12 @@ def record_batch(
 
 
 def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:
-    """The records of these batches, which were checked, from offset `first` on, before `end`."""
+    """Return the records of checked batches as columns, from offset `first` up to `end` (excluded)."""
     try:
-        table = _quickly(topic, partition, batches)
-    except (_Unusual, IndexError, VarintError):
-        table = of_records([record for batch in batches for record in consumer_records(batch, topic, partition)])
+        table = _columns_from_bytes(topic, partition, batches)
+    except (_NeedsRecordReader, IndexError, VarintError):
+        records = [record for batch in batches for record in consumer_records(batch, topic, partition)]
+        table = columns_of_records(records)
     offsets = table.column("offset").to_numpy()
     wanted = offsets >= first
     if end is not None:
@@ -98,8 +106,8 @@ def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, en
     return table if wanted.all() else table.filter(pa.array(wanted))
 
 
-def of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
-    """Records that are objects already, as columns."""
+def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
+    """Return columns of records that are Python objects already."""
     times = [None if record.timestamp == NO_TIMESTAMP else record.timestamp for record in records]
     return pa.RecordBatch.from_arrays(
         [
@@ -116,33 +124,34 @@ def of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
     )
 
 
-def _quickly(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordBatch:
+def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordBatch:
     contents = [_content(batch) for batch in batches]
     data = b"".join(contents)
     if len(data) > MAX_INT32:
         raise KafkaError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"{len(data)} bytes are too many for a column: fetch fewer at once"
+            ErrorCode.MESSAGE_TOO_LARGE, f"{len(data)} bytes are too many for one column: use a smaller max_bytes"
         )
     starts = _starts(data, batches, contents)
-    of_batch = _of_batch(batches)
-    place, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
-    octets, count = np.frombuffer(data, np.uint8), len(starts)
-    _, place = _numbers(octets, place)  # the length, which brought us here
-    time_steps, place = _numbers(octets, place + 1)  # 1: the attributes
-    deltas, place = _numbers(octets, place)
-    keys, place = _sized(octets, place)
-    values, place = _sized(octets, place)
-    headers, place = _headers(data, place, octets[place])
-    if (place != ends).any() or (deltas < 0).any() or (deltas > of_batch.last_offset_delta).any():
-        raise _Unusual
-    timestamps = np.where(of_batch.has_append_time, of_batch.max_timestamp, of_batch.base_timestamp + time_steps)
+    batch_fields = _batch_fields(batches)
+    at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
+    array, count = np.frombuffer(data, np.uint8), len(starts)
+    _, at = _varints(array, at)  # the record's length, which `_starts` has used already
+    time_deltas, at = _varints(array, at + 1)  # 1: the byte of the attributes
+    deltas, at = _varints(array, at)
+    keys, at = _slices(array, at)
+    values, at = _slices(array, at)
+    headers, at = _headers(data, at, array[at])
+    if (at != ends).any() or (deltas < 0).any() or (deltas > batch_fields.last_offset_delta).any():
+        raise _NeedsRecordReader
+    create_times = batch_fields.base_timestamp + time_deltas
+    timestamps = np.where(batch_fields.has_append_time, batch_fields.max_timestamp, create_times)
     return pa.RecordBatch.from_arrays(
         [
             pa.repeat(pa.scalar(topic, pa.string()), count),
             pa.repeat(pa.scalar(partition, pa.int32()), count),
-            pa.array(of_batch.base_offset + deltas),
+            pa.array(batch_fields.base_offset + deltas),
             pa.array(timestamps, mask=timestamps == NO_TIMESTAMP).cast(pa.timestamp("ms", "UTC")),
-            pa.array(of_batch.has_append_time.astype(np.int8)),
+            pa.array(batch_fields.has_append_time.astype(np.int8)),
             _binary(data, keys),
             _binary(data, values),
             headers,
@@ -152,35 +161,38 @@ def _quickly(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordB
 
 
 def _content(batch: Batch) -> bytes | memoryview:
-    """The bytes of the records; _Unusual for the old formats, which lay them out in another way."""
+    """Return the uncompressed bytes of the records. Raises _NeedsRecordReader for batches of old formats."""
     if not isinstance(batch, RecordBatch) or not has_usual_numbers(batch):
-        raise _Unusual
+        raise _NeedsRecordReader
     return batch.uncompressed() if batch.attributes & CODEC_MASK else batch.view[RECORD_BATCH_OVERHEAD:]
 
 
 def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | memoryview]) -> list[int]:
-    """Where each record begins; _Unusual if those of a batch do not fill it, or are not as many as it says."""
+    """Return the index at which each record begins.
+
+    Raises _NeedsRecordReader if the records do not fill their batch, or if their number differs from its header.
+    """
     starts: list[int] = []
-    note, position, end = starts.append, 0, 0
+    add, position, end = starts.append, 0, 0
     for batch, content in zip(batches, contents, strict=True):
         end += len(content)
         before = len(starts)
         while position < end:
-            note(position)
+            add(position)
             if (size := data[position]) < 0x80:
                 position += END_AFTER_ONE[size]
             elif (second := data[position + 1]) < 0x80:
                 position += END_AFTER_TWO[size] + (second << 6)
             else:
-                length, behind = read_varint(data, position)
-                position = behind + length if length > 0 else len(data) + 1
+                length, after_length = read_varint(data, position)
+                position = after_length + length if length > 0 else len(data) + 1
         if position != end or len(starts) - before != batch.records_count:
-            raise _Unusual
+            raise _NeedsRecordReader
     return starts
 
 
-class _OfBatch(NamedTuple):
-    """What a record's batch says, for each record: columns of the batches' headers, each repeated."""
+class _BatchFields(NamedTuple):
+    """Fields of the batch headers as columns: each record has an element with the value of its batch."""
 
     base_offset: Array
     last_offset_delta: Array
@@ -189,8 +201,8 @@ class _OfBatch(NamedTuple):
     has_append_time: Array
 
 
-def _of_batch(batches: Iterable[Batch]) -> _OfBatch:
-    facts = [
+def _batch_fields(batches: Iterable[Batch]) -> _BatchFields:
+    headers = [
         (
             batch.base_offset,
             batch.last_offset_delta,
@@ -202,101 +214,106 @@ def _of_batch(batches: Iterable[Batch]) -> _OfBatch:
         for batch in batches
         if isinstance(batch, RecordBatch)
     ]
-    repeated = np.repeat(np.array(facts, np.int64).reshape(-1, 6), [fact[-1] for fact in facts], axis=0)
+    repeated = np.repeat(np.array(headers, np.int64).reshape(-1, 6), [header[-1] for header in headers], axis=0)
     base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time, _ = repeated.T
-    return _OfBatch(base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time != 0)
+    return _BatchFields(base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time != 0)
 
 
-def _numbers(octets: Array, place: Array) -> tuple[Array, Array]:
-    """The varints at these places, one of each record, and the places behind them."""
-    octet = octets[place]
-    zigzag, place = (octet & 0x7F).astype(np.int64), place + 1
-    longer, shift = np.flatnonzero(octet >= 0x80), 7  # whose number goes on
+def _varints(array: Array, at: Array) -> tuple[Array, Array]:
+    """Decode one varint of each record, at the indexes `at`. Return the numbers and the indexes after them."""
+    byte = array[at]
+    zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
+    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint has another byte
     while len(longer):
         if shift == 7 * _LONGEST:
-            raise _Unusual
-        octet = octets[place[longer]]
-        zigzag[longer] |= (octet & 0x7F).astype(np.int64) << shift
-        place[longer] += 1
-        longer, shift = longer[octet >= 0x80], shift + 7
-    return zigzag >> 1 ^ -(zigzag & 1), place
+            raise _NeedsRecordReader
+        byte = array[at[longer]]
+        zigzag[longer] |= (byte & 0x7F).astype(np.int64) << shift
+        at[longer] += 1
+        longer, shift = longer[byte >= 0x80], shift + 7
+    return zigzag >> 1 ^ -(zigzag & 1), at
 
 
-class _Pieces(NamedTuple):
-    """Where the values of a column begin and end; and which are there, if not all of them."""
+class _Slices(NamedTuple):
+    """The start and end index of each value of a column. `is_present` is None if no value is null."""
 
     starts: Array
     ends: Array
-    is_there: Array | None
+    is_present: Array | None
 
 
-def _sized(octets: Array, place: Array) -> tuple[_Pieces, Array]:
-    """Bytes with their length in front: a record's key or value."""
-    sizes, starts = _numbers(octets, place)
-    is_there = sizes >= 0
-    ends = starts + np.where(is_there, sizes, 0)
-    return _Pieces(starts, ends, None if is_there.all() else is_there), ends
+def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
+    """Return the slices of a field that begins with its length: the key or the value of each record."""
+    sizes, starts = _varints(array, at)
+    is_present = sizes >= 0
+    ends = starts + np.where(is_present, sizes, 0)
+    return _Slices(starts, ends, None if is_present.all() else is_present), ends
 
 
-def _binary(data: bytes, pieces: _Pieces) -> pa.Array:
-    """A column of these pieces of the data: every second element of an array in which they and the rest take turns."""
-    count = len(pieces.starts)
-    if pieces.is_there is not None and not pieces.is_there.any():
+def _binary(data: bytes, slices: _Slices) -> pa.Array:
+    """Return a column of these slices: every second element of an array in which gaps and values alternate."""
+    count = len(slices.starts)
+    if slices.is_present is not None and not slices.is_present.any():
         return pa.nulls(count, pa.binary())
     bounds = np.zeros(2 * count + 1, np.int32)
-    bounds[1::2], bounds[2::2] = pieces.starts, pieces.ends
-    turns = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-    mask = None if pieces.is_there is None else ~pieces.is_there
-    return turns.take(pa.array(np.arange(1, 2 * count, 2), mask=mask))
+    bounds[1::2], bounds[2::2] = slices.starts, slices.ends
+    gaps_and_values = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+    mask = None if slices.is_present is None else ~slices.is_present
+    return gaps_and_values.take(pa.array(np.arange(1, 2 * count, 2), mask=mask))
 
 
-def _headers(data: bytes, place: Array, first: Array) -> tuple[pa.Array, Array]:
-    """The headers, of which most records have none: a zero, whose place is known. The others are read one by one."""
-    count, place = len(place), place + 1
+def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
+    """Return the column of headers, and the indexes after them.
+
+    `first` contains the first byte of each record's headers: 0 for the usual record without headers. Records with
+    headers are decoded one by one.
+    """
+    count, at = len(at), at + 1
     has_some = np.flatnonzero(first)
     if not len(has_some):
         none = pa.array([], HEADERS.value_type)
-        return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), none, HEADERS), place
+        return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), none, HEADERS), at
     headers: list[tuple[Header, ...]] = [()] * count
     for number in has_some.tolist():
-        size, behind = read_varint(data, int(place[number]) - 1)
+        size, content = read_varint(data, int(at[number]) - 1)
         try:
-            headers[number], place[number] = decode_headers(data, behind, size)
+            headers[number], at[number] = decode_headers(data, content, size)
         except (KafkaError, UnicodeDecodeError) as error:
-            raise _Unusual from error
-    return _header_column(headers), place
+            raise _NeedsRecordReader from error
+    return _header_column(headers), at
 
 
 def _header_column(headers: Iterable[tuple[Header, ...]]) -> pa.Array:
     return pa.array([[{"key": key, "value": value} for key, value in each] for each in headers], HEADERS)
 
 
-def take_batch(hand: InHand) -> pa.RecordBatch | None:
-    """The records of the next partition that is in hand; None if there are none."""
-    records = hand.take_decoded()
+def take_batch(buffer: RecordBuffer) -> pa.RecordBatch | None:
+    """Return the buffered records of the next partition as columns. None if there are none."""
+    records = buffer.take_decoded()
     if records:
-        return of_records(records)
-    while (fetched := hand.next_fetched()) is not None:
-        table, after, error = _readable(fetched, hand.decoding)
-        hand.handed_out_next(table.num_rows, after, error)
+        return columns_of_records(records)
+    while (fetched := buffer.next_fetched()) is not None:
+        table, next_offset, error = _readable(fetched, buffer.decoder)
+        buffer.remove_next_fetched(table.num_rows, next_offset, error)
         if table.num_rows:
             return table
     return None
 
 
-def _readable(fetched: Fetched, decoding: Decoding) -> tuple[pa.RecordBatch, int, KafkaError | None]:
-    """The records of an answer up to the first batch that is damaged, the offset behind them, and what is wrong."""
+def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.RecordBatch, int, KafkaError | None]:
+    """Return the records before the first damaged batch, the next offset, and the error of that batch or None."""
     position = fetched.position
     first, end = position.consumed, position.end
-    batches, after, error = decoding.checked(fetched)
+    batches, next_offset, error = decoder.checked(fetched)
     try:
-        return columns(*position.partition, batches, first, end), after, error
+        return columns(*position.partition, batches, first, end), next_offset, error
     except KafkaError as why:
-        error, after = KafkaError(why.code, f"{position.partition}: {why.message}"), first
+        error, next_offset = KafkaError(why.code, f"{position.partition}: {why.message}"), first
     for number, batch in enumerate(batches):
         try:
             columns(*position.partition, [batch], first, end)
-        except KafkaError as damaged:  # the checksum was right, but what it is the checksum of is not
-            return columns(*position.partition, batches[:number], first, end), after, damage(position, batch, damaged)
-        after = batch.last_offset + 1
-    return columns(*position.partition, [], first, end), first, error  # only together are they too many
+        except KafkaError as why:  # The checksum is correct, but the producer has computed it for invalid records.
+            table = columns(*position.partition, batches[:number], first, end)
+            return table, next_offset, batch_error(position, batch, why)
+        next_offset = batch.last_offset + 1
+    return columns(*position.partition, [], first, end), first, error  # Only all batches together are too large.

@@ -1,62 +1,68 @@
-"""What a consumer says and does about its partitions one by one: positions, seeking, pausing, and the log's ends."""
+"""The methods of a consumer that concern single partitions: positions, seeking, pausing, and the offsets of the log.
+
+`Consumer` inherits them. They work on the reader alone, without groups and subscriptions.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Never
 
 from hmb.client.arguments import check_partition, list_of_partitions
-from hmb.client.consuming.guard import Guard
-from hmb.client.consuming.reader import Reader
+from hmb.client.consuming.reader import PartitionReader
+from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.offsets import NOT_FOUND, AtTime, Offset, check_offset, check_time
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.topics import TopicPartition
 
 
 class AssignedPartitions:
-    """The half of a consumer's interface that groups, topics and records do not come into."""
+    """The part of a consumer's interface that concerns single partitions."""
 
-    def __init__(self, reader: Reader, guard: Guard) -> None:
-        self._reader, self._guard = reader, guard
+    def __init__(self, reader: PartitionReader, thread_check: SingleThreadCheck) -> None:
+        self._reader, self._thread_check = reader, thread_check
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that will be handed out; also of a consumer that was closed."""
-        if self._guard.is_closed:
+        """Return the offset of the next record that `poll` will return. The method also works on a closed consumer."""
+        if self._thread_check.is_closed:
             return self._reader.position(partition).consumed
-        with self._guard:
-            return self._reader.settled(partition).consumed
+        with self._thread_check:
+            return self._reader.position_with_offset(partition).consumed
 
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
-        """Go on from there. Whether the offset is in the log is found out by the next poll."""
+        """Continue at `offset`. The next poll raises an error if the log does not have this offset."""
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"
             raise TypeError(f"a partition is one argument: seek({its_own}, {more[0]!r})")
         check_partition(partition)
         check_offset(offset)
-        with self._guard:
+        with self._thread_check:
             self._reader.seek({partition: offset})
 
     def seek_to_time(self, timestamp: int, *partitions: TopicPartition) -> None:
-        """Go on from the first record at or after a time (ms since 1970), or the end; all partitions if none is given.
+        """Continue at the first record at or after a time (ms since 1970), or at the end if no such record exists.
 
-        Against brokers before 0.10.1: from the beginning of a segment that may hold older records, too.
+        Without `partitions`, all partitions move. Brokers before Kafka 0.10.1 only find the beginning of a segment,
+        which may contain older records, too.
         """
         self._seek_all(AtTime(timestamp), partitions)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on from the first record that there is."""
+        """Continue at the first record of each partition."""
         self._seek_all("earliest", partitions)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on from what comes from now on."""
+        """Continue at the end of each partition, and so with records that are produced later."""
         self._seek_all("latest", partitions)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Hand out nothing of these, until `resume`; what has been fetched of them is fetched again then."""
-        with self._guard:
+        """Return no records of these partitions until `resume`. Buffered records are fetched again then."""
+        with self._thread_check:
             for partition in partitions:
                 self._reader.pause(partition)
 
     def resume(self, *partitions: TopicPartition) -> None:
-        with self._guard:
+        with self._thread_check:
             for partition in partitions:
                 self._reader.resume(partition)
 
@@ -64,34 +70,40 @@ class AssignedPartitions:
     def paused(self) -> frozenset[TopicPartition]:
         return frozenset(partition for partition, it in self._reader.positions.items() if it.is_paused)
 
-    # -- about the log
+    # -- offsets of the log
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset that there is."""
+        """Return the first offset of each partition."""
         return self._list_offsets(partitions, EARLIEST)
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset after the last record; with read_committed, of those that no open transaction may change."""
+        """Return the offset after the last record of each partition.
+
+        With `read_committed`, the end is the last stable offset: the first offset of the oldest open transaction.
+        """
         return self._list_offsets(partitions, LATEST)
 
     def offsets_for_time(
         self, timestamp: int, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int | None]:
-        """The offset of the first record at or after a time (ms since 1970); None where no record is that young."""
+        """Return the offset of the first record at or after a time (ms since 1970), None if all records are older."""
         check_time(timestamp)
         found = self._list_offsets(partitions, timestamp)
         return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """How many offsets are left to hand out, as of the last answer of the leader; None before the first."""
+        """Return how many offsets lie between the position and the end in the leader's last response.
+
+        None before the first response.
+        """
         return self._reader.lag(partition)
 
     def _seek_all(self, offset: Offset, partitions: Iterable[TopicPartition]) -> None:
         check_offset(offset)
-        with self._guard:
+        with self._thread_check:
             self._reader.seek(dict.fromkeys(partitions or self._reader.positions, offset))
 
     def _list_offsets(self, partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
         wanted = list_of_partitions(partitions)
-        with self._guard:
+        with self._thread_check:
             return self._reader.list_offsets(wanted, timestamp)

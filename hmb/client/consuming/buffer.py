@@ -1,12 +1,19 @@
-"""What has been fetched and not been handed out: the answers' bytes, and the records of the batch in work.
+"""The buffer of a consumer: batches that were fetched, and records that were not yet returned to the application.
 
-A fetch brings up to `max_bytes`, and its records as Python objects take five times as much; so an answer is decoded
-batch by batch, as the records are wanted. Nothing in hand is ever skipped: where a batch cannot be read, all that came
-before it is handed out first, of this partition and of the others, and the error after that.
+A fetch brings up to `max_bytes`. As Python objects, the same records take about five times the memory. The buffer
+therefore decodes one batch at a time, when the application asks for its records::
 
-With read_committed an answer names the aborted transactions that it has records of: producer, and first offset. From
-that offset on the producer's transactional batches are left out, up to the marker that ended the transaction.
+    leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
+
+The buffer never skips data. If a batch cannot be decoded, the application first receives all earlier records, also
+those of other partitions. The next poll raises the error.
+
+With `read_committed`, a response lists the aborted transactions of its records: a producer id and the first offset of
+the transaction. From that offset on the decoder leaves out the transactional batches of the producer, up to the marker
+that ends the transaction.
 """
+
+from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -22,22 +29,22 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The transactions of one answer that were aborted; `covers` is to be asked about its batches in their order."""
+    """The aborted transactions that one response lists. `covers` must be called for its batches in their order."""
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
-        self._coming = deque(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
-        self._open: set[int] = set()
+        self._later = deque(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
+        self._open: set[int] = set()  # the producer ids of the transactions that the batches have reached
 
-    def copy(self) -> "AbortedTransactions":
-        """To look ahead with."""
+    def copy(self) -> AbortedTransactions:
+        """Return a copy. It can look at later batches without a change to this object."""
         other = AbortedTransactions(())
-        other._coming, other._open = self._coming.copy(), self._open.copy()
+        other._later, other._open = self._later.copy(), self._open.copy()
         return other
 
     def covers(self, batch: Batch) -> bool:
-        """Whether the batch belongs to one of them, as far as it is known to go."""
-        while self._coming and self._coming[0][0] <= batch.last_offset:
-            self._open.add(self._coming.popleft()[1])
+        """Return whether the batch belongs to one of the aborted transactions."""
+        while self._later and self._later[0][0] <= batch.last_offset:
+            self._open.add(self._later.popleft()[1])
         if not batch.is_transactional or batch.producer_id not in self._open:
             return False
         if batch.is_control and any(control_type(record) is ControlType.ABORT for record in batch.records()):
@@ -46,21 +53,21 @@ class AbortedTransactions:
 
 
 @dataclass(slots=True)
-class Fetched:
-    """What one answer held of one partition; `aborted` is None for a reader of uncommitted records."""
+class FetchedBatches:
+    """The batches of one partition in one response. `aborted` is None with `read_uncommitted`."""
 
     position: Position
     batches: deque[Batch]
     aborted: AbortedTransactions | None
 
     def leaves_out(self, batch: Batch) -> bool:
-        """Whether none of the batch's records is for the user."""
+        """Return whether the application must not receive the batch: control records and aborted transactions."""
         return (self.aborted is not None and self.aborted.covers(batch)) or batch.is_control
 
 
 @dataclass(frozen=True, slots=True)
-class Decoding:
-    """What is done with each batch."""
+class BatchDecoder:
+    """The steps that turn a batch into records: check, decode, deserialize."""
 
     check_crcs: bool = True
     key_deserializer: Deserializer | None = None
@@ -70,8 +77,8 @@ class Decoding:
     def deserializes(self) -> bool:
         return self.key_deserializer is not None or self.value_deserializer is not None
 
-    def records(self, fetched: Fetched, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
-        """The batch's records from the position on, before its end; and what ended them early."""
+    def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
+        """Return the records between the position and its end, and the error that stopped the decoding or None."""
         position = fetched.position
         try:
             if self.check_crcs:
@@ -80,19 +87,19 @@ class Decoding:
                 return [], None
             records = consumer_records(batch, *position.partition)
         except KafkaError as error:
-            return [], damage(position, batch, error)
+            return [], batch_error(position, batch, error)
         first, end = position.consumed, position.end
         if records and (records[0].offset < first or (end is not None and records[-1].offset >= end)):
             records = [record for record in records if record.offset >= first and (end is None or record.offset < end)]
         return self._deserialized(records) if self.deserializes else (records, None)
 
-    def checked(self, fetched: Fetched) -> tuple[list[Batch], int, KafkaError | None]:
-        """The batches with records for the user, the offset behind them, and what is wrong with the next.
+    def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
+        """Return the intact batches with records for the application, the next offset, and the error after them.
 
-        Changes nothing, so that it can be done again if Ctrl-C comes in between.
+        The method changes nothing, so that it can be repeated after Ctrl-C.
         """
         batches: list[Batch] = []
-        after = fetched.position.consumed
+        next_offset = fetched.position.consumed
         fetched = replace(fetched, aborted=fetched.aborted and fetched.aborted.copy())
         for batch in fetched.batches:
             try:
@@ -101,57 +108,58 @@ class Decoding:
                 if not fetched.leaves_out(batch):
                     batches.append(batch)
             except KafkaError as error:
-                return batches, after, damage(fetched.position, batch, error)
-            after = batch.last_offset + 1
-        return batches, after, None
+                return batches, next_offset, batch_error(fetched.position, batch, error)
+            next_offset = batch.last_offset + 1
+        return batches, next_offset, None
 
     def _deserialized(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Null stays None: it is the absence of something to deserialize."""
+        """Run the deserializers. Null keys and values stay None."""
         results: list[ConsumerRecord] = []
         for record in records:
-            what, key, value = "key", record.key, record.value
+            field, key, value = "key", record.key, record.value
             try:
                 if self.key_deserializer is not None and key is not None:
                     key = self.key_deserializer(key)
-                what = "value"
+                field = "value"
                 if self.value_deserializer is not None and value is not None:
                     value = self.value_deserializer(value)
-            except Exception as error:  # noqa: BLE001 - the program's own code may raise what it likes
-                return results, DeserializationError(record, what, error)
+            except Exception as error:  # noqa: BLE001 - code of the application may raise any exception
+                return results, DeserializationError(record, field, error)
             results.append(record._replace(key=key, value=value))
         return results, None
 
 
-def damage(position: Position, batch: Batch, error: KafkaError) -> KafkaError:
-    """The error with the place where it is."""
+def batch_error(position: Position, batch: Batch, error: KafkaError) -> KafkaError:
+    """Return the error with the partition and the offset of the batch."""
     return KafkaError(
         error.code, f"{position.partition}, batch that ends at offset {batch.last_offset}: {error.message}"
     )
 
 
-class InHand:
-    """Hands out records in the order in which they came, and moves the positions on."""
+class RecordBuffer:
+    """The fetched records of all partitions. It returns them in the order of their arrival and moves the positions."""
 
-    def __init__(self, decoding: Decoding) -> None:
-        self.decoding = decoding
-        self._fetched: deque[Fetched] = deque()
-        self._records: list[ConsumerRecord] = []  # of the batch in work
-        self._next = 0  # among these
-        self._position: Position  # of their partition,
-        self._after = 0  # and where it is when they have been handed out
-        self.handed_out = 0  # records, ever
+    def __init__(self, decoder: BatchDecoder) -> None:
+        self.decoder = decoder
+        self._fetched: deque[FetchedBatches] = deque()
+        # The decoded batch: its records, the index of the next one, and its position.
+        self._records: list[ConsumerRecord] = []
+        self._next = 0
+        self._position: Position
+        self._next_offset = 0  # the offset after the decoded batch
+        self.returned = 0  # the number of records returned since the consumer was made
 
-    def add(self, fetched: Fetched) -> None:
+    def add(self, fetched: FetchedBatches) -> None:
         self._fetched.append(fetched)
 
-    def drop(self, position: Position) -> None:
-        """Forget what is in hand of a partition."""
+    def discard(self, position: Position) -> None:
+        """Discard the buffered records of a partition."""
         self._fetched = deque(fetched for fetched in self._fetched if fetched.position is not position)
         if self._records and self._position is position:
             self._records, self._next = [], 0
 
     def take(self, limit: int) -> list[ConsumerRecord]:
-        """Up to `limit` records; none if nothing is in hand."""
+        """Return up to `limit` records, and an empty list if the buffer is empty."""
         taken: list[ConsumerRecord] = []
         before: dict[Position, int] = {}
         try:
@@ -159,55 +167,58 @@ class InHand:
                 before.setdefault(self._position, self._position.consumed)
                 part = self._records[self._next : self._next + limit - len(taken)]
                 self._next += len(part)
-                self._position.consumed = (
-                    self._after if self._next == len(self._records) else self._records[self._next].offset
-                )
+                is_finished = self._next == len(self._records)
+                self._position.consumed = self._next_offset if is_finished else self._records[self._next].offset
                 taken += part
-        except BaseException:  # Ctrl-C while a batch was decoded: what was taken reaches nobody, so it is not consumed
+        except BaseException:  # Ctrl-C: nobody receives the records in `taken`, so they are not consumed.
             for position, consumed in before.items():
                 position.consumed = consumed
                 self.fetch_again(position)
             raise
-        self.handed_out += len(taken)
+        self.returned += len(taken)
         return taken
 
     def fetch_again(self, position: Position) -> None:
-        """Forget what is in hand of a partition, and all that was fetched of it but not consumed."""
+        """Discard the records of a partition that were fetched and not consumed. They are fetched again."""
         position.fetched, position.error = position.consumed, None
-        self.drop(position)
+        self.discard(position)
 
     def take_decoded(self) -> list[ConsumerRecord]:
-        """The rest of the batch in work, of which some records have been handed out."""
+        """Return the rest of the decoded batch."""
         return self.take(len(self._records) - self._next)
 
-    def next_fetched(self) -> Fetched | None:
-        """What is in hand of the next partition, undecoded; stays in hand until `handed_out_next`."""
+    def next_fetched(self) -> FetchedBatches | None:
+        """Return the next undecoded batches without removing them. None if there are none."""
         return self._fetched[0] if self._fetched else None
 
-    def handed_out_next(self, count: int, after: int, error: KafkaError | None) -> None:
-        """It became so many records, the position is behind them, and nothing more can be read if there is an error."""
+    def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
+        """Remove the batches that `next_fetched` returned, after `count` of their records went to the application.
+
+        Move the position to `next_offset`. If `error` is set, the partition is not read further.
+        """
         position = self._fetched.popleft().position
-        position.consumed = after if position.end is None else min(after, position.end)
+        position.consumed = next_offset if position.end is None else min(next_offset, position.end)
         position.error = error
-        self.handed_out += count
+        self.returned += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
-        """The same, with the position moved on for each record as it is handed out."""
+        """Yield up to `limit` records. The position moves with each record."""
         for _ in range(limit):
             if self._next == len(self._records) and not self.has_records():
                 return
             record = self._records[self._next]
             self._next += 1
-            self._position.consumed = self._after if self._next == len(self._records) else record.offset + 1
-            self.handed_out += 1
+            is_finished = self._next == len(self._records)
+            self._position.consumed = self._next_offset if is_finished else record.offset + 1
+            self.returned += 1
             yield record
 
     def has_batches(self) -> bool:
-        """Whether something is in hand that may hold records."""
+        """Return whether anything is buffered. The batches may turn out to contain no records for the application."""
         return self._next < len(self._records) or bool(self._fetched)
 
     def has_records(self) -> bool:
-        """Whether a record can be handed out; decodes batches until there is one."""
+        """Return whether the buffer has a record for the application. Decode batches until one is found."""
         while self._next == len(self._records):
             while self._fetched and not self._fetched[0].batches:
                 self._fetched.popleft()
@@ -216,17 +227,17 @@ class InHand:
             self._decode(self._fetched[0])
         return True
 
-    def _decode(self, fetched: Fetched) -> None:
+    def _decode(self, fetched: FetchedBatches) -> None:
         batch, position = fetched.batches[0], fetched.position
-        records, error = self.decoding.records(fetched, batch)
-        fetched.batches.popleft()  # not before: Ctrl-C may have come
-        after = batch.last_offset + 1
+        records, error = self.decoder.records(fetched, batch)
+        fetched.batches.popleft()  # after the decoding, so that Ctrl-C does not lose the batch
+        next_offset = batch.last_offset + 1
         if error is not None:
             position.error = error
             fetched.batches.clear()
-            after = error.record.offset if isinstance(error, DeserializationError) else position.consumed
-        if position.end is not None and after > position.end:
-            after = position.end
+            next_offset = error.record.offset if isinstance(error, DeserializationError) else position.consumed
+        if position.end is not None and next_offset > position.end:
+            next_offset = position.end
         if not records:
-            position.consumed = after
-        self._records, self._next, self._position, self._after = records, 0, position, after
+            position.consumed = next_offset
+        self._records, self._next, self._position, self._next_offset = records, 0, position, next_offset

@@ -1,31 +1,37 @@
-"""The consumer: hands out the records of topics, from where one says to where one says.
+"""The consumer: returns the records of partitions in the order of their offsets.
+
+An application gives a start and optionally an end::
 
     offset    "earliest", "latest", an offset, -n (n before the end), FromStart(n), AtTime(ms)
-    until     "end": stop at what is the end when reading begins; an offset; AtTime(ms); None: wait for more, for ever
+    until     "end" (the end at the time when reading begins), an offset, AtTime(ms), or None: no end
 
-It comes in three kinds, by what says which partitions it reads:
+A consumer finds its partitions in one of three ways:
 
-- with topics, or a pattern of their names, it reads all their partitions; what is made later is found, too;
-- with a `group` the members of the group share the partitions, and the group remembers how far it has come: what was
-  committed is where it goes on, and `offset` holds only where nothing was;
-- with `assign` it reads exactly the partitions that it is told.
+- With topic names, or with a pattern for names, it reads all partitions of these topics. It also finds later ones.
+- With a `group`, the members of the group share the partitions. Reading begins at the offsets that the group has
+  committed. `offset` only counts for partitions without a committed offset.
+- With `assign`, it reads exactly the given partitions.
 
-The order within a partition is that of the log; partitions are mixed as their records arrive. Nothing is handed out
-twice and nothing left out; an error of one partition is raised when all records in hand, of all partitions, have been
-handed out. If it is one that time cannot heal, a damaged batch for example, each further poll raises it, until the
-program seeks past it, pauses the partition or gives it up.
+For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that "weather" has now.
 
-Without a group positions are settled when the consumer is made, so what is produced after that is seen with "latest"
-too. The first contact is tried once; later failures are retried for `retry_for` seconds.
+Records of one partition arrive in the order of the log. Records of several partitions arrive interleaved. Every record
+is returned once. An error of a partition is raised after all buffered records were returned. A permanent error, for
+example a damaged batch, is raised by every poll until the application seeks past it or pauses the partition.
 
-A consumer belongs to one thread. It has none of its own but for its group's heartbeats: it works while it is polled,
-and the brokers prepare the next records meanwhile (`fetcher`).
+Without a group, the constructor already finds the start offsets. With "latest", the application therefore receives
+every record that is produced after the constructor has returned. The first request is not retried. Later requests are
+retried for `retry_for` seconds.
 
-    consumer -> reader -> fetcher      asks the leaders for batches
-                       -> in_hand      makes records of them, or Arrow columns (`arrow`)
-             -> group_reading          what the group says (`membership`), and what is committed
-             -> subscription           which topics there are
+A consumer belongs to one thread, and works only while that thread polls it. Only the heartbeats of a group have a
+thread of their own. The objects behind it::
+
+    Consumer -> PartitionReader -> Fetcher         fetches batches from the leaders
+                                -> RecordBuffer    decodes them, also into Arrow columns (`arrow`)
+             -> GroupReading                       partitions and committed offsets of the group
+             -> Discovery                          topics and partitions of the subscription
 """
+
+from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,12 +39,12 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.assigned import AssignedPartitions
-from hmb.client.consuming.buffer import Decoding
+from hmb.client.consuming.buffer import BatchDecoder
 from hmb.client.consuming.fetcher import FetchSettings
 from hmb.client.consuming.group_reading import Callbacks, GroupReading, Offsets
-from hmb.client.consuming.guard import Guard
-from hmb.client.consuming.reader import ConsumerMetrics, Reader
+from hmb.client.consuming.reader import ConsumerMetrics, PartitionReader
 from hmb.client.consuming.settings import ConsumerSettings, Pattern
+from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.consuming.subscription import Discovery, Subscription
 from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
 from hmb.client.metadata import Cluster
@@ -58,7 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-LONGEST_WAIT = 0.5  # seconds, then one looks what the group and the metadata say
+LONGEST_WAIT = 0.5  # seconds; a longer poll checks the group and the metadata after each such interval
 
 
 class Consumer(AssignedPartitions):
@@ -71,9 +77,9 @@ class Consumer(AssignedPartitions):
     def __init__(
         self, bootstrap_servers: str | Iterable[str], *topics: str, **settings: Unpack[ConsumerSettings]
     ) -> None:
-        """Read `topics`, or topics by `pattern`; without both, `subscribe` or `assign` says later what is read.
+        """Read `topics`, or topics by `pattern`. Without both, call `subscribe` or `assign` later.
 
-        Raises TypeError and ValueError for settings that cannot be, and ConnectionFailed if no broker answers.
+        Raises TypeError and ValueError for invalid settings, and ConnectionFailed if no broker answers.
         """
         chosen = cast(ConsumerSettings, with_defaults(ConsumerSettings, settings, "Consumer"))
         _check(chosen)
@@ -85,8 +91,8 @@ class Consumer(AssignedPartitions):
         self._cluster = Cluster(
             bootstrap_servers, chosen["client_id"], chosen["request_timeout"], metadata_max_age=self._max_age
         )
-        super().__init__(_reader(self._cluster, chosen), Guard("the consumer"))
-        self._discovery: Discovery | None = None  # None: nothing is subscribed to
+        super().__init__(_reader(self._cluster, chosen), SingleThreadCheck("the consumer"))
+        self._discovery: Discovery | None = None  # None without a subscription
         self._group = _group_reading(self._cluster, self._reader, chosen)
         if subscription:
             try:
@@ -95,39 +101,39 @@ class Consumer(AssignedPartitions):
                 self.close()
                 raise
 
-    # -- what is read
+    # -- subscription and assignment
 
     def subscribe(self, *topics: str, pattern: Pattern | None = None, exclude: Pattern | None = None) -> None:
-        """Read these topics in place of what was read, or those whose names match `pattern` and not `exclude`."""
-        with self._guard:
+        """Read these topics, or those that match `pattern` and not `exclude`. They replace the earlier ones."""
+        with self._thread_check:
             subscription = Subscription.to(topics, pattern, exclude)
             if not subscription:
                 raise ValueError("name at least one topic, or a pattern")
             self._subscribe(subscription)
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
-        """Read exactly these partitions, from these offsets, in place of what was read.
+        """Read exactly these partitions. They replace the earlier ones.
 
-        Where no offset is given: in a group from what it has committed, and else from the consumer's `offset`. Who
-        assigns by hand is no member of the group, but commits for it.
+        A mapping contains the start of each partition. Otherwise a consumer with a `group` begins at the committed
+        offsets, and other consumers begin at their `offset`. The consumer does not join the group, but commits for it.
         """
-        with self._guard:
-            given = isinstance(partitions, Mapping)
+        with self._thread_check:
+            has_starts = isinstance(partitions, Mapping)
             chosen = list_of_partitions(partitions)
-            wishes = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(chosen, self._offset)
-            for wish in wishes.values():
-                check_offset(wish)
+            starts = dict(partitions) if isinstance(partitions, Mapping) else dict.fromkeys(chosen, self._offset)
+            for start in starts.values():
+                check_offset(start)
             self.unsubscribe()
             if self._group is not None:
                 self._group.has_assignment = True
-            if self._group is not None and not given:
-                self._reader.add(wishes, in_group=True)
+            if self._group is not None and not has_starts:
+                self._reader.add(starts, in_group=True)
             else:
-                self._reader.settle_now(wishes)
+                self._reader.add_with_offsets(starts)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more; in a group: commit, and leave."""
-        with self._guard:
+        """Stop reading all partitions. With a group, commit first and leave the group."""
+        with self._thread_check:
             self._discovery = None
             if self._group is not None:
                 self._group.leave()
@@ -135,110 +141,115 @@ class Consumer(AssignedPartitions):
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The topics that are subscribed to; of a pattern, those that matched last."""
+        """The topics of the subscription. For a pattern: the topics that matched it last."""
         return frozenset() if self._discovery is None else frozenset(self._discovery.names)
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are read."""
+        """The partitions that this consumer reads."""
         return frozenset(self._reader.positions)
 
     # -- records
 
     @property
     def at_end(self) -> bool:
-        """Whether every partition was read up to where it was to be read; never without `until`."""
-        if self._until is None or self._guard.is_closed:
+        """Whether every partition was read up to `until`. Always False without `until`."""
+        if self._until is None or self._thread_check.is_closed:
             return self._was_at_end
         return (self._group is None or self._group.has_assignment) and self._reader.at_end
 
     def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """The next records; an empty list at the end, or when none came in about `timeout` seconds (see `at_end`).
+        """Return the next records: at most `max_records`, or the consumer's `max_poll_records`.
 
-        At most `max_records`, or the consumer's `max_poll_records`.
+        The list is empty if no record arrived within about `timeout` seconds, or at the end (see `at_end`). Raises
+        KafkaError and ConnectionFailed for errors of partitions and groups, and DeserializationError.
         """
-        if not self._bring(timeout):
+        if not self._fill_buffer(timeout):
             return []
-        with self._guard:
-            return self._reader.hand.take(self._limit if max_records is None else max_records)
+        with self._thread_check:
+            return self._reader.buffer.take(self._limit if max_records is None else max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Record by record, to the end if there is one, where the consumer is closed; the position moves with each."""
+        """Yield record by record up to `until`, then close the consumer. The position moves with each record."""
         while not self.at_end:
-            if self._bring(LONGEST_WAIT):
-                yield from self._reader.hand.one_by_one(self._limit)
+            if self._fill_buffer(LONGEST_WAIT):
+                yield from self._reader.buffer.one_by_one(self._limit)
         self.close()
 
-    def poll_arrow(self, timeout: float = 0.0) -> "pyarrow.RecordBatch | None":
-        """The next records of one partition as Arrow columns (see `arrow`); None where `poll` would give none.
+    def poll_arrow(self, timeout: float = 0.0) -> pyarrow.RecordBatch | None:
+        """Return the next records of one partition as Arrow columns (see `arrow`), or None if there are none.
 
-        No Python object is made for a record, so there is nothing to deserialize. Needs `pip install 'hmb[arrow]'`.
+        The method makes no Python objects for records, and therefore runs no deserializers. Raises ValueError if the
+        consumer has some. Needs `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
 
-        if self._reader.hand.decoding.deserializes:
+        if self._reader.buffer.decoder.deserializes:
             raise ValueError("Arrow columns hold bytes: make the consumer without deserializers")
         deadline = time.monotonic() + timeout
-        while self._bring(max(0.0, deadline - time.monotonic()), decoded=False):
-            with self._guard:
-                batch = take_batch(self._reader.hand)
-            if batch is not None:  # what was in hand may have been markers of transactions
+        while self._fill_buffer(max(0.0, deadline - time.monotonic()), decoded=False):
+            with self._thread_check:
+                batch = take_batch(self._reader.buffer)
+            if batch is not None:  # None: the batches only contained markers or aborted transactions.
                 return batch
         return None
 
-    def arrow_batches(self) -> "Iterator[pyarrow.RecordBatch]":
-        """Arrow batches as `poll_arrow` gives them, to the end if there is one, where the consumer is closed."""
+    def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the batches of `poll_arrow` up to `until`, then close the consumer."""
         while not self.at_end:
             batch = self.poll_arrow(LONGEST_WAIT)
             if batch is not None:
                 yield batch
         self.close()
 
-    # -- what the group remembers
+    # -- committed offsets
 
     def commit(self, offsets: Offsets | None = None) -> None:
-        """Have the group remember these next offsets, or all positions: of all records handed out. Waits for it."""
-        with self._guard:
+        """Commit these offsets, or the positions of all partitions, and wait for the response.
+
+        A committed offset is the offset of the next record to read.
+        """
+        with self._thread_check:
             self._in_group().commit(offsets)
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
-        """The same without waiting; `callback` is called by a later poll, with the offsets, and the error or None."""
-        with self._guard:
+        """Commit without waiting. A later poll calls `callback` with the offsets, and with the error or None."""
+        with self._thread_check:
             self._in_group().commit_async(offsets, callback)
 
     def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed, of all partitions assigned if none is given; None where nothing."""
-        with self._guard:
+        """Return the committed offset of each given or assigned partition. None if the group has committed none."""
+        with self._thread_check:
             return self._in_group().offsets.committed(partitions or tuple(self._reader.positions))
 
     @property
     def group_metadata(self) -> GroupMetadata:
-        """Who this consumer is in its group; for `Producer.send_offsets_to_transaction`."""
+        """The identity of this consumer in its group, for `Producer.send_offsets_to_transaction`."""
         return self._in_group().metadata
 
     def metrics(self) -> ConsumerMetrics:
-        """Counts since the consumer was made."""
+        """Return counts since the consumer was made."""
         return self._reader.metrics()
 
-    # -- the end
+    # -- closing
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit and leave the group, if there is one, and close all connections; to be called as often as one likes.
+        """Commit, leave the group and close all connections. Further calls do nothing.
 
-        Waits for the coordinator's answers for `timeout` seconds, or for `request_timeout`.
+        Each response of the coordinator may take `timeout` or `request_timeout` seconds.
         """
-        if self._guard.is_closed:
+        if self._thread_check.is_closed:
             return
-        with self._guard:
+        with self._thread_check:
             if self._is_closing:
                 return
             self._was_at_end = self.at_end
             self._is_closing = True
             try:
                 if self._group is not None:
-                    self._group.leave(timeout)  # on_revoked may still commit
+                    self._group.leave(timeout)  # The callback `on_revoked` may still commit.
             finally:
-                self._guard.is_closed = True
+                self._thread_check.is_closed = True
                 self._reader.close()
                 self._cluster.close()
 
@@ -250,34 +261,37 @@ class Consumer(AssignedPartitions):
 
     def _in_group(self) -> GroupReading:
         if self._group is None:
-            raise ValueError("without a group nothing is committed: make the consumer with group=...")
+            raise ValueError("a consumer without a group cannot commit: make it with group=...")
         return self._group
 
     def _subscribe(self, subscription: Subscription) -> None:
-        """Find the topics first: if one is missing, all stays as it was."""
+        """Find the topics, and read them. If a topic does not exist, the earlier subscription remains."""
         discovery = Discovery(
             self._cluster, subscription, self._numbers, self._max_age, wait_for_topics=self._wait_for_topics
         )
-        found = self._reader.patiently(discovery.look, subscription.topics)
+        found = self._reader.with_retries(discovery.refresh, subscription.topics)
         if self._group is None or self._discovery is None:
             self.unsubscribe()
         self._discovery = discovery
         if self._group is None:
-            self._reader.settle_now(dict.fromkeys(found, self._offset))
+            self._reader.add_with_offsets(dict.fromkeys(found, self._offset))
         else:
             self._group.subscribe(discovery.names)
 
-    def _bring(self, timeout: float, *, decoded: bool = True) -> bool:
-        """See to it that there are records in hand, if some come in time; errors when all before them are gone."""
+    def _fill_buffer(self, timeout: float, *, decoded: bool = True) -> bool:
+        """Return whether the buffer has records, after fetches for up to `timeout` seconds.
+
+        Raises the error of a partition after all buffered records were returned.
+        """
         if self.at_end:
             return False
         deadline = time.monotonic() + timeout
-        with self._guard:
+        with self._thread_check:
             while True:
-                self._follow_group(deadline)
+                self._poll_group(deadline)
                 if self._reader.has_records(decoded):
                     return True
-                self._look_around()
+                self._update_partitions()
                 self._reader.raise_errors()
                 left = deadline - time.monotonic()
                 if self.at_end:
@@ -286,26 +300,27 @@ class Consumer(AssignedPartitions):
                 if left <= 0:
                     return self._reader.has_records(decoded)
 
-    def _follow_group(self, deadline: float) -> None:
-        """Do what the group wants; without partitions there is nothing to do but to wait for it."""
+    def _poll_group(self, deadline: float) -> None:
+        """Take part in a rebalance. A consumer without partitions waits for it until the deadline."""
         if self._discovery is None and not self._reader.positions:
             raise ValueError("nothing to read: subscribe() to topics or assign() partitions first")
         if self._group is not None:
             self._group.poll(0.0 if self._reader.positions else max(0.0, deadline - time.monotonic()))
 
-    def _look_around(self) -> None:
-        """Which topics and partitions there are, and where new ones begin."""
+    def _update_partitions(self) -> None:
+        """Add partitions that have appeared, remove those of deleted topics, and find the offsets of new ones."""
         if self._discovery is not None:
             before = self._discovery.names
-            news = self._discovery.news()
+            new = self._discovery.new_partitions()
             names = self._discovery.names
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
-            if self._group is None and self._until is None:  # (a topic that one answer left out is none of them)
-                self._reader.add({it: "earliest" for it in news if it not in self._reader.positions})
+            if self._group is None and self._until is None:
+                # A topic may be missing in one response only, so a partition that looks new may have a position.
+                self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
-                self._reader.drop_gone()
-        self._reader.settle()
+                self._reader.remove_deleted()
+        self._reader.find_offsets()
 
 
 def _check(settings: ConsumerSettings) -> None:
@@ -313,12 +328,12 @@ def _check(settings: ConsumerSettings) -> None:
     check_until(settings["until"])
     check_isolation_level(settings["isolation_level"])
     if settings["max_poll_records"] < 1:
-        raise ValueError(f"max_poll_records is at least 1, not {settings['max_poll_records']}")
+        raise ValueError(f"max_poll_records must be at least 1, not {settings['max_poll_records']}")
     if settings["group"] is not None and settings["partitions"] is not None:
-        raise ValueError("in a group the group says which partitions: assign() reads some by hand")
+        raise ValueError("the members of a group share all partitions: use assign() instead of partitions=...")
 
 
-def _reader(cluster: Cluster, settings: ConsumerSettings) -> Reader:
+def _reader(cluster: Cluster, settings: ConsumerSettings) -> PartitionReader:
     offset = settings["offset"]
     fetching = FetchSettings(
         max_wait_ms=settings["max_wait_ms"],
@@ -329,12 +344,12 @@ def _reader(cluster: Cluster, settings: ConsumerSettings) -> Reader:
         request_timeout=settings["request_timeout"],
         retry_for=settings["retry_for"],
     )
-    decoding = Decoding(settings["check_crcs"], settings["key_deserializer"], settings["value_deserializer"])
-    return Reader(cluster, fetching, decoding, settings["max_partition_bytes"], settings["until"])
+    decoder = BatchDecoder(settings["check_crcs"], settings["key_deserializer"], settings["value_deserializer"])
+    return PartitionReader(cluster, fetching, decoder, settings["max_partition_bytes"], settings["until"])
 
 
-def _group_reading(cluster: Cluster, reader: Reader, settings: ConsumerSettings) -> GroupReading | None:
-    """Return the membership in the group of the settings, or None without a group."""
+def _group_reading(cluster: Cluster, reader: PartitionReader, settings: ConsumerSettings) -> GroupReading | None:
+    """Return the link to the group in the settings, or None without a group."""
     if settings["group"] is None:
         return None
     group = MemberSettings(

@@ -1,22 +1,35 @@
-"""Fetching: long polls to every leader, each sent before the last one's records are handed out.
+"""Fetching: one request to each leader is always in flight, and its response waits until the buffer is empty.
 
-A fetch says for each partition from which offset on; the broker answers when there is something, or after
-`max_wait_ms`. The answer holds whole batches as they are in the log: the first may begin before the offset asked for
-(those records are skipped later), and the next offset to ask for stands in the header of the last one. So the next
-fetch goes out before a single record is decoded: while the program works on these records, the broker prepares those,
-and they wait in the socket. Answers are taken out of it one at a time, whichever leader was first, and only when
-nothing is in hand: so a consumer holds `max_bytes` of fetched bytes at most, however many leaders there are.
+A Fetch request contains an offset for each partition. The broker answers when it has `min_bytes` of records, or after
+`max_wait_ms` (a *long poll*). The response contains whole batches as they are stored in the log. The first batch may
+begin before the requested offset, and the decoder skips its earlier records.
 
-What goes wrong belongs to partitions, and is noted in their positions. What time may heal (the leader has moved, is
-down, is slow) is tried again for `retry_for` seconds, then it is an error; all else is one at once. The consumer
-raises errors when all records in hand have been handed out.
+The idea: the header of the last batch already contains the next offset to fetch. The fetcher therefore sends the next
+request before a single record is decoded. While the application works on one response, the broker prepares the next::
 
-Source: Kafka's Fetcher and FetchRequest. Left out: fetch sessions (KIP-227), which spare a consumer of thousands of
-partitions to name all of them in each request (here a partition costs some 15 us a fetch, in client and broker each);
-reading from followers (KIP-392); the detection of truncated logs (KIP-320). A topic that was deleted and made again has
-another id, so that its records are not taken for those of the old one; but brokers before 3.1 do not ask for ids in a
-fetch: there it is noticed when the metadata is read again.
+    application    |  works on 0-499  |  works on 500-999   |
+    fetcher        F(500)             F(1000)
+    broker            |  reads 500-999   |  reads 1000-1499 |
+
+The next response waits in the socket. The fetcher reads one response at a time, and only when the buffer is empty.
+A consumer therefore holds at most `max_bytes` of fetched bytes, with any number of leaders.
+
+An error belongs to a partition and is stored in its position. A temporary error, for example of a broker that is down,
+is retried for `retry_for` seconds. The consumer raises an error after the application has received all buffered
+records.
+
+A topic that was deleted and created again has a new id. The fetcher therefore does not mistake its records for those of
+the old topic. Brokers before Kafka 3.1 do not check the id in a fetch. With them, the fetcher notices the new topic
+when it reads the metadata again.
+
+Limits: fetch sessions are missing (KIP-227), which would spare a consumer of thousands of partitions to list all of
+them in each request. A partition costs about 15 us in client and broker each. Fetching from followers (KIP-392) and the
+detection of truncated logs (KIP-320) are missing, too.
+
+Source: Kafka's `Fetcher` and `FetchRequest`.
 """
+
+from __future__ import annotations
 
 import logging
 import math
@@ -28,7 +41,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.consuming.buffer import AbortedTransactions, Fetched
+from hmb.client.consuming.buffer import AbortedTransactions, FetchedBatches
 from hmb.client.consuming.positions import Position
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node, TopicMetadata
@@ -39,33 +52,36 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
-NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # later versions are for followers
+NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Later versions only concern followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1
-LARGEST_FETCH = 256 * 1024 * 1024
+LARGEST_FETCH = 256 * 1024 * 1024  # bytes of one partition
 RETRY_PAUSE = 0.1  # seconds
-GONE_AFTER = 5.0  # seconds
+GONE_AFTER = 5.0  # seconds; a topic that brokers do not know for so long is an error
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """As in Kafka's fetch.max.wait.ms, fetch.min.bytes, fetch.max.bytes; the rest in seconds."""
+    """The settings of a fetcher. The first three are Kafka's fetch.max.wait.ms, fetch.min.bytes and fetch.max.bytes.
+
+    `reset` is where to continue if an offset does not exist. None means that this is an error. Times are in seconds.
+    """
 
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
     isolation_level: int
-    reset: Offset | None  # where to go on if an offset is not there; None: it is an error
+    reset: Offset | None
     request_timeout: float
     retry_for: float
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A fetch that was sent: for which positions, from which offsets on, and until when the answer is due."""
+class _PendingFetch:
+    """A fetch without a response: its positions with the requested offsets, and the deadline of the response."""
 
     positions: dict[TopicPartition, tuple[Position, int]]
     deadline: float
@@ -73,35 +89,35 @@ class _Asked:
 
 
 class Fetcher:
-    """Asks for what positions want, and moves them on by what came."""
+    """Fetches batches for positions, and moves `fetched` of each position past them."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
         self._positions = positions
         self._settings = settings
         self._connections: dict[Node, Connection] = {}
-        self._asked: dict[Node, _Asked] = {}  # those that owe an answer; the one that has waited longest comes first
+        self._pending: dict[Node, _PendingFetch] = {}  # by leader, the oldest request first
         self.fetches = self.fetched_bytes = self.failures = 0
 
-    def fetch(self, timeout: float) -> Iterator[Fetched]:
-        """The next answer, of any leader; nothing if none came in `timeout` seconds, or it was empty.
+    def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
+        """Yield the batches of the next response of any leader, or nothing after `timeout` seconds.
 
-        Each part is to be kept as it comes: its position has moved on, so that it does not come again, and asking for
-        what is next takes long enough for Ctrl-C.
+        The caller must store each item at once. Its position has already moved, so it is not fetched again. A Ctrl-C
+        may interrupt the rest of this method.
         """
         self.post()
         leader = self._wait(timeout)
         if leader is not None:
             yield from self._receive(leader)
-            self.post()  # the next ones, before anybody works on these
+            self.post()  # Send the next requests before the application works on these records.
 
     def post(self) -> None:
-        """Ask each leader that owes no answer for what can be read from it."""
+        """Send a request to each leader without a pending one."""
         now = time.monotonic()
         topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError] = {}
         by_leader: dict[Node, list[Position]] = {}
         for position in self._positions.values():
-            if not position.is_asked and position.may_fetch and position.retry_at <= now:
+            if not position.is_in_flight and position.may_fetch and position.retry_at <= now:
                 try:
                     leader = self._leader(position, topics)
                 except (ConnectionFailed, KafkaError) as error:
@@ -109,13 +125,13 @@ class Fetcher:
                 else:
                     by_leader.setdefault(leader, []).append(position)
         for leader, positions in by_leader.items():
-            if leader not in self._asked:
-                self._ask(leader, positions)
+            if leader not in self._pending:
+                self._send(leader, positions)
 
     def _leader(self, position: Position, topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError]) -> Node:
-        """Whom to ask; an error if the topic is not the one any more that was read so far.
+        """Return the leader of a partition. `topics` caches lookups, as a topic may have thousands of partitions.
 
-        `topics` are those that were looked up already: a topic may have thousands of partitions.
+        Raises KafkaError if the topic was deleted and created again.
         """
         name, number = position.partition
         if name not in topics:
@@ -129,39 +145,39 @@ class Fetcher:
         if position.topic_id in (None, NO_TOPIC_ID):
             position.topic_id = topic.topic_id
         elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
-            self._made_again(position)
-        return topic.leaders.get(number) or self._cluster.leader(position.partition)  # which says what is wrong
+            self._topic_created_again(position)
+        return topic.leaders.get(number) or self._cluster.leader(position.partition)  # raises an error with the reason
 
-    def _made_again(self, position: Position) -> None:
-        what = f"{position.partition} was deleted and made again since offset {position.fetched}"
+    def _topic_created_again(self, position: Position) -> None:
+        what = f"{position.partition} was deleted and created again since offset {position.fetched}"
         if self._settings.reset is None:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to read on")
-        position.wish, position.topic_id = "earliest", None  # all that is in it came after what was read
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
+        position.start, position.topic_id = "earliest", None  # All records of the new topic are new to the consumer.
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 
     def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:
-        """Note what went wrong: it is tried again, as long as there is hope."""
+        """Store an error of a partition. The fetcher retries it until `_is_hopeless` returns True."""
         self.failures += 1
         now = time.monotonic()
         position.failing_since = position.failing_since or now
-        position.gone_since = (position.gone_since or now) if _is_gone(error) else None
+        position.missing_since = (position.missing_since or now) if is_unknown_topic(error) else None
         position.retry_at = now + RETRY_PAUSE
         self._cluster.forget(position.partition.topic)
-        if is_final(error) or self._lasted_too_long(position, now):
+        if is_final(error) or self._is_hopeless(position, now):
             position.error = error
 
-    def _lasted_too_long(self, position: Position, now: float) -> bool:
-        """A topic that is not there may have been made just now, or its broker have started, but news travel fast."""
-        if position.gone_since is not None and now - position.gone_since >= GONE_AFTER:
+    def _is_hopeless(self, position: Position, now: float) -> bool:
+        """Return whether an error has lasted too long. A new topic is unknown to some brokers only for a moment."""
+        if position.missing_since is not None and now - position.missing_since >= GONE_AFTER:
             return True
         return position.failing_since is not None and now - position.failing_since >= self._settings.retry_for
 
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()
-        self._asked.clear()
+        self._pending.clear()
 
-    def _ask(self, leader: Node, positions: list[Position]) -> None:
+    def _send(self, leader: Node, positions: list[Position]) -> None:
         connection = self._connections.get(leader)
         if connection is None:
             connection = self._connections[leader] = self._cluster.connect(leader)
@@ -173,14 +189,14 @@ class Fetcher:
             for position in positions:
                 self.failed(position, error)
             return
-        except BaseException:  # Ctrl-C in the middle of a request: the next one must not come behind half of it
+        except BaseException:  # Ctrl-C: no request may follow on a connection after half a request
             connection.close()
             raise
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
         names = {topic_id: name for name, topic_id in ids.items()}
-        self._asked[leader] = _Asked({it.partition: (it, it.fetched) for it in positions}, deadline, names)
+        self._pending[leader] = _PendingFetch({it.partition: (it, it.fetched) for it in positions}, deadline, names)
         for position in positions:
-            position.is_asked = True
+            position.is_in_flight = True
 
     def _request(self, positions: list[Position], ids: dict[str, UUID]) -> FetchRequest:
         topics: dict[str, FetchRequest.FetchTopic] = {}
@@ -202,26 +218,26 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """The leader whose answer has begun to come, or is overdue; None if there is none in time."""
+        """Return the leader whose response has begun to arrive or is overdue. None after `timeout` seconds."""
         now = time.monotonic()
-        if not self._asked:
+        if not self._pending:
             time.sleep(max(0.0, min(timeout, self._next_retry() - now)))
             return None
-        overdue = min(asked.deadline for asked in self._asked.values())
+        deadline = min(pending.deadline for pending in self._pending.values())
         with selectors.DefaultSelector() as selector:
-            for leader in self._asked:
+            for leader in self._pending:
                 selector.register(self._connections[leader].fileno(), selectors.EVENT_READ, leader)
             ready = {
-                key.data for key, _ in selector.select(max(0.0, min(timeout, overdue - now, self._next_retry() - now)))
+                key.data for key, _ in selector.select(max(0.0, min(timeout, deadline - now, self._next_retry() - now)))
             }
         now = time.monotonic()
-        return next((leader for leader, asked in self._asked.items() if leader in ready or asked.deadline <= now), None)
+        return next((leader for leader, it in self._pending.items() if leader in ready or it.deadline <= now), None)
 
-    def _receive(self, leader: Node) -> Iterator[Fetched]:
-        """Read an answer, and move on the positions that it is about."""
-        asked, connection = self._asked.pop(leader), self._connections[leader]
-        for position, _ in asked.positions.values():
-            position.is_asked = False
+    def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
+        """Read the response of a leader, yield its batches and move the positions."""
+        pending, connection = self._pending.pop(leader), self._connections[leader]
+        for position, _ in pending.positions.values():
+            position.is_in_flight = False
         try:
             if not connection.is_answered:
                 raise self._overdue(connection)
@@ -229,22 +245,22 @@ class Fetcher:
             if response.error_code:
                 raise answered_error(f"fetch from {connection.address}", response.error_code)
         except (ConnectionFailed, KafkaError) as error:
-            for position, _ in asked.positions.values():
+            for position, _ in pending.positions.values():
                 self.failed(position, error)
             return
-        except BaseException:  # Ctrl-C in the middle of an answer: its rest must not be taken for the next one
+        except BaseException:  # Ctrl-C: a later request must not receive the rest of this response
             connection.close()
             raise
         self.fetches += 1
         for topic in response.responses:
-            name = topic.topic or asked.names.get(topic.topic_id, "")
+            name = topic.topic or pending.names.get(topic.topic_id, "")
             for data in topic.partitions:
-                about = asked.positions.get(TopicPartition(name, data.partition_index))
-                if about is None:
+                requested = pending.positions.get(TopicPartition(name, data.partition_index))
+                if requested is None:
                     continue
-                position, offset = about
-                if position.is_dropped or not position.may_fetch or position.fetched != offset:
-                    continue  # it was moved, paused or given up meanwhile
+                position, offset = requested
+                if position.is_removed or not position.may_fetch or position.fetched != offset:
+                    continue  # The application has moved, paused or removed the partition since the request.
                 try:
                     if data.error_code:
                         raise answered_error(position.partition, data.error_code)
@@ -253,13 +269,16 @@ class Fetcher:
                     self._partition_failed(position, error)
 
     def _overdue(self, connection: Connection) -> ConnectionFailed:
-        """Nothing has come, though it should have. (What came while nobody was looking is not late.)"""
+        """Close a connection without a response, and return the error.
+
+        A response that arrived while the application did not poll is not late.
+        """
         connection.close()
         what = f"{connection.address} did not answer within {self._settings.request_timeout:g} s"
         return ConnectionFailed(connection.host, connection.port, what)
 
-    def _read_partition(self, position: Position, data: PartitionData) -> Iterator[Fetched]:
-        position.failing_since = position.gone_since = None
+    def _read_partition(self, position: Position, data: PartitionData) -> Iterator[FetchedBatches]:
+        position.failing_since = position.missing_since = None
         position.high_watermark, position.last_stable = data.high_watermark, data.last_stable_offset
         if not isinstance(data.records, memoryview) or not data.records:
             return
@@ -270,14 +289,14 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            if not batches:  # else the next fetch begins with the damage
+            if not batches:  # Otherwise the next fetch begins with the damaged batch and raises the error.
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:
             position.fetched = batches[-1].last_offset + 1
-            yield Fetched(position, batches, self._aborted(data))
+            yield FetchedBatches(position, batches, self._aborted(data))
         elif position.max_bytes < LARGEST_FETCH:
-            position.max_bytes *= 2  # before Fetch 3 a broker cuts a message that is too large; ask for more of it
+            position.max_bytes *= 2  # Brokers before Fetch v3 cut a message that is too large. Fetch more of it.
         else:
             what = f"{position.partition}: the message at {position.fetched} is too large"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
@@ -288,12 +307,15 @@ class Fetcher:
         return AbortedTransactions((it.producer_id, it.first_offset) for it in data.aborted_transactions or ())
 
     def _partition_failed(self, position: Position, error: KafkaError) -> None:
-        """In a group an offset that is gone is a reason to begin anew; else the program has to know."""
+        """Handle an error of one partition. In a group, an offset that does not exist is reset instead."""
         if error.code is ErrorCode.OFFSET_OUT_OF_RANGE and self._settings.reset is not None:
-            log.warning(
-                "%s has no offset %d (any more): on from %s", position.partition, position.fetched, self._settings.reset
+            LOGGER.warning(
+                "%s does not have offset %d: the consumer continues at %s",
+                position.partition,
+                position.fetched,
+                self._settings.reset,
             )
-            position.wish = self._settings.reset
+            position.start = self._settings.reset
             return
         try:
             if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -311,16 +333,16 @@ class Fetcher:
         return KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
 
     def _next_retry(self) -> float:
-        """When something that failed may be tried again."""
+        """Return the time at which the next failed partition may be retried."""
         return min(
             (it.retry_at for it in self._positions.values() if it.failing_since and it.may_fetch), default=math.inf
         )
 
 
-def _is_gone(error: Exception) -> bool:
+def is_unknown_topic(error: Exception) -> bool:
     return isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def is_final(error: Exception) -> bool:
-    """Whether time cannot help: a batch that is corrupt will be corrupt the next time too."""
+    """Return whether a retry cannot help. A corrupt batch stays corrupt, although Kafka calls the error retriable."""
     return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

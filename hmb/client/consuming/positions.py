@@ -1,12 +1,18 @@
-"""How far each partition is read: two places in its log, and what is known of its ends.
+"""A consumer's position in each partition: two offsets, and the state of reading.
 
-    consumed   the next offset to hand out: what `position` tells and a commit saves
-    fetched    the next offset to ask the leader for
+::
 
-The second runs ahead of the first, by the records that have come and were not handed out yet. To seek is to set both,
-and to throw away what came in between. A position that is not *settled* has no offset yet, only a wish ("latest"): it
-is settled before the next fetch.
+    consumed   the offset of the next record to return to the application; `position` returns it, and a commit saves it
+    fetched    the offset of the next record to fetch from the leader
+
+`fetched` is ahead of `consumed` by the records that were fetched and not yet returned. For example, a fetch brings the
+records 10 to 19, and the application has received 10 to 12: `consumed` is 13, `fetched` is 20. To seek is to set both
+offsets and to discard the records between them.
+
+A new position has no offset yet, only a *start* such as "latest". The reader finds the offset before the first fetch.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -19,29 +25,29 @@ UNKNOWN = -1
 
 @dataclass(slots=True, eq=False)
 class Position:
-    """How far a partition is read."""
+    """A consumer's position in one partition."""
 
     partition: TopicPartition
-    max_bytes: int  # to fetch at once
-    wish: Offset | None = None  # where to begin; None: it is settled
-    in_group: bool = False  # begin where the group has committed, if it has
-    topic_id: UUID | None = None  # of the topic that the offsets belong to; None: of any
+    max_bytes: int  # bytes to fetch at once
+    start: Offset | None = None  # where to begin; None: the offset is known
+    in_group: bool = False  # whether the group's committed offset has precedence over `start`
+    topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None: any
     consumed: int = UNKNOWN
     fetched: int = UNKNOWN
-    end: int | None = None  # stop before this offset; None: never
+    end: int | None = None  # the first offset that is not read; None: no limit
     is_paused: bool = False
-    is_asked: bool = False  # a leader owes an answer about it
-    is_dropped: bool = False  # another has taken its place, or the partition was given up
-    error: Exception | None = None  # why nothing can be read after what has come
-    failing_since: float | None = None  # time.monotonic() of the first failure in a row
-    gone_since: float | None = None  # of the first in a row by which the topic is not there
+    is_in_flight: bool = False  # whether a fetch for this partition has not been answered yet
+    is_removed: bool = False  # whether the consumer has given up the partition, or has a new position for it
+    error: Exception | None = None  # why nothing can be read after the buffered records
+    failing_since: float | None = None  # time.monotonic() of the first of consecutive failures
+    missing_since: float | None = None  # time.monotonic() since which brokers do not know the topic
     retry_at: float = 0.0
     high_watermark: int = UNKNOWN
     last_stable: int = UNKNOWN
 
     @property
     def has_offset(self) -> bool:
-        return self.wish is None
+        return self.start is None
 
     @property
     def at_end(self) -> bool:
@@ -49,19 +55,19 @@ class Position:
 
     @property
     def may_fetch(self) -> bool:
-        """Whether there is something to ask the leader for."""
-        if self.is_paused or self.error is not None or self.wish is not None:
+        """Whether records of this partition can be fetched now."""
+        if self.is_paused or self.error is not None or self.start is not None:
             return False
         return self.end is None or self.fetched < self.end
 
     def move_to(self, offset: int) -> None:
-        """Go on from there; what was wrong elsewhere is forgotten."""
+        """Continue at `offset`, and forget errors of the old position."""
         self.consumed = self.fetched = offset
-        self.wish = self.error = self.failing_since = self.gone_since = self.topic_id = None
-        self.in_group = False  # what it has committed is behind us, or not there any more
+        self.start = self.error = self.failing_since = self.missing_since = self.topic_id = None
+        self.in_group = False  # The committed offset is used once. If the offset is gone, `start` decides.
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:
-        """How many offsets are left to hand out, as of the last answer; None before the first."""
+        """Return the number of offsets up to the end that the last response contained. None before the first one."""
         end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
         return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)

@@ -1,4 +1,6 @@
-"""The low-level consumer of Kafka 0.7 and of the thesis: one broker, and the offset in every request.
+"""The low-level consumer of Kafka 0.7 and of the thesis: one broker, and an offset in every request.
+
+::
 
     consumer = hmb.SimpleConsumer("localhost:9092")
     offset = 0
@@ -8,17 +10,20 @@
             ...
         offset = fetched.next_offset
 
-It hides nothing of the protocol.  It keeps no positions, commits nothing, finds no leaders and tries nothing again: a
-partition has to be fetched from the broker that leads it, and whoever fetches decides what an error means.  All that
-`hmb.Consumer` does stands upon these three calls: one partition, several at once (one request, and so one round trip),
-and which offsets there are.
+The class shows the protocol as it is. It stores no positions, commits nothing, finds no leaders and retries nothing.
+The application must fetch a partition from the broker that leads it, and decides what to do about an error.
+`hmb.Consumer` is built on the same three requests: fetch one partition, fetch several partitions in one round trip, and
+list offsets.
 
-Offsets before a time were what 0.7 had in place of an index of times: the offsets at which *segments* begin, the newest
-first, so that who wants the records of the last hour starts in the segment that was begun before that.  Brokers before
-4.0 still answer that (ListOffsets v0).  Newer ones name single records; there the list is that record and the start.
+Kafka 0.7 had no index of timestamps. Instead, a consumer could ask for the offsets at which *segments* begin, the
+newest first. To read the records of the last hour, it started in the last segment that began before that hour. Brokers
+before Kafka 4.0 still answer this question (ListOffsets v0). Newer brokers find a single record by its timestamp. With
+them, `offsets_before` returns the offset of that record and the first offset of the log.
 
-Source: thesis, ch. 8.3; Kafka 0.7's design, "Low-level API"; kafka.consumer.SimpleConsumer.
+Source: thesis (chapter 8.3); Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,15 +40,15 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord, consumer_records
 
-NEWEST_FETCH = FetchRequest.first_version("topics.topic_id") - 1  # the last version that names topics
+NEWEST_FETCH = FetchRequest.first_version("topics.topic_id") - 1  # the last version with topic names instead of ids
 MAX_BYTES = 1024 * 1024
-SEGMENTS = 0  # the version of ListOffsets that knows them
+SEGMENTS = 0  # the version of ListOffsets that lists the offsets of segments
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class PartitionFetch(NamedTuple):
-    """What to fetch: from which offset on, and at most how much."""
+    """A fetch of one partition: its first offset, and the most bytes to return."""
 
     topic: str
     partition: int
@@ -53,11 +58,14 @@ class PartitionFetch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchedRecords:
-    """Records of a partition; iterates over them."""
+    """Fetched records of one partition.
+
+    `next_offset` is the offset for the next fetch. `high_watermark` is the offset after the last readable record.
+    """
 
     records: list[ConsumerRecord]
-    next_offset: int  # where the next fetch goes on
-    high_watermark: int  # up to where the log can be read
+    next_offset: int
+    high_watermark: int
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         return iter(self.records)
@@ -67,9 +75,9 @@ class FetchedRecords:
 
 
 class SimpleConsumer:
-    """A connection to one broker; belongs to one thread.  `timeout` is in seconds.
+    """A connection to one broker. It belongs to one thread. `timeout` is in seconds.
 
-    `host` may have the port in it: "localhost:9092".
+    `host` may contain the port: "localhost:9092".
     """
 
     def __init__(self, host: str, port: int | None = None, client_id: str = "hmb", timeout: float = 30.0) -> None:
@@ -80,17 +88,18 @@ class SimpleConsumer:
 
     @property
     def _connection(self) -> Connection:
-        if self._is_closed:  # else it would connect again
+        if self._is_closed:  # Otherwise a request would open the connection again.
             raise RuntimeError("the consumer is closed")
         return self._broker
 
     def fetch(
         self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
     ) -> FetchedRecords:
-        """The records from an offset on, as many as fit into `max_bytes` (from Kafka 0.10.1 on at least one batch).
+        """Return the records from an offset on: as many as fit into `max_bytes`.
 
-        Waits up to `max_wait` seconds where the log ends.  KafkaError: OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER;
-        MESSAGE_TOO_LARGE where not a single message fits.
+        Brokers from Kafka 0.10.1 on return at least one batch. At the end of the log, the broker waits up to `max_wait`
+        seconds for records. Raises KafkaError with OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, or MESSAGE_TOO_LARGE if
+        not even one message fits.
         """
         (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
         if isinstance(fetched, KafkaError):
@@ -100,14 +109,14 @@ class SimpleConsumer:
     def multifetch(
         self, partitions: Iterable[PartitionFetch], *, max_wait: float = 0.0
     ) -> list[FetchedRecords | KafkaError]:
-        """The records of several partitions in one request, in the order given: for each what `fetch` gives or raises.
+        """Fetch several partitions in one request. Return the result or the error of each, in the same order.
 
-        Waits up to `max_wait` seconds if none has any.
+        If no partition has records, the broker waits up to `max_wait` seconds.
         """
         wanted = list(partitions)
         by_partition = {TopicPartition(it.topic, it.partition): it for it in wanted}
         if len(by_partition) < len(wanted):
-            raise ValueError("a partition can be fetched once in a request")
+            raise ValueError("a request can fetch each partition only once")
         version = self._connection.version_of(FetchRequest, NEWEST_FETCH)
         response: FetchResponse = self._connection.send(_request(wanted, max_wait), version)
         if response.error_code:
@@ -122,12 +131,13 @@ class SimpleConsumer:
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
-        """Offsets at which one can begin to read, up to `max_offsets`, the newest first, all of before `time`.
+        """Return up to `max_offsets` offsets at which segments begin that are older than `time`, the newest first.
 
-        `time` is in ms since 1970; LATEST (-1) starts the list with the end, EARLIEST (-2) gives the start alone.
+        `time` is in ms since 1970. With LATEST (-1), the list begins with the end of the log. With EARLIEST (-2), it
+        only contains the start of the log.
         """
         if max_offsets < 1:
-            raise ValueError(f"max_offsets is 1 or more, not {max_offsets}")
+            raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")
         if SEGMENTS in self._versions_of_list_offsets():
             answer = self._list_offsets(topic, partition, time, max_offsets, SEGMENTS)
             return answer.old_style_offsets[:max_offsets]
@@ -136,7 +146,7 @@ class SimpleConsumer:
         if time == EARLIEST:
             return [start]
         offset = self._list_offsets(topic, partition, time, 1, version).offset
-        if offset < 0:  # no record is that young: all are before it
+        if offset < 0:  # All records are older than `time`.
             offset = self._list_offsets(topic, partition, LATEST, 1, version).offset
         return list(dict.fromkeys((offset, start)))[:max_offsets]
 
@@ -192,7 +202,7 @@ def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionD
     next_offset = wanted.offset
     try:
         for batch in iter_batches(answered):
-            if batch.last_offset >= wanted.offset:  # the first may lie before it: a batch is sent as a whole
+            if batch.last_offset >= wanted.offset:  # The broker sends whole batches, so earlier ones may come first.
                 batch.check()
                 next_offset = batch.last_offset + 1
                 records += () if batch.is_control else consumer_records(batch, *partition)

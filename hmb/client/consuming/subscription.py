@@ -1,13 +1,18 @@
-"""What a consumer wants to read: topics by their names, or by a pattern that finds those that do not exist yet.
+"""The subscription of a consumer: topics by name, or topics whose names match a pattern.
 
-Kafka 0.7 called them topic filters: a *whitelist* says by a regular expression what to read, a *blacklist* what not to.
-Here they are `pattern` and `exclude`, and the two go together: of the topics that match the one, those that do not
-match the other. An expression has to match the whole name, and Kafka's internal topics are never meant by one.
+Kafka 0.7 called patterns topic filters. A *whitelist* was a regular expression for topics to read, and a *blacklist*
+was one for topics not to read. They are called `pattern` and `exclude` here, and can be combined: the consumer reads
+the topics that match `pattern` and do not match `exclude`. An expression must match the whole name. Patterns never
+match Kafka's internal topics.
 
-Topics come and go, and get more partitions, without anybody telling the consumer: it looks at the metadata anew every
-`metadata_max_age` seconds. A partition that it finds then is read from its beginning, whatever the consumer began with:
-all that is in it came later than the consumer.
+Topics appear, disappear and get more partitions, and brokers do not notify consumers. A `Discovery` therefore reads the
+metadata again every `metadata_max_age` seconds. The consumer reads a partition that appears later from its beginning,
+because all its records are newer than the consumer.
+
+Source: Kafka 0.7 design, "High-level API" (`TopicFilter`).
 """
+
+from __future__ import annotations
 
 import logging
 import re
@@ -21,22 +26,26 @@ from hmb.client.metadata import Cluster, TopicMetadata, no_such_partition
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS, TopicPartition, check_topic_name
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 RETRY_AFTER = 1.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Names, or what names have to look like."""
+    """Topic names, or patterns for topic names."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
     exclude: re.Pattern[str] | None = None
 
     @classmethod
-    def to(cls, topics: Iterable[str], pattern: Pattern | None, exclude: Pattern | None) -> "Subscription":
-        """ValueError for what cannot be wanted, KafkaError for what is no topic's name."""
+    def to(cls, topics: Iterable[str], pattern: Pattern | None, exclude: Pattern | None) -> Subscription:
+        """Return a subscription after a check of its arguments.
+
+        Raises TypeError for a collection in place of a name, ValueError for names together with patterns and for an
+        invalid expression, and KafkaError with INVALID_TOPIC_EXCEPTION for an invalid name.
+        """
         topics = tuple(topics)
         for name in topics:
             if isinstance(name, list | tuple | set | dict):
@@ -54,8 +63,8 @@ class Subscription:
     def is_by_pattern(self) -> bool:
         return self.pattern is not None or self.exclude is not None
 
-    def wants(self, topic: TopicMetadata) -> bool:
-        """Whether the patterns mean this topic."""
+    def matches(self, topic: TopicMetadata) -> bool:
+        """Return whether the patterns match this topic."""
         if topic.is_internal or topic.name in INTERNAL_TOPICS:
             return False
         if self.exclude is not None and self.exclude.fullmatch(topic.name):
@@ -63,15 +72,15 @@ class Subscription:
         return self.pattern is None or self.pattern.fullmatch(topic.name) is not None
 
 
-def _compiled(what: str, pattern: Pattern | None) -> re.Pattern[str] | None:
+def _compiled(argument: str, pattern: Pattern | None) -> re.Pattern[str] | None:
     try:
         return re.compile(pattern) if pattern is not None else None
     except re.error as error:
-        raise ValueError(f"{what} {pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{argument} {pattern!r} is not a regular expression: {error}") from None
 
 
 class Discovery:
-    """Finds the topics and partitions of a subscription, and those that come later."""
+    """Finds the topics and partitions of a subscription, also those that appear later."""
 
     def __init__(
         self,
@@ -84,11 +93,11 @@ class Discovery:
     ) -> None:
         self._cluster = cluster
         self._subscription = subscription
-        self._wait_for_topics = wait_for_topics  # Whether a named topic need not exist yet.
+        self._wait_for_topics = wait_for_topics  # whether a named topic need not exist yet
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
-        self._look_at = 0.0  # time.monotonic()
-        self._topics: dict[str, TopicMetadata] = {}  # as they were when one last looked
+        self._refresh_at = 0.0  # time.monotonic()
+        self._topics: dict[str, TopicMetadata] = {}  # the topics that the last refresh found
 
     @property
     def is_by_pattern(self) -> bool:
@@ -96,36 +105,36 @@ class Discovery:
 
     @property
     def names(self) -> set[str]:
-        """The topics that are wanted, as of the last look."""
+        """The names of the topics that the last refresh found."""
         return set(self._topics)
 
-    def look(self) -> list[TopicPartition]:
-        """Find the topics of the subscription. Return the partitions that are new since the last look.
+    def refresh(self) -> list[TopicPartition]:
+        """Find the topics of the subscription. Return the partitions that are new since the last refresh.
 
-        Raises KafkaError if a named topic does not exist, unless this waits for topics.
+        Raises KafkaError if a named topic does not exist, unless the discovery waits for topics.
         """
-        self._look_at = time.monotonic() + min(self._max_age, RETRY_AFTER)  # if it fails
+        self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)  # the time of a retry after an error
         if self.is_by_pattern:
-            topics = [topic for topic in self._cluster.topics() if self._subscription.wants(topic)]
+            topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]
         else:
             found = [self._named(name) for name in self._subscription.topics]
             topics = [topic for topic in found if topic is not None]
-        news = self._news(topics)
-        self._look_at = time.monotonic() + (RETRY_AFTER if self._is_incomplete else self._max_age)
-        return news
+        new = self._new_partitions(topics)
+        self._refresh_at = time.monotonic() + (RETRY_AFTER if self._is_incomplete else self._max_age)
+        return new
 
-    def news(self) -> list[TopicPartition]:
-        """Do the same, but only if it is time or if the metadata are new anyway: this may be called all the time."""
+    def new_partitions(self) -> list[TopicPartition]:
+        """Return new partitions. Send a request only if a refresh is due, so that every poll can call this."""
         if self.is_by_pattern or self._is_incomplete:
-            if time.monotonic() < self._look_at:
+            if time.monotonic() < self._refresh_at:
                 return []
             try:
-                return self.look()
+                return self.refresh()
             except (ConnectionFailed, KafkaError) as error:
-                log.warning("no look at the topics for now: %s", error)
+                LOGGER.warning("the search for new topics failed and is repeated later: %s", error)
                 return []
         known = (self._cluster.last_known(name) for name in self._subscription.topics)
-        return self._news([topic for topic in known if topic is not None])
+        return self._new_partitions([topic for topic in known if topic is not None])
 
     @property
     def _is_incomplete(self) -> bool:
@@ -140,7 +149,7 @@ class Discovery:
                 return None
             raise
 
-    def _news(self, topics: list[TopicMetadata]) -> list[TopicPartition]:
+    def _new_partitions(self, topics: list[TopicMetadata]) -> list[TopicPartition]:
         found: list[TopicPartition] = []
         for topic in topics:
             before = self._topics.get(topic.name)
@@ -151,7 +160,7 @@ class Discovery:
         return found
 
     def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
-        """The topic's partitions, or the ones wanted."""
+        """Return the topic's partitions, or only those with the chosen numbers."""
         for number in self._numbers or ():
             if number not in topic.leaders and not self.is_by_pattern:
                 raise no_such_partition(topic, number)

@@ -117,7 +117,7 @@ def test_a_wrong_checksum_is_an_error_unless_nobody_looks() -> None:
 
 def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecordBatch, "records", None)
-    monkeypatch.setattr(arrow, "of_records", None)
+    monkeypatch.setattr(arrow, "columns_of_records", None)
     usual = [Record(timestamp=NOW + number * 50, key=bytes(number), value=b"v" * number) for number in range(200)]
     assert arrow.record_batch("t", 3, encode_batch(usual)).column("value").to_pylist() == [it.value for it in usual]
 

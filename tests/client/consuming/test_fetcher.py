@@ -66,8 +66,8 @@ def test_an_answer_that_came_while_nobody_polled_is_not_late() -> None:
         assert len(consumer.poll(10)) == 2
         offsets_asked(broker, 2)
         fetcher = consumer._reader.fetcher
-        for asked in fetcher._asked.values():
-            asked.deadline = 0.0
+        for pending in fetcher._pending.values():
+            pending.deadline = 0.0
         while not all(connection.is_answered for connection in fetcher._connections.values()):
             time.sleep(0.001)
         assert [it.value for it in consumer.poll(10)] == [b"2", b"3"]

@@ -75,10 +75,10 @@ def test_it_waits_for_an_offset_at_which_it_is_to_stop(servers: str) -> None:
         ({"until": -1}, "until is .*, not -1"),
         ({"until": "latest"}, "until is .*, not 'latest'"),
         ({"until": FromStart(3)}, "until is .*, not FromStart"),
-        ({"offset": AtTime(-1)}, "before everything"),
-        ({"offset": FromStart(-1)}, "before everything"),
+        ({"offset": AtTime(-1)}, "before the first record"),
+        ({"offset": FromStart(-1)}, "before the first record"),
         ({"isolation_level": "serializable"}, "an isolation level is one of read_uncommitted, read_committed"),
-        ({"group": "g", "partitions": [0]}, "in a group the group says which partitions"),
+        ({"group": "g", "partitions": [0]}, r"use assign\(\) instead of partitions"),
         ({"pattern": "x"}, "by name or by pattern"),
     ],
 )

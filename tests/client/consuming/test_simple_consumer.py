@@ -58,7 +58,7 @@ def test_several_partitions_are_fetched_at_once_and_an_error_of_one_is_its_own(s
         assert nowhere.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         with pytest.raises(KafkaError, match=r"several-0: .*does not hold this offset"):
             consumer.fetch("several", 0, 9)
-        with pytest.raises(ValueError, match="once in a request"):
+        with pytest.raises(ValueError, match="each partition only once"):
             consumer.multifetch([PartitionFetch("several", 0, 0), PartitionFetch("several", 0, 1)])
 
 
