@@ -104,7 +104,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError."""
-    from hmb.storage.recovery import Stopped
+    from hmb.storage.recovery.checking import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop_signals = STOP_SIGNALS

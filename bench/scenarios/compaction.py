@@ -27,8 +27,8 @@ import click
 
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Codec
-from hmb.storage.checkpoints import read_offsets
-from hmb.storage.manifest import DamagedStateFile
+from hmb.storage.state.checkpoints import read_offsets
+from hmb.storage.state.manifest import DamagedStateFile
 
 from .. import peers
 from ..logs.compactable import SEGMENT_BYTES, Original, compacted_bytes, put, write

@@ -24,7 +24,7 @@ import click
 from hmb.client import Connection
 from hmb.client.metadata import parse_servers
 from hmb.protocol.messages.fetch import FetchRequest
-from hmb.storage.manifest import CLEAN_SHUTDOWN
+from hmb.storage.state.manifest import CLEAN_SHUTDOWN
 
 from .. import peers
 from ..load.repeated_requests import PRODUCE_VERSION, Load, produce_request, raise_errors

@@ -46,7 +46,7 @@ def setting(text: str) -> tuple[str, str]:
 
 def read_settings(path: str | Path | None) -> dict[str, str]:
     """Return the settings of a properties file, with Kafka's numbers; none for None. Raises CliError and OSError."""
-    from hmb.storage.properties import PropertiesError, read_properties
+    from hmb.storage.state.properties import PropertiesError, read_properties
 
     try:
         return {} if path is None else plain_values(read_properties(Path(path)), f"{path}: ")

@@ -34,9 +34,9 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from hmb.storage.cleaner import Cleaner
+from hmb.storage.compaction.cleaner import Cleaner
+from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
-from hmb.storage.virtual_files import OPEN_FILES
 
 LOGGER = logging.getLogger(__name__)
 DISK_CHECK_INTERVAL = 1.0  # seconds

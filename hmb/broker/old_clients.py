@@ -24,9 +24,9 @@ from contextlib import contextmanager
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.convert import DamagedBatch, DownConversion
+from hmb.storage.batches.opening import CONVERTING, report_damage
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
-from hmb.storage.opening import CONVERTING, report_damage
 
 SKIPPED_AT_ONCE = 1 << 20  # bytes
 MOST_CONVERTED = 64 << 20  # bytes of all answers that are converted at the same time

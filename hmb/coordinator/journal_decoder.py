@@ -35,8 +35,8 @@ from hmb.protocol.consumer_protocol import (
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.schema import Struct, version_range
 from hmb.records import Record
-from hmb.storage.checkpoints import encode_uuid
 from hmb.storage.dump.entries import Decoded
+from hmb.storage.state.checkpoints import encode_uuid
 
 IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
     "subscription": ConsumerProtocolSubscription,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.manifest import DamagedStateFile, Manifest
+from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
 LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.files import sync_directory
+from hmb.storage.files.durability import sync_directory
+from hmb.storage.files.virtual import SyncFailed
 from hmb.storage.segment import Segment
-from hmb.storage.virtual_files import SyncFailed
 
 LOGGER = logging.getLogger(__name__)
 

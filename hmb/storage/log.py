@@ -30,24 +30,26 @@ from typing import NamedTuple
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage import log_reading, preparation, swap
+from hmb.storage import log_reading
+from hmb.storage.batches import preparation
+from hmb.storage.compaction import swap
 from hmb.storage.config import LogConfig
-from hmb.storage.disk_reserve import DiskReserve
+from hmb.storage.files.disk_reserve import DiskReserve
+from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
-from hmb.storage.leader_epochs import LeaderEpochs
-from hmb.storage.loader import Known, LoadedLog, load
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
-from hmb.storage.manifest import Manifest, SegmentEntry
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, delete_old_snapshots, snapshot_path
 from hmb.storage.read_checks import RepeatedReads, check_begin
-from hmb.storage.recovery import NO_STOP, DamagedSegment
-from hmb.storage.repair import repaired_copy
+from hmb.storage.recovery.checking import NO_STOP, DamagedSegment
+from hmb.storage.recovery.loading import Known, LoadedLog, load
+from hmb.storage.recovery.repair import repaired_copy
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
+from hmb.storage.state.leader_epochs import LeaderEpochs
+from hmb.storage.state.manifest import Manifest, SegmentEntry
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
-from hmb.storage.virtual_files import Parts, SyncFailed
 from hmb.storage.watchers import Watchers
 
 LOGGER = logging.getLogger(__name__)

@@ -1,9 +1,11 @@
 """The logs of a data directory: found at the start, created, deleted, closed.
 
 The directory is a Kafka data directory. It has a directory `<topic>-<partition>/` for each log, and the state files of
-checkpoints.py. A lock keeps a second broker out (directory_lock.py). The file `.kafka_cleanshutdown` exists only after
-a proper stop, and the start removes it. If it is missing, the start checks each log from its recovery point on. A log
-that the checkpoint does not name was not made by this broker, and nothing is known of what was synced.
+state/checkpoints.py. A lock keeps a second broker out (state/directory_lock.py).
+
+The file `.kafka_cleanshutdown` exists only after a proper stop, and the start removes it. If it is missing, the start
+checks each log from its recovery point on. A log that the checkpoint does not name was not made by this broker. The
+start then knows nothing about what was synced.
 
 A damaged state file is made again, with a warning, if that is possible:
 
@@ -33,19 +35,19 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.storage import checkpoints, trash
 from hmb.storage.config import LogConfig
-from hmb.storage.directory_lock import DirectoryInUse, DirectoryLock
-from hmb.storage.disk_reserve import DiskReserve, is_disk_full
-from hmb.storage.files import replace_file, sync_all, sync_directory
+from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
+from hmb.storage.files.durability import replace_file, sync_all, sync_directory
+from hmb.storage.files.virtual import NAMES
 from hmb.storage.isolation import isolated
-from hmb.storage.leader_epochs import LeaderEpochs
-from hmb.storage.loader import newest_leader_epoch
 from hmb.storage.log import Log
-from hmb.storage.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedStateFile, Manifest, SegmentEntry
-from hmb.storage.recovery import NO_STOP
-from hmb.storage.trash import DeletedLog
-from hmb.storage.virtual_files import NAMES
+from hmb.storage.recovery.checking import NO_STOP
+from hmb.storage.recovery.loading import newest_leader_epoch
+from hmb.storage.state import checkpoints, trash
+from hmb.storage.state.directory_lock import DirectoryInUse, DirectoryLock
+from hmb.storage.state.leader_epochs import LeaderEpochs
+from hmb.storage.state.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedStateFile, Manifest, SegmentEntry
+from hmb.storage.state.trash import DeletedLog
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -103,7 +105,7 @@ class LogManager:
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
-        """Open all logs, each with its topic's configuration.  Raises DataDirectoryError, and Stopped (recovery.py)."""
+        """Open all logs, each with its topic's configuration.  Raises DataDirectoryError, Stopped."""
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
         recovery_points = self._read_checkpoint(RECOVERY_POINTS, "all logs are checked after an unclean stop")

@@ -23,8 +23,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
 from hmb.records.filtering import check_readable
 from hmb.records.heads import heads
-from hmb.storage.files import FileRegion
-from hmb.storage.opening import SEARCHING, report_damage
+from hmb.storage.batches.opening import SEARCHING, report_damage
+from hmb.storage.files.virtual import FileRegion
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hmb.storage.manifest import BEING_REPLACED, Manifest, SegmentEntry
 from hmb.storage.segment import Segment
+from hmb.storage.state.manifest import BEING_REPLACED, Manifest, SegmentEntry
 
 LOGGER = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from hmb.storage.virtual_files import VirtualFile
+from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 BLOCK = 512  # entries that a search reads at once: one page of an offset index

@@ -4,7 +4,7 @@ A fetch does not look at the records: the kernel sends them from the file to the
 So the broker does not know whether a batch is still intact. But a client that finds a wrong CRC does not get past the
 batch, and asks for the same offset again. A client that does get past it never does. So when a read begins at the same
 offset as an earlier one, the broker checks the first batch before it sends it, and that the file has all bytes of the
-region. If one of them is wrong, the log repairs the segment (repair.py), and the client gets what is intact.
+region. If one of them is wrong, the log repairs the segment (recovery/repair.py), and the client gets what is intact.
 
 Several consumers may read the same offsets, and then each of them but the first repeats a read. So the broker checks
 the second, the fourth, the eighth read of an offset, and so on. A reader that is stuck comes to one of these.
@@ -18,8 +18,8 @@ import threading
 from hmb.protocol.errors import KafkaError
 from hmb.records import parse_batch
 from hmb.records.reading import HEADER_PEEK
-from hmb.storage.files import FileRegion
-from hmb.storage.recovery import DamagedSegment
+from hmb.storage.files.virtual import FileRegion
+from hmb.storage.recovery.checking import DamagedSegment
 from hmb.storage.segment import Segment
 
 OFFSETS_KEPT = 64  # a log that many consumers read at as many offsets may forget an offset before it is repeated

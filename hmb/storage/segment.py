@@ -28,13 +28,14 @@ from typing import NamedTuple
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
-from hmb.storage import tails
+from hmb.storage.batches.opening import checked
 from hmb.storage.config import LogConfig
-from hmb.storage.files import FileRegion, sync_directory
-from hmb.storage.manifest import SegmentEntry
+from hmb.storage.files.durability import sync_directory
+from hmb.storage.files.virtual import NAMES, DurableFile, FileRegion, Parts, SyncFailed, VirtualFile
+from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import IndexFile, OffsetIndex
-from hmb.storage.opening import checked
-from hmb.storage.recovery import (
+from hmb.storage.recovery import tails
+from hmb.storage.recovery.checking import (
     MAX_RELATIVE_OFFSET,
     NO_STOP,
     Damage,
@@ -43,10 +44,9 @@ from hmb.storage.recovery import (
     Stopped,
     checked_batches,
 )
+from hmb.storage.state.manifest import SegmentEntry
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
-from hmb.storage.virtual_files import NAMES, DurableFile, Parts, SyncFailed, VirtualFile
-from hmb.storage.windows import Windows
 
 LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
@@ -76,7 +76,7 @@ class Segment:
     """One segment.  Appends happen under the log's lock; reads take none."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
-        """Open or make the segment; one that is not part of the log yet has a suffix to its names (swap.py)."""
+        """Open or make the segment. Names of a segment that is not part of the log yet have a suffix (swap.py)."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
         path = stem.with_suffix(".log" + suffix)
@@ -90,7 +90,7 @@ class Segment:
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
         self.lacks_transactions = False  # the transaction index has to be made again
-        self.reported_damage: set[int] = set()  # positions (opening.py)
+        self.reported_damage: set[int] = set()  # positions (batches/opening.py)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False

@@ -18,7 +18,7 @@ continues in later segments, until the last stable offset of an entry shows that
 Most logs have no aborted transactions, and then the file does not exist. A missing file means that no transaction was
 aborted. So unlike the other indexes this one is synced together with its log. Each start checks its length and the
 order of its numbers. An index that fails the check, or that belongs to a recovered segment, is made again from the log
-(loader.py).
+(recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.records.crc import crc32c
-from hmb.storage.files import replace_file, sync_directory
+from hmb.storage.files.durability import replace_file, sync_directory
+from hmb.storage.files.virtual import DurableFile
 from hmb.storage.offset_index import NO_KEYS, IndexFile
-from hmb.storage.virtual_files import DurableFile
 
 VERSION = 0
 

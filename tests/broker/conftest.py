@@ -33,7 +33,7 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from hmb.storage.files import FileRegion
+from hmb.storage.files.virtual import FileRegion
 from hmb.storage.log_manager import LogManager
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)

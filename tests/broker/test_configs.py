@@ -249,7 +249,7 @@ def test_what_cannot_be_kept_is_not_in_force(
 
     before = one(asked, type, name, config)
     with monkeypatch.context() as patch:
-        patch.setattr("hmb.storage.manifest.replace_files", full_disk)
+        patch.setattr("hmb.storage.state.manifest.replace_files", full_disk)
         assert change(asked, type, name, (config, SET, "5")) == ErrorCode.KAFKA_STORAGE_ERROR
     assert one(asked, type, name, config) == before
     assert change(asked, type, name, (config, SET, "5")) == 0

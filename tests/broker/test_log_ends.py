@@ -12,8 +12,8 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from hmb.storage.leader_epochs import LeaderEpochs
 from hmb.storage.log import Log
+from hmb.storage.state.leader_epochs import LeaderEpochs
 from tests.broker.calls import fetch, list_offsets, outcome
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch
@@ -93,7 +93,7 @@ def test_a_start_that_cannot_be_written_is_not_answered_as_done(ask: Asker, monk
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hmb.storage.manifest.replace_files", full_disk)
+    monkeypatch.setattr("hmb.storage.state.manifest.replace_files", full_disk)
     assert delete(ask, {0: 4}) == {0: (-1, ErrorCode.KAFKA_STORAGE_ERROR)}
 
 

@@ -19,7 +19,7 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.topics import NO_TOPIC_ID
-from hmb.storage import trash
+from hmb.storage.state import trash
 from tests.broker.conftest import Asker
 from tests.broker.offset_calls import commit, delete, fetch, join, offsets, restarted
 from tests.storage.conftest import read_all

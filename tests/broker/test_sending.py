@@ -18,8 +18,7 @@ from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
 from hmb.records import Record, encode_batch
 from hmb.records.convert import DownConversion
-from hmb.storage.files import FileRegion
-from hmb.storage.virtual_files import VirtualFile
+from hmb.storage.files.virtual import FileRegion, VirtualFile
 from tests.waiting import until
 
 SIZE = 20 << 20  # more than any socket buffers

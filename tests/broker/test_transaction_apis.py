@@ -21,8 +21,8 @@ from hmb.protocol.messages.list_transactions import ListTransactionsRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
-from hmb.storage import manifest
 from hmb.storage.log import Log
+from hmb.storage.state import manifest
 from tests.broker.calls import outcome, produce
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch

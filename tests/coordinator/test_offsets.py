@@ -22,7 +22,7 @@ from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import Expiry, GroupOffsets, OffsetAndMetadata
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.cleaner import Throttle, clean, cleanable
+from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
 from hmb.storage.log import now_ms
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all

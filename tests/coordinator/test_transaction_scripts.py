@@ -35,7 +35,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
 from hmb.storage.log import Log, now_ms
-from hmb.storage.manifest import Manifest
+from hmb.storage.state.manifest import Manifest
 from tests.coordinator.conftest import Topic
 from tests.coordinator.test_groups import Topics
 from tests.scripts import goldenscript

@@ -17,8 +17,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch
 from hmb.storage.log import Log
-from hmb.storage.manifest import Manifest
 from hmb.storage.producer_state import ActiveProducer, Producer
+from hmb.storage.state.manifest import Manifest
 from tests.coordinator.conftest import Topic
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

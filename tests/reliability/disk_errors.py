@@ -44,7 +44,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.records import Record, encode_batch, iter_batches, read_records
-from hmb.storage.cleaner import Cleaner
+from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.log import Log
 from tests.broker.calls import outcome, produce
 from tests.broker.conftest import Asker, open_asker

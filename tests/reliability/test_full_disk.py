@@ -20,7 +20,7 @@ from hmb.client import Admin, Consumer, Producer, TopicPartition
 from hmb.client.admin import ConfigResource, CreatedTopic, NewTopic, ResourceType
 from hmb.client.errors import KafkaError
 from hmb.protocol.errors import ErrorCode
-from hmb.storage.checkpoints import read_offsets
+from hmb.storage.state.checkpoints import read_offsets
 from tests.waiting import until
 
 DISK = 24 << 20  # bytes; the broker's reserve is 1/64 of the disk

@@ -10,13 +10,13 @@ import pytest
 
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, encode_batch
-from hmb.storage.cleaner import Cleaner
+from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.manifest import CLEAN_SHUTDOWN
-from hmb.storage.recovery import Stopped
+from hmb.storage.recovery.checking import Stopped
 from hmb.storage.segment import Segment
+from hmb.storage.state.manifest import CLEAN_SHUTDOWN
 from tests.storage.conftest import batch, delete, read_all
 
 NAME = TopicPartition("events", 0)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hmb.storage.log_manager import DataDirectoryError
-from hmb.storage.manifest import DamagedStateFile, Manifest
+from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
 Configs = dict[str, dict[str, str]]  # what they are for -> name -> value
 

@@ -34,8 +34,8 @@ from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch, iter_batches, parse_batch
 from hmb.records.compression import Codec
+from hmb.storage.batches.validation import InvalidRecords
 from hmb.storage.log import AppendResult, Log
-from hmb.storage.validation import InvalidRecords
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse

@@ -4,7 +4,7 @@ The system limits how many descriptors a process may have (RLIMIT_NOFILE). A bro
 neither accept a connection nor open a file, so every request fails. So it raises the limit as far as the system allows,
 and then divides it:
 
-- a third is for files of logs. The log layer keeps the recently used ones open (storage/virtual_files.py);
+- a third is for files of logs. The log layer keeps the recently used ones open (storage/files/virtual.py);
 - two are for each connection: its socket, and the file from which its thread reads, even if the log layer closes that
   file for another one;
 - RESERVE descriptors are for listeners, directories and state files.

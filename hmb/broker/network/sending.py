@@ -19,7 +19,7 @@ from time import monotonic
 
 from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
-from hmb.storage.files import FileRegion
+from hmb.storage.files.virtual import FileRegion
 
 STALL = 2.0  # seconds that one system call may wait
 PATIENCE = 30.0  # seconds that all waits of an answer may take, before the client has taken anything

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hmb.storage.log_manager import DataDirectoryError
-from hmb.storage.manifest import DamagedStateFile, Manifest
+from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
 ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 

@@ -44,7 +44,7 @@ from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from hmb.storage.checkpoints import encode_uuid
+from hmb.storage.state.checkpoints import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
 FIRST_COMMIT_VERSION_OF_EPOCHS = 9

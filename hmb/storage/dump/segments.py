@@ -32,7 +32,7 @@ from hmb.storage.dump.entries import (
 )
 from hmb.storage.dump.findings import GAP, Findings
 from hmb.storage.dump.segment_files import BatchAt, header_at
-from hmb.storage.tails import is_all_zeros
+from hmb.storage.recovery.tails import is_all_zeros
 
 CHUNK = 1 << 20
 

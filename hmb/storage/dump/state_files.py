@@ -23,10 +23,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from hmb.storage.checkpoints import VERSION_LINE, decode_uuid
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry
 from hmb.storage.dump.findings import Findings
-from hmb.storage.manifest import DamagedStateFile
+from hmb.storage.state.checkpoints import VERSION_LINE, decode_uuid
+from hmb.storage.state.manifest import DamagedStateFile
 
 MAX_LINE = 4096  # bytes; a topic's name has 249 at most
 

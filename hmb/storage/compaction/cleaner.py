@@ -1,0 +1,369 @@
+"""Compaction, the work: which logs and segments, reading, writing, swapping.
+
+A compacted log has a clean head and a dirty tail::
+
+    [ clean ][ clean ][ dirty ][ dirty ][ active ]
+                      ^ first dirty offset, in cleaner-offset-checkpoint
+
+A round reads the keys of the dirty segments into a map, backwards, and then writes all segments up to there again
+without what the rule (rule.py) drops.  Neighbours that fit into one segment become one.  The active segment is
+never compacted, nor is what is younger than `min.compaction.lag.ms`, nor anything from the first open transaction on.
+
+A log is worth a round when its dirty part is at least `min.cleanable.dirty.ratio` of what could be compacted, or holds
+records older than `max.compaction.lag.ms`.
+
+A round checks the CRC of every batch before it believes it, because a batch that is written again gets a new CRC.  A
+log with a damaged batch stays as it is.  Each log fails alone: its error is reported, the other logs are compacted, and
+the log is tried again after a pause.
+
+Source: Kafka's `LogCleaner`, `LogCleanerManager`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
+from hmb.records import Batch, RecordBatch, parse_batch
+from hmb.records.reading import HEADER_PEEK
+from hmb.storage.batches.opening import checked, report_damage
+from hmb.storage.compaction import swap
+from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
+from hmb.storage.files.windows import Windows
+from hmb.storage.isolation import isolated
+from hmb.storage.log import Log, now_ms
+from hmb.storage.log_manager import LogManager
+from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET, Stopped
+from hmb.storage.segment import Segment
+from hmb.storage.state import checkpoints
+from hmb.storage.state.manifest import DamagedStateFile
+from hmb.storage.time_index import TimestampOffset
+
+LOGGER = logging.getLogger(__name__)
+STINT, REST = 0.005, 0.000_1  # seconds
+# Seconds after which a log that could not be compacted is tried again; after each failure twice as long.
+FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
+
+
+class Throttle:
+    """Lets at most `rate` bytes a second through, on average, until the stop.
+
+    It also steps aside every STINT: compaction computes without ever waiting for anything, and would keep the
+    interpreter from the threads that serve clients for as long as the switch interval allows.
+    """
+
+    def __init__(self, rate: float, stop: threading.Event) -> None:
+        self._rate = rate
+        self._stop = stop
+        self._started, self._spent = time.monotonic(), 0
+        self._rested = self._started
+
+    def spend(self, size: int) -> None:
+        """Wait as long as `size` more bytes take.  Raises Stopped."""
+        self._spent += size
+        now = time.monotonic()
+        ahead = self._spent / self._rate - (now - self._started)
+        if self._stop.is_set() or (ahead > 0 and self._stop.wait(ahead)):
+            raise Stopped
+        if now - self._rested > STINT:
+            time.sleep(REST)
+            self._rested = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanable:
+    """The part of a log that could be compacted: segments before the active one, and the dirty offsets among them."""
+
+    segments: Sequence[Segment]
+    first_dirty: int
+    end: int
+
+    @property
+    def dirty(self) -> list[Segment]:
+        bounds = [*(segment.base_offset for segment in self.segments), self.end]
+        return [segment for segment, end in zip(self.segments, bounds[1:], strict=True) if end > self.first_dirty]
+
+    @property
+    def dirty_ratio(self) -> float:
+        total = sum(segment.size for segment in self.segments)
+        return sum(segment.size for segment in self.dirty) / total if total else 0.0
+
+
+def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
+    """What a round would work on now; None where it is not worth one."""
+    config = log.config
+    first_dirty = max(first_dirty, log.log_start_offset)
+    segments, stable = log.segments, log.last_stable_offset
+    # The last batch of a log stays. A reader would wait for it, because the log ends after it.
+    last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
+    count = min(last, sum(segment.base_offset < stable for segment in segments))
+    if config.min_compaction_lag_ms:
+        young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
+        count = min(count, next(young, count))
+    found = Cleanable(segments[:count], first_dirty, min(segments[count].base_offset, stable))
+    if not found.dirty:
+        return None
+    too_old = any(0 <= s.max_timestamp < now - config.max_compaction_lag_ms for s in found.dirty)
+    return found if too_old or found.dirty_ratio >= config.min_cleanable_dirty_ratio else None
+
+
+def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
+    """One round; returns the new first dirty offset.  Raises OSError, KafkaError; the log then holds what it held."""
+    with log.cleanup_lock:
+        throttle.spend(0)  # once the broker stops, what has not begun does not begin: the log may be closed
+        return _clean(log, work, max_memory, now, throttle)
+
+
+def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
+    segments = log.segments
+    if not set(work.segments) <= set(segments):
+        return work.first_dirty  # some were deleted since they were looked at; the next round will look again
+    limit = log.config.max_decompressed
+    map = _map_of(work, segments, max_memory, limit, throttle)
+    rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms, limit)
+    rewriting = _Rewriting(log, segments, rule, throttle)
+    for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
+        rewriting.compact(group)
+    return map.end_offset
+
+
+def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
+    """The dirty records' keys and last offsets; `segments` are all of the log's.
+
+    Where there is no room for all, there may be for as many of the first ones as there was for the last ones.
+    """
+    end = work.end
+    while True:
+        map = OffsetMap(max_memory, work.first_dirty, end, limit)
+        backwards = (
+            batch for segment in reversed(work.dirty) for batch in _dirty_batches(segment, segments, map, throttle)
+        )
+        if all(map.add(batch) for batch in backwards):
+            return map
+        end = work.first_dirty + end - map.next_offset
+
+
+def _dirty_batches(
+    segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
+) -> Iterator[Batch]:
+    """Yield the batches of a segment, the last one first, whose records count and belong into the map.
+
+    All batches of the segment are checked before the first one is read: whether its records count depends on others.
+    """
+    transactions, positions, sizes = Transactions(), array("I"), array("I")
+    _enter(segment, segments, transactions)
+    for position, batch in _checked_batches(segment):
+        if batch.is_control:
+            transactions.end(batch)
+        elif not transactions.is_aborted(batch) and map.begin_offset <= batch.last_offset < map.end_offset:
+            positions.append(position)
+            sizes.append(batch.size)
+    windows = Windows(segment.file, segment.size)
+    for position, size in zip(reversed(positions), reversed(sizes), strict=True):
+        batch = parse_batch(*windows.at(position, size))
+        yield batch
+        throttle.spend(batch.size)
+
+
+def _batches(
+    segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
+) -> Iterator[tuple[int, Batch]]:
+    """Yield every batch of one of the log's segments, checked, with its position."""
+    _enter(segment, segments, transactions)
+    for position, batch in _checked_batches(segment):
+        yield position, batch
+        throttle.spend(batch.size)
+
+
+def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
+    """Yield every batch of a segment with its position and its records. Raises CORRUPT_MESSAGE, OSError."""
+    windows, position = Windows(segment.file, segment.size), 0
+    while position < windows.end:
+        size = parse_batch(*windows.at(position, HEADER_PEEK)).size
+        batch = checked(segment, position, parse_batch(*windows.at(position, size)))
+        yield position, batch
+        position += size
+
+
+def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> None:
+    """Look up the aborted transactions of a segment, before its batches are read."""
+    number = segments.index(segment)
+    transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
+
+
+def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
+    """Neighbours that fit into one segment together, by the sizes that they have now."""
+    config, groups = log.config, [[segments[0]]]
+    for segment in segments[1:]:
+        group = [*groups[-1], segment]
+        size, index_size = sum(s.size for s in group), sum(s.offset_index.size for s in group)
+        following = log.segments[log.segments.index(segment) + 1]  # there is one: the active segment is never compacted
+        fits = size <= config.segment_bytes and index_size <= config.segment_index_bytes
+        if fits and following.base_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET:
+            groups[-1] = group
+        else:
+            groups.append([segment])
+    return groups
+
+
+class _Rewriting:
+    """One round's second pass: the log's segments are written again, group by group, from its start on."""
+
+    def __init__(self, log: Log, segments: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
+        self._log = log
+        self._segments = segments  # as they were when the round began
+        self._rule = rule
+        self._throttle = throttle
+        self._transactions = Transactions()
+
+    def compact(self, group: Sequence[Segment]) -> None:
+        """Write a group of segments again as one, and put that in their place."""
+        log = self._log
+        cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
+        try:
+            for segment in group:
+                self._write(cleaned, segment)
+            last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps goes on
+            file = cleaned.file.open()  # created now if nothing was kept
+            os.utime(file.fileno(), ns=(last_write, last_write))
+            before = sum(segment.size for segment in group)
+            if len(group) == 1 and cleaned.size == before:
+                cleaned.delete()  # nothing was dropped, so there is nothing to swap
+                return
+            log.replace(group, cleaned)
+        except swap.UnfinishedSwap:
+            raise
+        except BaseException:
+            cleaned.delete()
+            raise
+        LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
+
+    def _write(self, cleaned: Segment, segment: Segment) -> None:
+        rule, transactions = self._rule, self._transactions
+        is_old = segment.path.stat().st_mtime * 1000 < rule.now - rule.delete_retention_ms
+        for position, batch in _batches(segment, self._segments, transactions, self._throttle):
+            aborted = None
+            try:
+                if isinstance(batch, RecordBatch) and batch.is_control:
+                    has_batches, aborted = transactions.end(batch)
+                    kept = rule.apply_to_marker(batch, is_needed=has_batches)
+                else:
+                    kept = rule.apply(batch, is_aborted=transactions.is_aborted(batch), drop_old_tombstones=is_old)
+            except KafkaError as error:
+                report_damage(segment, position, batch, error)
+                kept, rule.is_blind = batch.view, True
+            if kept is not None:
+                left = parse_batch(kept)
+                newest = TimestampOffset(left.max_timestamp, left.last_offset)
+                cleaned.append([kept], left.last_offset, newest, aborted)
+                self._throttle.spend(left.size)
+
+
+class _Failure(NamedTuple):
+    """A log whose compaction failed: the time (monotonic) of the next try, and the pause before it (seconds)."""
+
+    next_try: float
+    pause: float
+
+
+class Cleaner:
+    """Compacts the logs of a data directory, one round a call, the dirtiest log first."""
+
+    def __init__(self, logs: LogManager, *, max_memory: int, rate: float, stop: threading.Event) -> None:
+        self._logs = logs
+        self._max_memory = max_memory
+        self._rate = rate
+        self._stop = stop
+        self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
+        self._seen = dict(logs.items())
+        self._first_dirty = {
+            name: offset
+            for name, offset in self._read_checkpoint().items()
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is another log's
+        }
+        self._failures: dict[Log, _Failure] = {}
+
+    def reconfigure(self, *, max_memory: int, rate: float) -> None:
+        """For the rounds that begin from now on."""
+        self._max_memory, self._rate = max_memory, rate
+
+    def _read_checkpoint(self) -> dict[TopicPartition, int]:
+        if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
+            return {}  # as Kafka has it before its first compaction
+        try:
+            self._logs.manifest.check(self._checkpoint)
+            return checkpoints.read_offsets(self._checkpoint)
+        except (DamagedStateFile, OSError) as error:
+            LOGGER.error("%s; all logs are compacted again from their start", error)
+            return {}
+
+    def run(self) -> None:
+        """Compact every log that is worth it."""
+        now = now_ms()
+        work = []
+        self._forget_deleted()
+        for name, log in self._seen.items():
+            with self._isolated(name, log):
+                if log.config.compacts and self._is_due(log):
+                    found = cleanable(log, self._first_dirty.get(name, 0), now)
+                    if found is not None:
+                        work.append((found.dirty_ratio, name, log, found))
+        for _, name, log, found in sorted(work, key=lambda entry: entry[0], reverse=True):
+            with self._isolated(name, log):
+                self._clean(name, log, found, now)
+
+    def _is_due(self, log: Log) -> bool:
+        failure = self._failures.get(log)
+        return failure is None or time.monotonic() >= failure.next_try
+
+    @contextmanager
+    def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
+        """Report an error of the block, and leave this log alone for a while; the others go on."""
+        with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
+            try:
+                yield
+            except Stopped:
+                LOGGER.info("%s: compaction given up, the broker stops", name)
+            except swap.UnfinishedSwap:  # another round's renames would hit the wrong files; the next start repairs it
+                self._failures[log] = _Failure(math.inf, math.inf)
+                raise
+            except Exception:
+                before = self._failures.get(log)
+                pause = FIRST_PAUSE if before is None else min(2 * before.pause, LONGEST_PAUSE)
+                self._failures[log] = _Failure(time.monotonic() + pause, pause)
+                raise
+
+    def _forget_deleted(self) -> None:
+        """Forget deleted logs: a new log with the same name has nothing to do with them.
+
+        A deleted log's files stay open, and keep their space on the disk, as long as somebody holds the log.
+        """
+        seen, self._seen = self._seen, dict(self._logs.items())
+        self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}
+        gone = [name for name, log in seen.items() if self._seen.get(name) is not log]
+        if [name for name in gone if self._first_dirty.pop(name, None) is not None]:
+            self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        offsets = {
+            name: self._first_dirty[name]
+            for name, log in self._logs.items()
+            if name in self._first_dirty and self._seen.get(name) is log
+        }
+        self._logs.write_checkpoint(self._checkpoint, offsets)
+
+    def _clean(self, name: TopicPartition, log: Log, work: Cleanable, now: int) -> None:
+        throttle = Throttle(self._rate, self._stop)
+        self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
+        self._failures.pop(log, None)
+        self._write_checkpoint()

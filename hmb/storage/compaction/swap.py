@@ -1,0 +1,78 @@
+"""Putting compacted segments in the place of the old ones, so that a crash at any step loses and doubles nothing.
+
+1. The new segment is written under `<base>.log.cleaned`, with its indexes, and synced.
+2. All three become `.swap`, the log last.  *From this rename on the new segment counts.*
+3. The old segments' files become `.deleted`.
+4. The new ones get their names, the log last.
+
+A start after a crash finds: `.cleaned` (and indexes in `.swap` without their log): step 2 was not reached, they go; a
+`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done.  These begin at or after its
+base offset, and before the next offset that the manifest has for it. If the manifest has none, its own end counts.
+
+Source: Kafka's `LogSegments`, `LogLoader`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from hmb.storage.config import LogConfig
+from hmb.storage.files.durability import sync_directory
+from hmb.storage.segment import DELETED, REBUILT, Segment
+
+LOGGER = logging.getLogger(__name__)
+CLEANED, SWAP = ".cleaned", ".swap"
+
+
+class UnfinishedSwap(OSError):
+    """Step 3 or 4 failed: names on disk are not what the log has in memory, until a start has finished the swap."""
+
+
+def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
+    """Return the empty segment for step 1. Raises OSError.
+
+    A round that failed may have left files of these names, if it could not remove them.
+    """
+    for leftover in directory.glob(f"{base_offset:020d}.*{CLEANED}"):
+        leftover.unlink()
+    return Segment(directory, base_offset, config, suffix=CLEANED)
+
+
+def make_ready(segment: Segment) -> None:
+    """Step 2, for a segment that was written with the suffix `.cleaned`.  Raises OSError."""
+    segment.seal()
+    segment.flush()
+    segment.rename(CLEANED, SWAP)
+    sync_directory(segment.path.parent)
+
+
+def put_in_place(segment: Segment) -> None:
+    """Step 4.  Raises OSError."""
+    segment.rename(SWAP, "")
+    sync_directory(segment.path.parent)
+
+
+def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
+    """Finish the swap that a crash has interrupted. Raises OSError.
+
+    `next_offsets` has the offset at which the new segment's successor begins, by the new one's base offset, as far as
+    the manifest has it. Returns the base offsets of the segments that were put in their places. They have to be
+    checked, and their transaction indexes have to be made again.
+    """
+    finished = set()
+    for path in sorted(directory.glob(f"*.log{SWAP}")):
+        swap = Segment(directory, int(path.name.split(".")[0]), config, suffix=SWAP)
+        end_offset = swap.recover().end_offset
+        next_offset = next_offsets.get(swap.base_offset, max(end_offset, swap.base_offset + 1))
+        for old in directory.glob("*.log"):
+            if swap.base_offset <= int(old.stem) < next_offset:
+                LOGGER.info("%s: replaced by its compacted form", old)
+                Segment(directory, int(old.stem), config).mark_deleted()
+        put_in_place(swap)
+        finished.add(swap.base_offset)
+    for suffix in (CLEANED, SWAP, DELETED, REBUILT):
+        for leftover in directory.glob(f"*{suffix}"):
+            leftover.unlink()
+    return finished

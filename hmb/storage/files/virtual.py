@@ -1,0 +1,319 @@
+"""Virtual files: more files than the process may have open at the same time.
+
+A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
+files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
+does not keep its files open. It keeps a `VirtualFile`, which opens the file when the broker uses it. `OPEN_FILES`
+limits how many are open. When there are too many, it closes one that was not used recently.
+
+The choice is the clock algorithm. The open files form a circle::
+
+        A used        A         A: its mark is removed, it gets a second chance
+      D       B     D   B       B: it has no mark, so it is closed
+        C used        C
+
+Each use of a file sets a mark, which costs less than moving the file in a list. A hand goes round the circle. It
+removes the mark of a file that has one, and closes a file that has none.
+
+Two traps:
+
+- *A descriptor number is reused at once.* A thread that only holds the number may write into a file that was opened
+  later. So each user holds the `SharedFile` itself while it works, and the last holder closes it.
+- *A closed file forgets errors.* The kernel writes dirty pages to the disk later. If that fails, it reports the error
+  to the next sync of a descriptor that was open. A descriptor that was opened after the failure may get no error, and
+  the sync would pass for a success. So a file with unsynced writes is synced before it is closed. The hand prefers
+  files that need no sync.
+
+After a sync that failed nobody knows what the disk contains: the kernel may have dropped the pages, and a second sync
+would succeed without them. So a file whose sync has failed raises `SyncFailed` at each later write and sync.
+
+Source: the clock algorithm, Corbató, "A paging experiment with the Multics system" (1968); PostgreSQL's virtual file
+descriptors (`fd.c`).
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from weakref import ref
+
+LOGGER = logging.getLogger(__name__)
+# Held while a file is opened by its name or renamed. Without it a reader could open a name that another file has got.
+NAMES = threading.Lock()
+OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+
+Parts = Sequence[bytes | bytearray | memoryview]  # the buffers of one write, in order
+
+
+class SyncFailed(OSError):
+    """A sync of this file failed, now or earlier. Nobody knows what the disk contains until the next start."""
+
+
+class SharedFile(FileIO):
+    """An open file, for reading and writing. It closes when its last holder drops it."""
+
+    def __init__(self, path: Path, *, is_new: bool) -> None:
+        """Open the file; create it (mode 0600) if `is_new`. Raises OSError."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if is_new else 0)
+        super().__init__(os.open(path, flags, 0o600), "r+")
+        OPEN_FILES.descriptors.add(self.fileno())
+
+    def close(self) -> None:
+        if not self.closed:
+            OPEN_FILES.descriptors.discard(self.fileno())  # first: the number may be another file's right after
+            super().close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class VirtualFile:
+    """A file that is open only while the process has descriptors for it. Thread-safe.
+
+    `path` changes when the file is renamed.
+    """
+
+    __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
+
+    def __init__(self, path: Path, *, exists: bool) -> None:
+        """The first use creates the file if it does not exist."""
+        self.path = path
+        self.exists = exists
+        self._file: SharedFile | None = None
+        self._is_used = False  # the clock's mark
+
+    def open(self) -> SharedFile:
+        """Return the open file; open it first if it is closed. Raises OSError.
+
+        Keep the result in a variable as long as you use its descriptor.
+        """
+        file = self._file
+        if file is None:
+            return self._open()
+        self._is_used = True
+        return file
+
+    def _open(self) -> SharedFile:
+        while True:
+            OPEN_FILES.make_room()
+            try:
+                with NAMES:
+                    file = self._file
+                    if file is None:
+                        file = self._file = SharedFile(self.path, is_new=not self.exists)
+                        self.exists = True
+            except OSError as error:
+                if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
+                    raise
+                continue
+            self._is_used = False  # the second use sets the mark: a file that is used once is closed before others
+            OPEN_FILES.add(self)
+            if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # other threads have opened files at the same time
+                OPEN_FILES.close_one()
+            return file
+
+    def read(self, size: int, position: int) -> bytes:
+        """Return `size` bytes from `position`, fewer only at the end of the file. Raises OSError."""
+        file = self.open()
+        data = os.pread(file.fileno(), size, position)
+        if len(data) == size or not data:
+            return data
+        chunks = [data]
+        while (missing := size - sum(map(len, chunks))) and (
+            data := os.pread(file.fileno(), missing, position + size - missing)
+        ):
+            chunks.append(data)
+        return b"".join(chunks)
+
+    def write(self, parts: Parts, position: int) -> int:
+        """Write all parts from `position` on; return their size in bytes. Raises OSError.
+
+        After an error some of the bytes may be in the file.
+        """
+        file = self._file or self._open()  # as `open` does it: a call less for each append
+        self._is_used = True
+        written, size = os.pwritev(file.fileno(), parts, position), sum(map(len, parts))
+        if written < size:
+            _write_rest(file, parts, position, written)
+        return size
+
+    def truncate(self, size: int) -> None:
+        """Cut the file, or extend it with zeros. Raises OSError."""
+        file = self.open()
+        os.ftruncate(file.fileno(), size)
+
+    def rename(self, path: Path) -> None:
+        """Rename the file. A thread that has it open reads on. Raises OSError."""
+        with NAMES:
+            self.path = self.path.rename(path)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        if self._file is not None:
+            OPEN_FILES.discard(self)
+            self._file = None
+
+    def close_if_idle(self, *, may_sync: bool) -> bool:
+        """Close the file for the clock, unless it was used since the last call; return whether it is closed.
+
+        A file with unsynced writes is closed only if the caller `may_sync` it.
+        """
+        if self._is_used:
+            self._is_used = False
+            return False
+        return self._close_idle(may_sync)
+
+    def _close_idle(self, may_sync: bool) -> bool:
+        self._file = None
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class FileRegion:
+    """The records in an answer to a fetch: `size` bytes of a file from `position`.
+
+    The kernel sends them to the client with `sendfile`, so the bytes never enter this process. If the segment is
+    deleted before that, its file is still open as a rule, and the client gets all bytes. If the file was closed for
+    want of descriptors, sending raises OSError, and the client has to connect and fetch again.
+    """
+
+    file: VirtualFile
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        """Return the bytes, fewer if the file is shorter. Raises OSError."""
+        return self.file.read(self.size, self.position)
+
+
+class DurableFile(VirtualFile):
+    """A virtual file whose content must survive a power cut. Thread-safe.
+
+    Locks: `_writing` is held during a write, so that the file is not closed with unsynced bytes meanwhile. `_syncing`
+    is held during a sync, so that an error reaches each thread that asked for one. `_writing` is taken first.
+    """
+
+    __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")
+
+    def __init__(self, path: Path, *, exists: bool) -> None:
+        super().__init__(path, exists=exists)
+        self._is_unsynced = False  # written since the last sync
+        self._failure: OSError | None = None  # of a sync
+        self._writing = threading.Lock()
+        self._syncing = threading.Lock()
+
+    def write(self, parts: Parts, position: int) -> int:
+        """Write as `VirtualFile.write` does. Raises SyncFailed, too."""
+        with self._writing:
+            if self._failure is not None:
+                raise self._failed()
+            self._is_unsynced = True
+            return VirtualFile.write(self, parts, position)
+
+    def truncate(self, size: int) -> None:
+        """Cut the file, or extend it with zeros. Raises SyncFailed, OSError."""
+        with self._writing:
+            if self._failure is not None:
+                raise self._failed()
+            self._is_unsynced = True
+            super().truncate(size)
+
+    def sync(self) -> None:
+        """Return when the bytes that were written so far are on disk.
+
+        Raises SyncFailed if this sync or an earlier one has failed, and OSError if the file cannot be opened: then
+        nothing has failed yet, and the next call may succeed.
+        """
+        with self._syncing:
+            if self._failure is not None:
+                raise self._failed()
+            file = self.open()
+            self._is_unsynced = False  # a write from here on needs another sync
+            try:
+                os.fdatasync(file.fileno())
+            except OSError as error:
+                self._failure = error
+                raise self._failed() from error
+
+    def sync_if_written(self) -> None:
+        """Sync, unless nothing was written since the last sync. Raises as `sync` does."""
+        if self._is_unsynced or self._failure is not None:
+            self.sync()
+
+    def _failed(self) -> SyncFailed:
+        assert self._failure is not None
+        return SyncFailed(self._failure.errno, f"a sync has failed ({self._failure.strerror})", str(self.path))
+
+    def _close_idle(self, may_sync: bool) -> bool:
+        """Close the file; False if it is being written, or if it needs a sync that it may not have."""
+        if not self._writing.acquire(blocking=False):
+            return False
+        try:
+            if self._is_unsynced:
+                if not may_sync:
+                    return False
+                self.sync()
+        except SyncFailed as error:  # the log that owns the file gets the error at its next write or sync
+            LOGGER.error("%s", error)
+        finally:
+            self._writing.release()
+        return super()._close_idle(may_sync)
+
+
+def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
+    """Write what one call has left: the disk is nearly full, or the kernel does not take that much at once."""
+    data = memoryview(b"".join(parts))
+    while written < len(data):
+        written += os.pwrite(file.fileno(), data[written:], position + written)
+
+
+class OpenFiles:
+    """The files that are open in this process, at most `limit`. Thread-safe, without a lock of its own.
+
+    A file that is closed while a thread still reads from it counts until that thread drops it. So the number may exceed
+    `limit` by one for each thread.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.descriptors: set[int] = set()  # of all `SharedFile`s; a set's `add` and `discard` are atomic
+        self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # the hand is at the first one
+
+    def add(self, file: VirtualFile) -> None:
+        """Put an open file into the circle, behind the hand."""
+        self._clock[ref(file, self._forget)] = None
+
+    def discard(self, file: VirtualFile) -> None:
+        """Take a file out of the circle."""
+        self._forget(ref(file))
+
+    def _forget(self, file: ref[VirtualFile]) -> None:
+        self._clock.pop(file, None)
+
+    def make_room(self) -> None:
+        """Close files until one more may be opened, or no file can be closed."""
+        while len(self.descriptors) >= self.limit and self.close_one():
+            pass
+
+    def close_one(self) -> bool:
+        """Close the first file that was not used recently; False if no file can be closed."""
+        for may_sync in (False, True):
+            for _ in range(2 * len(self._clock)):  # once round for the marks, once to close
+                try:
+                    file = self._clock.popitem(last=False)[0]()
+                except KeyError:  # another thread has taken the last one
+                    return False
+                if file is not None and file.close_if_idle(may_sync=may_sync):
+                    return True
+                if file is not None:
+                    self.add(file)
+        return False
+
+
+OPEN_FILES = OpenFiles(340)  # a third of 1,024, the usual limit of a process; a broker sets its own

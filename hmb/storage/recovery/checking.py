@@ -1,0 +1,251 @@
+"""What a log file is worth after a crash: its whole batches, up to the first place that is damaged.
+
+A power cut leaves two kinds of damage at the end of a file (kafka-0.7-design): a batch of which only the beginning was
+written, and *nonsense blocks*, where the file has grown but its new blocks were never filled.  A disk that forgets
+leaves a third one anywhere.  What tells them from a batch:
+
+- length and CRC, for all that stands behind the length;
+- the offsets, for the 8 bytes in front of it, which no CRC covers.  They must grow.  They may leave gaps, because
+  compaction leaves some, and a flipped bit looks like a gap too; so a batch behind a gap only counts when the next
+  one confirms it: after a wrong offset that is too high the next right one goes back.
+
+Nothing covers the leader epoch (4 bytes); no record depends on it.
+
+`end_of_whole_batches` looks behind a damaged place: are there undamaged batches, or was this the torn end of the file?
+No byte says where they would start, so it searches for what could be a header, and believes the CRC.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import Batch, Codec, RecordBatch, parse_batch
+from hmb.records.batch import CONTROL_BIT, CRC_START, HEADER, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
+from hmb.records.crc import crc32, crc32c
+from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
+from hmb.storage.files.windows import WINDOW, Windows
+from hmb.storage.producer_state import BATCHES_KEPT
+
+if TYPE_CHECKING:
+    from hmb.storage.segment import Segment
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
+ZEROS = bytes(1 << 20)
+MIN_HEADER = MAGIC_POSITION + 1  # bytes that show whether a batch may begin here
+HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
+
+# first offset, size, last offset, max timestamp, producer id, attributes
+CheckedBatch = tuple[int, int, int, int, int, int]
+
+
+NO_STOP = threading.Event()  # of those who cannot be stopped
+
+
+class Stopped(Exception):
+    """The broker stops, so what was under way, a check or a compaction, is given up; the next one begins anew."""
+
+
+class Damage(KafkaError):
+    """From `position` on the bytes are not this log's next batch."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
+        self.position = position
+
+
+class DamagedSegment(KafkaError):
+    """A read met damage in `segment`, which has to be repaired before anybody gets past it."""
+
+    def __init__(self, segment: Segment, why: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
+        self.segment = segment
+
+
+def checked_batches(
+    windows: Windows, base_offset: int, following: int | None, start: tuple[int, int] | None = None
+) -> Iterator[tuple[int, CheckedBatch]]:
+    """Return each whole batch of a segment's file with its position. Raises Damage where the bytes are no batch.
+
+    `following` is the base offset of the next segment, None if that is unknown. `start` is the position of the first
+    batch to check and its offset, None for the file's first one. Raises OSError.
+    """
+    position, next_offset = start or (0, base_offset)
+    max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
+    unconfirmed: tuple[int, CheckedBatch] | None = None
+    while position < end:
+        try:
+            checked = checked_batch(windows, position)
+            first, size, last, _, _, _ = checked
+            if first < next_offset or last > max_offset or position > MAX_POSITION:
+                raise _corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
+        except KafkaError as error:
+            raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
+        if unconfirmed:
+            yield unconfirmed
+            unconfirmed = None
+        if first > next_offset:
+            unconfirmed = position, checked
+        else:
+            yield position, checked
+        position += size
+        next_offset = last + 1
+    if unconfirmed:
+        position, (first, *_) = unconfirmed
+        if following is None or following < next_offset:
+            raise Damage(position, f"offsets jump to {first}, which nothing confirms")
+        yield unconfirmed
+
+
+def checked_batch(windows: Windows, position: int) -> CheckedBatch:
+    """Return the batch at a position. Raises KafkaError if there is none, OSError.
+
+    A gigabyte of small batches holds a million of them. So an intact batch v2 is checked without an object for it.
+    Messages, and bytes that are not an intact batch, are left to `check`, which finds out what is wrong.
+    """
+    view, index = windows.view, position - windows.start
+    left = len(view) - index
+    if left < HEADER_SIZE or index < 0:  # checked here: a call of `at` for each batch would take a tenth of the time
+        view, index = windows.at(position, HEADER_SIZE)
+        left = len(view) - index
+    if left >= HEADER_SIZE:
+        first, length, _, magic, crc, attributes, delta, _, timestamp, producer_id, _, _, count = unpack(view, index)
+        size = LOG_OVERHEAD + length
+        if size > left:
+            view, index = _view_of(windows, position, size)
+            left = len(view) - index
+        if (
+            magic == MAGIC
+            and HEADER_SIZE <= size <= left
+            and 0 <= count <= delta + 1
+            and crc32c(view[index + CRC_START : index + size]) == crc
+        ):
+            return first, size, first + delta, timestamp, producer_id, attributes
+    batch = parse_batch(view, index)
+    batch.check()
+    first, timestamp = _first_offset(batch), batch.max_timestamp
+    return first, batch.size, batch.last_offset, timestamp, batch.producer_id, batch.attributes
+
+
+def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
+    """Return a view with a batch of `size` bytes in it, and the batch's index there. Raises KafkaError, OSError.
+
+    A damaged length may claim the rest of the file, a gigabyte. So a batch that is larger than a window is read as a
+    whole only if its CRC is right, which is computed window by window.
+    """
+    if size > WINDOW:
+        header = parse_batch(*windows.at(position, HEADER_PEEK))
+        if position + size > windows.end:
+            raise _corrupt(f"a batch of {size} bytes, but only {windows.end - position} are left")
+        start, checksum = (CRC_START, crc32c) if isinstance(header, RecordBatch) else (MAGIC_POSITION, crc32)
+        crc = 0
+        for chunk in windows.chunks(position + start, position + size):
+            crc = checksum(chunk, crc)
+        if crc != header.crc:
+            raise _corrupt(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
+    return windows.at(position, size)
+
+
+def _first_offset(batch: Batch) -> int:
+    """Of a compressed message only its inside tells; what both tell must be the same."""
+    if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
+        return batch.base_offset
+    # Whatever the limit of decompression is now, it was within the limit when it was appended.
+    offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
+    if offsets[-1] != batch.last_offset:
+        raise _corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
+    return offsets[0]
+
+
+class ProducerBatches:
+    """Which of a segment's batches tell all that a log must know of its producers.
+
+    These are the last ones of each producer, the first of each transaction, and the markers that end it.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, deque[int]] = defaultdict(lambda: deque(maxlen=BATCHES_KEPT))
+        self._of_transactions: list[int] = []
+        self._open: set[int] = set()
+
+    def note(self, position: int, producer_id: int, attributes: int) -> None:
+        """Take the segment's next batch with a producer id."""
+        if attributes & CONTROL_BIT:
+            self._open.discard(producer_id)
+            self._of_transactions.append(position)
+        elif attributes & TRANSACTIONAL_BIT and producer_id not in self._open:
+            self._open.add(producer_id)
+            self._of_transactions.append(position)
+        else:
+            self._last[producer_id].append(position)
+
+    @property
+    def has_transactions(self) -> bool:
+        return bool(self._of_transactions)
+
+    def positions(self) -> list[int]:
+        return sorted(chain(self._of_transactions, *self._last.values()))
+
+
+def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> int | None:
+    """Return the offset after the last undamaged batch anywhere after `position`; None if no such batch exists.
+
+    Batches count if they have offsets from `next_offset` on. Raises OSError.
+    """
+    end: int | None = None
+    while found := next_whole_batch(windows, position, next_offset):
+        position, (_, size, last, *_) = found
+        position, next_offset = position + size, last + 1
+        end = next_offset
+    return end
+
+
+def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
+    """Search for the first undamaged batch at `position` or after it that has an offset of `lowest` or more.
+
+    No byte says where a batch begins, so the search looks for headers and trusts the CRC. Return its position and the
+    batch; None if there is none. Raises OSError.
+    """
+    end = _end_of_data(windows, position)
+    # Offset (its first bytes are known), size (not 0), leader epoch or CRC, magic.
+    header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
+    while position + MIN_HEADER <= end:
+        view, index = windows.at(position, MIN_HEADER)
+        if len(view) - index < MIN_HEADER:  # another process has cut the file
+            break
+        match = header.search(view, index, index + end - position)
+        if match is None:  # a header may begin in the last bytes of the view
+            position += len(view) - index - MIN_HEADER + 1
+            continue
+        position += match.start() - index
+        try:
+            checked = checked_batch(windows, position)
+        except KafkaError:
+            position += 1
+            continue
+        if checked[2] >= lowest:  # the last offset
+            return position, checked
+        position += checked[1]
+    return None
+
+
+def _end_of_data(windows: Windows, position: int) -> int:
+    """Return the end of the file without the zeros of a file that was preallocated, to a multiple of their size."""
+    end = windows.end
+    while end - len(ZEROS) >= position:
+        view, index = windows.at(end - len(ZEROS), len(ZEROS))
+        if view[index : index + len(ZEROS)] != ZEROS:
+            break
+        end -= len(ZEROS)
+    return end
+
+
+def _corrupt(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)

@@ -1,0 +1,305 @@
+"""Opening a log: the start finds its segments, its end, and the state of its producers.
+
+After a proper stop the start reads only the end of each segment, which shows whether its indexes are complete. It
+trusts the rest, because the manifest shows which files were changed since (manifest.py). After a kill or a power cut
+the start also checks the active segment, batch by batch (checking.py), and makes its indexes anew. The manifest does
+not have the final size of this segment. In a directory without a manifest, which Kafka wrote, the start checks each
+segment that ends after the recovery point.
+
+What damage means depends on whether the damaged bytes have been on disk.
+
+- *They have been* below the recovery point, after a proper stop, and in each segment but the last one. A log syncs a
+  segment before it creates the next one. So this damage came later, and readers may have seen what follows. An empty
+  batch takes the place of the damaged one (repair.py), every intact batch is served, and no offset is assigned twice.
+- *They have not been* in the last segment from the recovery point on. After a power cut its unsynced pages may be on
+  disk in any order, so that whole batches follow a hole. But a log never has a later record without the earlier ones,
+  because it may depend on them. So the log ends at the hole. If whole batches follow, the bytes are first kept beside
+  the segment, in `<base offset>.log.<position>.cut`.
+
+Offsets may be missing between two segments because compaction has removed the last records of the first one. The
+manifest knows where the next segment of each one begins. If it begins later, a segment is lost.
+
+Example: segments 0, 100 and 200; the log ends at 250; the recovery point is 220; the process is killed. Damage at 50 or
+at 210 is repaired. Damage at 230 ends the log at 230.
+
+Damaged indexes are made again from the log. The state of the producers is the newest snapshot plus the batches after
+it. A transaction index depends on the transactions that were open where its segment begins, so the replay then starts
+at a snapshot from before that segment.
+
+Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import RecordBatch
+from hmb.storage.compaction.swap import finish_swaps
+from hmb.storage.config import LogConfig
+from hmb.storage.producer_state import ProducerState, snapshots
+from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET, NO_STOP, Stopped
+from hmb.storage.recovery.repair import Bounds, append_replacement, repair, replacement_of
+from hmb.storage.segment import MAX_OFFSET, Segment
+from hmb.storage.state.manifest import BEING_REPLACED, SegmentEntry
+from hmb.storage.transaction_index import AbortedTransaction
+
+LOGGER = logging.getLogger(__name__)
+SEGMENT_NAME = re.compile(r"([0-9]{20})\.log")
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    segments: list[Segment]
+    end_offset: int
+    producers: ProducerState
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the start knows of a log before it looks at the log's files."""
+
+    recovery_point: int | None  # records at lower offsets have been synced; None: unknown
+    is_clean: bool  # the log was closed properly
+    segments: Mapping[int, SegmentEntry] | None = None  # in the manifest, by base offset; None: another broker wrote it
+
+    @property
+    def being_replaced(self) -> Mapping[int, int]:
+        """The next offsets of segments that compaction is replacing, by base offset."""
+        known = (self.segments or {}).items()
+        return {base_offset: entry.next_offset for base_offset, entry in known if entry.size == BEING_REPLACED}
+
+    def is_closed(self, base_offset: int) -> bool:
+        """Return whether the manifest has a segment's final size."""
+        known = self.segments or {}
+        is_final = self.is_clean or base_offset != max(known, default=base_offset)
+        return is_final and base_offset in known and known[base_offset].size >= 0
+
+    def next_offset(self, base_offset: int) -> int | None:
+        """Return where the segment after this one begins; None if the manifest does not have that."""
+        known = self.segments or {}
+        is_final = self.is_clean or base_offset != max(known, default=base_offset)
+        return known[base_offset].next_offset if is_final and base_offset in known else None
+
+
+def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: threading.Event = NO_STOP) -> LoadedLog:
+    """Open the log in `directory`; an empty directory is an empty log. Raises OSError, and Stopped if `stop` is set.
+
+    `now` is the time of the start in ms.
+    """
+    swapped = finish_swaps(directory, config, known.being_replaced)
+    loading = _Loading(directory, config, known, swapped, stop)
+    loading.run()
+    producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
+    for segment in loading.segments[:-1]:
+        segment.seal()  # its indexes may have been made again
+    for segment in loading.segments:
+        segment.release()
+    return LoadedLog(loading.segments, loading.end_offset, producers)
+
+
+def _base_offsets(directory: Path) -> list[int]:
+    found = []
+    for path in directory.glob("*.log"):
+        match = SEGMENT_NAME.fullmatch(path.name)
+        if match is None or int(match[1]) > MAX_OFFSET:
+            LOGGER.warning("%s is no segment (its name is not an offset in 20 digits): ignored", path)
+        else:
+            found.append(int(match[1]))
+    return sorted(found)
+
+
+class _Loading:
+    """The segments of a log while the start looks at them, from the first one to the last one."""
+
+    def __init__(
+        self, directory: Path, config: LogConfig, known: Known, swapped: set[int], stop: threading.Event
+    ) -> None:
+        self._directory, self._config, self._known, self._stop = directory, config, known, stop
+        self._swapped = swapped
+        found = _base_offsets(directory)
+        end = max((entry.next_offset for entry in (known.segments or {}).values()), default=0)
+        self.segments = [Segment(directory, base, config) for base in found or [known.recovery_point or end]]
+        self.end_offset = self.segments[0].base_offset
+
+    def run(self) -> None:
+        self._report_missing()
+        number = 0
+        while number < len(self.segments):
+            if self._stop.is_set():
+                raise Stopped
+            following = self.segments[number + 1].base_offset if number + 1 < len(self.segments) else None
+            end_offset = self._look_at(number, following)
+            if following is not None:
+                self._check_next(number, end_offset, following)
+            self.end_offset = max(self.end_offset, end_offset)
+            number += 1
+        synced_to = self._synced_to(self.segments[-1]) or 0
+        if self.end_offset < synced_to:
+            self._fill(len(self.segments) - 1, self.end_offset, synced_to)
+            self.end_offset = synced_to
+
+    def _report_missing(self) -> None:
+        found = {segment.base_offset for segment in self.segments if segment.path.exists()}
+        for base_offset, entry in sorted((self._known.segments or {}).items()):
+            if base_offset not in found and entry.size > 0:
+                LOGGER.error("%s/%020d.log is missing, which had %d bytes and began at offset %d",
+                             self._directory, base_offset, entry.size, base_offset)  # fmt: skip
+
+    def _look_at(self, number: int, following: int | None) -> int:
+        """Return the offset after a segment's last batch; check the segment first if the start cannot trust it."""
+        segment = self.segments[number]
+        segment.lacks_transactions = not segment.transaction_index.is_sane()
+        if self._may_trust(segment, following):
+            try:
+                return segment.end_offset()
+            except KafkaError as error:
+                if segment.size:  # a new log has no indexes yet
+                    level = logging.INFO if self._config.preallocate else logging.WARNING  # zeros are no damage there
+                    LOGGER.log(level, "%s: %s; all of the segment is checked", segment.path, error.message)
+        bounds = self._bounds(segment, following)
+        found = segment.recover(bounds.synced_to, self._stop)
+        end_offset = found.end_offset
+        if found.is_damaged or end_offset < bounds.reached:
+            segment, end_offset = repair(segment, end_offset, bounds, self.segments)
+            self.segments[number] = segment
+        segment.lacks_transactions = True
+        if not found.has_transactions and end_offset == found.end_offset:
+            segment.replace_transactions([])
+        return end_offset
+
+    def _may_trust(self, segment: Segment, following: int | None) -> bool:
+        """Return whether nobody has changed the segment's files since they were synced; report those that changed."""
+        known, base_offset = self._known, segment.base_offset
+        if base_offset in self._swapped:
+            return False
+        if known.segments is None:
+            return known.is_clean or (following is not None and following <= (known.recovery_point or 0))
+        if not known.is_closed(base_offset):
+            return False
+        entry, found = known.segments[base_offset], segment.entry(0)
+        if found.aborted != entry.aborted:
+            path = segment.transaction_index.path
+            LOGGER.error("%s is missing, or not what the broker wrote: it is made again from the log", path)
+            segment.lacks_transactions = True
+        # A power cut, too, may take back the time of a file's last write, and an index that was not synced.
+        level = logging.WARNING if known.is_clean else logging.INFO
+        if found.log != entry.log:
+            LOGGER.log(level, "%s was changed since the broker wrote it: all of it is checked", segment.path)
+        elif found.indexes != entry.indexes:
+            paths = f"{segment.offset_index.path} or {segment.time_index.path}"
+            LOGGER.log(level, "%s was cut or extended since the broker wrote it: both are made again", paths)
+        return found.log == entry.log and found.indexes == entry.indexes
+
+    def _bounds(self, segment: Segment, following: int | None) -> Bounds:
+        synced_to = self._synced_to(segment) if following is None else following
+        if synced_to is not None:
+            synced_to = min(synced_to, segment.base_offset + MAX_RELATIVE_OFFSET)
+        if following is None:
+            return Bounds(synced_to, True, synced_to or 0)
+        entry = (self._known.segments or {}).get(segment.base_offset)
+        is_short = entry is not None and segment.size < entry.size  # before it was checked
+        return Bounds(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
+
+    def _synced_to(self, segment: Segment) -> int | None:
+        """Return the offset up to which the last segment has been on disk; None if that is unknown."""
+        recovery_point, known = self._known.recovery_point, self._known.next_offset(segment.base_offset)
+        if self._known.is_clean:
+            return recovery_point if known is None else max(recovery_point or 0, known)
+        return segment.base_offset if recovery_point is None else recovery_point
+
+    def _check_next(self, number: int, end_offset: int, following: int) -> None:
+        """Compare a segment's end with the base offset of the next one."""
+        segment = self.segments[number]
+        if end_offset > following:
+            LOGGER.error("%s overlaps the next segment: it ends at %d, not %d", segment.path, end_offset, following)
+        if self._known.segments is not None:
+            expected = self._known.next_offset(segment.base_offset)
+            expected = end_offset if expected is None else max(end_offset, expected)
+            if expected < following:
+                self._fill(number, expected, following)
+        elif end_offset < following and not self._config.compacts:
+            LOGGER.warning("%s: offsets %d to %d are missing (a segment is lost, or the log was compacted)",
+                           self._directory, end_offset, following - 1)  # fmt: skip
+
+    def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
+        """Put an empty batch in the place of lost segments after a segment, so that readers get past them."""
+        segment = self.segments[number]
+        LOGGER.error("%s: offsets %d to %d are lost, which were on disk; the log goes on after them",
+                     self._directory, first_offset, next_offset - 1)  # fmt: skip
+        lost = self._lost_segments(first_offset, next_offset)
+        aborted = [each for lost_segment in lost for each in lost_segment.aborted_transactions()]
+        leader_epoch = newest_leader_epoch(self.segments[: number + 1])
+        replacement = replacement_of(first_offset, next_offset, aborted, self.segments, leader_epoch)
+        if next_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET:
+            segment = Segment(self._directory, next_offset - 1, self._config)
+            replacement = replacement_of(next_offset - 1, next_offset, (), self.segments, leader_epoch)
+            self.segments.insert(number + 1, segment)
+        append_replacement(segment, replacement)
+        segment.lacks_transactions = True
+        for lost_segment in lost:
+            lost_segment.delete()
+
+    def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
+        """Return the segments that began in a range of offsets; their transaction indexes may still be there."""
+        lost = []
+        for base_offset, entry in sorted((self._known.segments or {}).items()):
+            if first_offset <= base_offset < next_offset:
+                lost.append(segment := Segment(self._directory, base_offset, self._config))
+                segment.lacks_transactions = segment.entry(0).aborted != entry.aborted
+        return lost
+
+
+def newest_leader_epoch(segments: Sequence[Segment]) -> int:
+    """Return the greatest leader epoch that the end of a log shows."""
+    for segment in reversed(segments):
+        if segment.size:
+            last = segment.offset_index.last.position
+            return max(0, *(batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size)), 0)
+    return 0
+
+
+def _load_producers(
+    directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
+) -> ProducerState:
+    """Fill the empty `state` from the newest snapshot and the batches after it."""
+    known_to = segments[0].base_offset
+    wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
+    found = snapshots(directory)
+    for _, path in found:
+        if path.is_dir():  # in the way of the snapshot that a stop writes
+            raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
+    for offset, path in reversed(found):
+        if offset > end_offset:
+            path.unlink()  # it tells of batches that were cut off
+        elif offset <= wanted and state.load_snapshot(path):
+            known_to = offset
+            break
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        next_offset = end_offset if following is None else following.base_offset
+        if next_offset > known_to:
+            aborted = list(_replay(state, segment, known_to))
+            if segment.lacks_transactions:
+                segment.replace_transactions(aborted)
+    return state
+
+
+def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
+    """Note the batches of idempotent producers from an offset on."""
+    positions = segment.producer_batches
+    batches = segment.batches_from(from_offset, segment.size) if positions is None else segment.batches_at(positions)
+    try:
+        for position, batch in batches:
+            if isinstance(batch, RecordBatch) and batch.producer_id >= 0 and batch.last_offset >= from_offset:
+                whole = segment.whole(position, batch) if batch.is_control else batch
+                assert isinstance(whole, RecordBatch)
+                if aborted := state.replay(whole):
+                    yield aborted
+    except KafkaError as error:  # in a segment that was not checked
+        LOGGER.error("%s: %s; the producers of later batches are not known", segment.path, error.message)

@@ -1,0 +1,341 @@
+"""Repairing a segment: what is damaged is replaced, so that readers get past it and every intact batch is served.
+
+A client reads on at the offset after the last batch that it got. If the next batch is damaged and nothing else takes
+its offsets, the client asks for the same offset for ever. So a *hole*, the bytes from the end of an intact batch to the
+beginning of the next one, gets a replacement::
+
+    file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
+    repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
+
+The replacement is the first of these that is possible:
+
+1. *The batch itself.* No CRC covers its offset, its length and its magic. If the CRC is right once these are what the
+   neighbors of the hole demand, nothing is lost.
+2. *A transaction's marker.* Without its marker a transaction would stay open, or take the outcome of the producer's
+   next one. A marker is so short that a single flipped bit is found by trying all of them. The marker of an aborted
+   transaction is also known from the transaction index.
+3. *An empty batch* with the lost offsets, such as compaction leaves it. Every client gets past it.
+
+A hole at the end of the file is cut off, and a replacement is appended. Any other one changes the positions of the
+batches after it. Then the segment is written again and put in the place of the old one, as compaction does it
+(swap.py). The damaged bytes are kept in `<base offset>.log.<position>.cut`. The damage is reported once, because no
+later start finds it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hmb.protocol.errors import KafkaError
+from hmb.records import (
+    Batch,
+    ControlType,
+    EndTransactionMarker,
+    encode_marker,
+    iter_batches,
+    parse_batch,
+)
+from hmb.records.batch import LOG_OVERHEAD, MAGIC, encode_empty_batch
+from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
+from hmb.storage.compaction import swap
+from hmb.storage.recovery import tails
+from hmb.storage.recovery.checking import (
+    MAX_RELATIVE_OFFSET,
+    CheckedBatch,
+    Damage,
+    checked_batches,
+    end_of_whole_batches,
+    next_whole_batch,
+)
+from hmb.storage.segment import Segment
+from hmb.storage.time_index import TimestampOffset
+from hmb.storage.transaction_index import AbortedTransaction
+
+LOGGER = logging.getLogger(__name__)
+OFFSET_AND_LENGTH = struct.Struct(">qi")
+LARGEST_MARKER = 100  # bytes
+LARGEST_RESTORED = 64 << 20  # bytes of a hole that are looked at as one batch
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Bytes of a segment's file that are not a batch, and what takes their place."""
+
+    position: int
+    end: int  # the position after the hole
+    first_offset: int
+    next_offset: int  # of the batch after the hole: the offsets from `first_offset` up to it are lost
+    why: str
+    replacement: bytes = b""
+    is_restored: bool = False  # the replacement is the batch itself
+
+
+class Bounds(NamedTuple):
+    """Which offsets a segment has had on disk.
+
+    Damage from `synced_to` on is what a power cut left: the log ends there. None: the whole segment has been on disk,
+    and nobody knows its last offset. Only the last segment of a log `may_go_on`: it has batches from `synced_to` on.
+    If the segment ends before `reached`, its end is lost.
+    """
+
+    synced_to: int | None
+    may_go_on: bool
+    reached: int = 0
+
+
+class Repaired(NamedTuple):
+    """A segment without damage, and the offset after its last batch."""
+
+    segment: Segment
+    end_offset: int
+
+
+def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence[Segment]) -> Repaired:
+    """Repair the damage after the first `segment.size` bytes of a segment, which end at `end_offset`.
+
+    `segments` are all of the log. Raises OSError, and then the next start begins again.
+    """
+    search = Search(segment, bounds, segments)
+    holes = search.holes(segment.size, end_offset)
+    if search.end_offset < bounds.reached:
+        holes.append(search.lost_end())
+    for hole in holes:
+        report(segment, hole)
+    if not holes:  # a gap that nothing confirmed, in a segment whose end is unknown
+        segment.recover(search.end_offset)
+        return Repaired(segment, search.end_offset)
+    if holes[0].position == segment.size and holes[0].end == segment.windows().end:
+        segment.truncate()
+        append_replacement(segment, holes[0].replacement)
+        return Repaired(segment, search.end_offset)
+    new = written_again(segment, holes, search.end_offset)
+    swap.make_ready(new)
+    segment.mark_deleted()
+    swap.put_in_place(new)
+    segment.delete()
+    return Repaired(new, search.end_offset)
+
+
+def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
+    """Return a copy of a closed segment without its damage, not yet in its place (swap.py); None if it is intact.
+
+    The next segment begins at `next_offset`. Readers may use the segment all the time. Raises OSError.
+    """
+    is_short = segment.windows().end < segment.size
+    search = Search(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
+    holes = search.holes(0, segment.base_offset)
+    if search.end_offset < search.bounds.reached:
+        holes.append(search.lost_end())
+    if not holes and segment.path.exists():
+        return None
+    for hole in holes:
+        report(segment, hole)
+    return written_again(segment, holes, next_offset)
+
+
+def append_replacement(segment: Segment, replacement: bytes) -> None:
+    """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
+    for batch in iter_batches(replacement):
+        segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
+    segment.producer_batches = None  # `recover` has not seen these
+    segment.flush()
+
+
+def replacement_of(
+    first_offset: int,
+    next_offset: int,
+    aborted: Sequence[AbortedTransaction],
+    segments: Sequence[Segment],
+    leader_epoch: int,
+) -> bytes:
+    """Return empty batches for lost offsets, and among them the markers of these aborted transactions.
+
+    A batch has at most 2^31 offsets. If more are lost, the replacement has the last ones.
+    """
+    parts = []
+    for each in aborted:
+        begin = _batch_with(each.first_offset, segments)
+        if begin is not None and begin.producer_id == each.producer_id:
+            parts += _empty(first_offset, each.last_offset, leader_epoch)
+            marker, producer = EndTransactionMarker(ControlType.ABORT, 0), (begin.producer_id, begin.producer_epoch)
+            places = {"base_offset": each.last_offset, "leader_epoch": leader_epoch}
+            parts.append(encode_marker(marker, begin.max_timestamp, *producer, **places))
+            first_offset = each.last_offset + 1
+    return b"".join([*parts, *_empty(first_offset, next_offset, leader_epoch)])
+
+
+def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes]:
+    first_offset = max(first_offset, next_offset - 1 - MAX_RELATIVE_OFFSET)
+    return [encode_empty_batch(first_offset, next_offset - 1, leader_epoch)] if first_offset < next_offset else []
+
+
+class Search:
+    """The search for the holes of one segment."""
+
+    def __init__(self, segment: Segment, bounds: Bounds, segments: Sequence[Segment]) -> None:
+        self._segment = segment
+        self._windows = segment.windows()
+        self.bounds = bounds
+        self._segments = segments
+        self._leader_epoch = 0  # of the last intact batch, or of the first one
+        self.end_offset = segment.base_offset  # of the repaired segment
+
+    def holes(self, position: int, next_offset: int) -> list[Hole]:
+        """Return the holes from a position on, where the batch with `next_offset` should begin. Raises OSError."""
+        holes: list[Hole] = []
+        windows, limit = self._windows, self.bounds.synced_to
+        before = list(self._segment.batches_from(next_offset - 1, position)) if position else []
+        self._note_epoch(before[-1][0] if before else None)
+        while True:
+            last, why = None, ""
+            try:
+                start = position, next_offset
+                for last, checked in checked_batches(windows, self._segment.base_offset, limit, start):
+                    position, next_offset = last + checked[1], checked[2] + 1
+            except Damage as damage:
+                why = damage.message
+            self.end_offset = next_offset
+            if not why:
+                return holes
+            self._note_epoch(last)
+            if limit is not None and next_offset >= limit:
+                return [*holes, Hole(position, windows.end, next_offset, next_offset, why)]
+            following = self._next_intact(position, next_offset)
+            if not position and following is not None:
+                self._note_epoch(following[0])
+            if following is None or following[0] > position:
+                holes.append(self._hole(position, next_offset, following, why))
+                position = holes[-1].end
+            next_offset = following[1][0] if following else holes[-1].next_offset
+
+    def lost_end(self) -> Hole:
+        """Return the hole at the end of a file that was cut between two batches."""
+        first_offset, self.end_offset, end = self.end_offset, self.bounds.reached, self._windows.end
+        aborted = self._segment.aborted_transactions(first_offset, self.end_offset)
+        replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
+        return Hole(end, end, first_offset, self.end_offset, "the file ends too early", replacement)
+
+    def _note_epoch(self, position: int | None) -> None:
+        if position is not None:
+            batch = parse_batch(*self._windows.at(position, HEADER_PEEK))
+            self._leader_epoch = max(0, batch.partition_leader_epoch)
+
+    def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
+        """Return the next batch that is intact and whose offset is right.
+
+        No CRC covers the offset. It is too high if the intact batch after it has a lower one.
+        """
+        limit = self.bounds.synced_to
+        found = next_whole_batch(self._windows, position, next_offset)
+        while found is not None:
+            position, (first, size, last, *_) = found
+            after = next_whole_batch(self._windows, position + size, next_offset)
+            is_inside = limit is None or last < limit or (self.bounds.may_go_on and first == limit)
+            if is_inside and (after is None or after[1][0] > last):
+                return found
+            found = after
+        return None
+
+    def _hole(self, position: int, first_offset: int, following: tuple[int, CheckedBatch] | None, why: str) -> Hole:
+        end, next_offset = self._windows.end, max(first_offset, self.bounds.synced_to or 0)
+        if following is not None:
+            end, next_offset = following[0], following[1][0]
+        if end - position <= LARGEST_RESTORED:
+            view, index = self._windows.at(position, end - position)
+            data, offsets = bytes(view[index : index + end - position]), (first_offset, next_offset)
+            intact = _restored(data, *offsets) or _with_one_bit_flipped(data, *offsets)
+            if intact is not None:
+                return Hole(position, end, *offsets, why, intact, is_restored=True)
+        aborted = self._segment.aborted_transactions(first_offset, next_offset)
+        replacement = replacement_of(first_offset, next_offset, aborted, self._segments, self._leader_epoch)
+        return Hole(position, end, first_offset, next_offset, why, replacement)
+
+
+def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
+    """Return the header of the batch that holds an offset of the log; None if it is lost."""
+    segment = next((each for each in reversed(segments) if each.base_offset <= offset), None)
+    try:
+        batches = segment.batches_from(offset, segment.size) if segment else iter(())
+        return next((batch for _, batch in batches if batch.last_offset >= offset), None)
+    except KafkaError:
+        return None
+
+
+def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
+    """Return the batch in a hole, if only the fields that no CRC covers are wrong."""
+    if len(data) <= MAGIC_POSITION:
+        return None
+    length = len(data) - LOG_OVERHEAD
+    candidates = [
+        OFFSET_AND_LENGTH.pack(first_offset, length) + data[12:MAGIC_POSITION] + bytes([MAGIC]) + data[17:],
+        OFFSET_AND_LENGTH.pack(next_offset - 1, length) + data[12:],  # a message v0 or v1
+    ]
+    return next((each for each in candidates if _fits(each, first_offset, next_offset)), None)
+
+
+def _with_one_bit_flipped(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
+    """Return the marker in a hole, if one flipped bit makes its CRC right."""
+    if len(data) > LARGEST_MARKER:
+        return None
+    for bit in range(8 * len(data)):
+        candidate = bytearray(data)
+        candidate[bit // 8] ^= 1 << bit % 8
+        if _fits(candidate, first_offset, next_offset) and parse_batch(candidate).is_control:
+            return bytes(candidate)
+    return None
+
+
+def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
+    """Return whether these bytes are an intact batch with exactly these offsets."""
+    try:
+        batch = parse_batch(data)
+        batch.check()
+        if batch.size != len(data) or batch.last_offset != next_offset - 1:
+            return False
+        return batch.base_offset == first_offset
+    except KafkaError:
+        return False
+
+
+def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
+    """Return a copy of a segment, with replacements for the holes, not yet in its place (swap.py). Raises OSError."""
+    path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
+    windows, position = segment.windows(), 0
+    with path.open("wb") as file:
+        for hole in holes:
+            file.writelines(windows.chunks(position, hole.position))
+            file.write(hole.replacement)
+            position = hole.end
+        file.writelines(windows.chunks(position, windows.end))
+    if segment.path.exists():
+        modified = segment.path.stat().st_mtime_ns  # the age of messages without timestamps goes on
+        os.utime(path, ns=(modified, modified))
+    copy = Segment(path.parent, segment.base_offset, segment.config, suffix=swap.CLEANED)
+    copy.recover(end_offset)
+    copy.replace_transactions(segment.aborted_transactions())
+    return copy
+
+
+def report(segment: Segment, hole: Hole) -> None:
+    """Report a hole, with its place and its offsets; keep its bytes if nothing else has them. Raises OSError."""
+    where = f"{segment.path}, position {hole.position}: {hole.why}"
+    windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1
+    if hole.is_restored:
+        LOGGER.error("%s; offsets %d to %d are restored, as their CRC proves", where, first, last)
+    elif hole.position == windows.end:
+        LOGGER.error("%s; offsets %d to %d are lost", where, first, last)
+    elif first <= last or hole.end < windows.end:
+        kept = tails.keep(segment.path, hole.position, hole.end)
+        LOGGER.error("%s; offsets %d to %d are lost; the log goes on after them; the damaged bytes are kept in %s",
+                     where, first, last, kept)  # fmt: skip
+    elif end_of_whole_batches(windows, hole.position, hole.next_offset) is None:
+        LOGGER.warning("%s; cut, nothing whole follows; the segment ends at offset %d", where, hole.next_offset)
+    else:
+        LOGGER.error("%s; the log ends at offset %d; what follows has whole batches and is kept in %s: hmb dump-log "
+                     "shows such a file under a segment's name; remove it when it is not needed",
+                     where, hole.next_offset, tails.keep(segment.path, hole.position))  # fmt: skip

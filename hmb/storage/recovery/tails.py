@@ -1,0 +1,65 @@
+"""What stands behind the last whole batch of a segment's file, and counts for nothing.
+
+*Zeros*, where `preallocate` is set.  The file then has its full size from the first append on, as in Kafka, so that a
+sync need not write down a new length each time.  Nothing is reserved: what was not written yet is a hole.  A segment
+that is closed, because the log rolls or the broker stops, is cut to its true size.  After a kill the zeros are still
+there, and recovery cuts them.
+
+*What a crash has left* (checking.py).  Where that has whole batches it is kept, beside the segment.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from io import FileIO
+from pathlib import Path
+
+from hmb.storage.files.durability import sync_directory
+
+CUT = ".cut"
+CHUNK = 1 << 20
+
+
+def is_all_zeros(file: FileIO, position: int) -> bool:
+    """Whether nothing but zeros follows; holes are not read."""
+    while True:
+        try:
+            position = os.lseek(file.fileno(), position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # no data behind this position
+                return True
+            raise
+        data = os.pread(file.fileno(), CHUNK, position)
+        if data.count(0) < len(data):
+            return False
+        position += len(data)
+
+
+def keep(path: Path, position: int, end: int | None = None) -> Path:
+    """Copy the bytes from `position` to `end` (None: the file's end) to `<name of the file>.<position>.cut`.
+
+    No start looks at such a file. Zeros become holes. Returns the copy's path. Raises OSError.
+    """
+    kept = path.with_name(f"{path.name}.{position}{CUT}")
+    temporary = kept.with_name(kept.name + ".tmp")
+    left = sys.maxsize if end is None else end - position
+    with path.open("rb") as source, temporary.open("wb") as target:
+        source.seek(position)
+        while data := source.read(min(CHUNK, left)):
+            left -= len(data)
+            if data.count(0) < len(data):
+                target.write(data)
+            else:
+                target.seek(len(data), os.SEEK_CUR)
+        target.truncate()
+        target.flush()
+        os.fsync(target.fileno())
+    number = 1
+    while kept.exists():  # from an earlier crash
+        kept = path.with_name(f"{path.name}.{position}.{number}{CUT}")
+        number += 1
+    temporary.rename(kept)
+    sync_directory(kept.parent)
+    return kept

@@ -1,0 +1,131 @@
+"""The small state files of a data directory, in Kafka's formats.
+
+- `<name>-checkpoint`: an offset for each partition, as text: `0` (version), the number of lines, then `topic partition
+offset`.
+- `meta.properties`: the identity of the directory: node id, cluster id, directory id.
+- `<partition>/partition.metadata`: the topic's id, so that a topic made again under an old name is told apart.
+- `<partition>/leader-epoch-checkpoint`: as the first, with `epoch start-offset` lines.
+
+The functions `read_...` read a file, the functions `..._content` return what it should contain. The broker replaces
+each of these files in one step, and keeps its CRC in the manifest (manifest.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from pathlib import Path
+
+from hmb.protocol.topics import TopicPartition
+from hmb.storage.state.leader_epochs import LeaderEpochs
+from hmb.storage.state.manifest import DamagedStateFile
+from hmb.storage.state.properties import PropertiesError, read_properties
+
+VERSION_LINE = "0"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+TOPIC_ID = "partition.metadata"
+
+
+def read_offsets(path: Path) -> dict[TopicPartition, int]:
+    """A checkpoint's offsets; none where the file is missing.  Raises DamagedStateFile."""
+    offsets = {}
+    for line in _checkpoint_lines(path):
+        try:
+            topic, partition, offset = line.split(" ")
+            offsets[TopicPartition(topic, int(partition))] = _natural(offset)
+        except ValueError:
+            raise DamagedStateFile(f"{path}: {line!r} is not 'topic partition offset'") from None
+    return offsets
+
+
+def offsets_content(offsets: dict[TopicPartition, int]) -> str:
+    """Return the content of a checkpoint with these offsets."""
+    return _checkpoint([f"{name.topic} {name.partition} {offset}" for name, offset in sorted(offsets.items())])
+
+
+def read_leader_epochs(directory: Path) -> LeaderEpochs:
+    """A partition's leader epochs; epoch 0 where none was written.  Raises DamagedStateFile."""
+    path = directory / LEADER_EPOCHS
+    lines = [line.split(" ") for line in _checkpoint_lines(path)]
+    try:
+        starts = [(_natural(epoch), _natural(start)) for epoch, start in lines]
+        return LeaderEpochs(starts) if starts else LeaderEpochs()
+    except ValueError as error:
+        raise DamagedStateFile(f"{path}: its lines are not 'epoch offset', both growing: {error}") from None
+
+
+def leader_epochs_content(epochs: LeaderEpochs) -> str:
+    """Return the content of a `leader-epoch-checkpoint`."""
+    return _checkpoint([f"{epoch} {start}" for epoch, start in epochs.starts])
+
+
+def read_cluster_id(path: Path) -> str:
+    """Whose directory this is; "" where a broker before 0.10 has written meta.properties.  Raises DamagedStateFile."""
+    try:
+        properties = read_properties(path)
+    except PropertiesError as error:
+        raise DamagedStateFile(str(error)) from None
+    version, cluster_id = properties.get("version"), properties.get("cluster.id", "")
+    if version not in ("0", "1") or (version == "1" and not cluster_id):
+        raise DamagedStateFile(f"{path}: no 'version=0' or 'version=1' with a 'cluster.id'")
+    return cluster_id
+
+
+def read_topic_id(directory: Path) -> uuid.UUID | None:
+    """Return the id in a partition's directory; None if the file is missing. Raises DamagedStateFile, OSError."""
+    path = directory / TOPIC_ID
+    if not path.exists():
+        return None
+    for line in _read_lines(path):
+        name, _, value = line.partition(":")
+        if name == "topic_id":
+            try:
+                return decode_uuid(value.strip())
+            except DamagedStateFile as error:
+                raise DamagedStateFile(f"{path}: {error}") from None
+    raise DamagedStateFile(f"{path}: no line 'topic_id: ...'")
+
+
+def topic_id_content(topic_id: uuid.UUID) -> str:
+    """Return the content of a `partition.metadata`."""
+    return f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
+
+
+def encode_uuid(value: uuid.UUID) -> str:
+    """Kafka's text form of a UUID: URL-safe base64 of its 16 bytes, without padding."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def decode_uuid(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+    except ValueError:
+        raise DamagedStateFile(f"{text!r} is not a topic id") from None
+
+
+def _checkpoint_lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    text = _read_lines(path)
+    head, lines = text[:2], text[2:]
+    if head != [VERSION_LINE, str(len(lines))]:
+        raise DamagedStateFile(f"{path}: expected '{VERSION_LINE}' and the number of lines that follow, found {head}")
+    return lines
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise DamagedStateFile(f"{path}: not text") from None
+
+
+def _checkpoint(lines: list[str]) -> str:
+    return "\n".join([VERSION_LINE, str(len(lines)), *lines]) + "\n"

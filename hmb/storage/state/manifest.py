@@ -1,0 +1,358 @@
+"""The manifest: what the broker knows of the files that it wrote, so that a start notices a file that was changed.
+
+A batch of records has a CRC. Kafka's other files have none: one changed digit in `log-start-offset-checkpoint` hides
+records, and a segment that was deleted looks like one that retention deleted. So the broker keeps a list of its own,
+`hmb-manifest`, which Kafka ignores. Each line is an entry, with a CRC-32C of the rest of the line in front::
+
+    8e21c0f5 manifest 000000131072
+    5a0be0c2 file topics.json 142 90c1f2aa - -
+    07d3c14e topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
+    e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
+    3c9c27d0 forget events-0 0
+
+- `manifest`: the size of the manifest in bytes, so that a start notices if its end is lost. Entries are written into
+  the empty lines that follow the last entry. When these are used up, the broker writes a new manifest.
+- `file`: the size and CRC-32C of a state file's content, and those that it had before (`-`: no file). The broker writes
+  and syncs the entry before it replaces the file. So after a crash the file has one of these two contents. When the
+  file is replaced, another entry has the new content twice.
+- `topic`: the topic id of a partition.
+- `segment`: base offset; next offset, where the next segment begins; size of the log file; time of its last write (ns);
+  sizes of the offset index and the time index; size and CRC-32C of the transaction index. Size -1: compaction is
+  replacing the segments from the base offset to the next offset.
+- `forget`: a segment that the broker is going to delete; without a base offset, all entries of the partition.
+- `opened`, `closed`: a start, and a proper stop.
+
+Later lines count. An entry must never be false, or a start would report damage that does not exist. So the broker
+writes entries that make others obsolete before it changes a file, and new ones some time after. The last segment in the
+list grows, so until a proper stop its entry is only a lower bound.
+
+The manifest counts only if no other broker has written to the directory since. A start sees that from
+`.kafka_cleanshutdown`: the content that HMB writes differs from Kafka's. A directory without a manifest is accepted as
+it is. If the manifest itself is damaged, the start reports that and goes on without it.
+
+Source: the MANIFEST file of LevelDB.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from hmb.records.crc import crc32c
+from hmb.storage.files.disk_reserve import DiskReserve
+from hmb.storage.files.durability import replace_file, replace_files
+
+LOGGER = logging.getLogger(__name__)
+NAME = "hmb-manifest"
+TOPICS = "topics.json"  # which HMB writes, and Kafka does not
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes it without the newline
+LEAST_ROOM = 1 << 16  # bytes of empty lines for later entries
+BEING_REPLACED = UNKNOWN = -1
+
+
+class DamagedStateFile(Exception):
+    """A state file that cannot be used as it is; the message contains its path and what is wrong."""
+
+
+class FileEntry(NamedTuple):
+    """The size (bytes) and CRC-32C of a state file's content."""
+
+    size: int
+    checksum: int
+
+    @classmethod
+    def of(cls, content: bytes) -> FileEntry:
+        return cls(len(content), crc32c(content))
+
+
+class SegmentEntry(NamedTuple):
+    """A segment in the manifest; see above."""
+
+    base_offset: int
+    next_offset: int
+    size: int
+    modified: int
+    index_size: int
+    time_index_size: int
+    aborted_size: int
+    aborted_checksum: int
+
+    @property
+    def log(self) -> tuple[int, int]:
+        return self.size, self.modified
+
+    @property
+    def indexes(self) -> tuple[int, int]:
+        return self.index_size, self.time_index_size
+
+    @property
+    def aborted(self) -> tuple[int, int]:
+        return self.aborted_size, self.aborted_checksum
+
+
+class Partition:
+    """The entries of one partition."""
+
+    def __init__(self) -> None:
+        self.topic_id = ""
+        self.segments: dict[int, SegmentEntry] = {}  # by base offset
+
+
+class Manifest:
+    """The manifest of a data directory. Thread-safe."""
+
+    def __init__(self, directory: Path, reserve: DiskReserve | None = None) -> None:
+        """Read the manifest. On a full disk it uses the reserve. Raises OSError."""
+        self._reserve = reserve or DiskReserve(directory)
+        self.path = directory / NAME
+        self._directory = directory
+        # Guards the entries and the file; no other lock is taken under it.
+        self._lock = threading.Lock()
+        self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that the file may have
+        self._partitions: dict[str, Partition] = {}
+        self._size = 0  # of the file, in bytes
+        self._end = UNKNOWN  # the position after the last entry; UNKNOWN: the file has to be written anew
+        self._is_closed = False
+        if not self._read() or not self._is_last_writer():
+            self._files.clear()
+            self._partitions.clear()
+            self._is_closed = False
+
+    # -- read
+
+    def _read(self) -> bool:
+        """Return whether all lines are intact."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            if (self._directory / TOPICS).exists():
+                LOGGER.warning("%s is missing: the start accepts all files as they are", self.path)
+            return False
+        header, *lines = [*filter(None, content.split(b"\n"))] or [b""]
+        intact = [line for line in lines if _is_intact(line)]
+        torn = len(lines) - len(intact)
+        if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
+            LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
+            return False
+        if torn:  # a power cut: what these lines were about was not done yet
+            LOGGER.warning("%s: its end is torn, and is cut off", self.path)
+        for line in intact:
+            if not self._take(line.decode().split(" ")[1:]):
+                LOGGER.error("%s was written by a newer HMB: %s", self.path, line)
+                return False
+        return True
+
+    def _take(self, entry: list[str]) -> bool:
+        """Take in the entry of a line; return False if it is not one."""
+        match entry:
+            case ["opened" | "closed" as state]:
+                self._is_closed = state == "closed"
+            case ["file", name, *contents] if len(contents) == 4:
+                self._files[name] = (_file_entry(*contents[:2]), _file_entry(*contents[2:]))
+            case ["topic", name, topic_id]:
+                self._partitions.setdefault(name, Partition()).topic_id = topic_id
+            case ["segment", name, *numbers] if len(numbers) == 8:
+                found = SegmentEntry(*map(int, numbers))
+                self._partitions.setdefault(name, Partition()).segments[found.base_offset] = found
+            case ["forget", name]:
+                self._partitions.pop(name, None)
+            case ["forget", name, base_offset]:
+                self._partitions.get(name, Partition()).segments.pop(int(base_offset), None)
+            case _:
+                return False
+        return True
+
+    def _is_last_writer(self) -> bool:
+        """Return whether no other broker has stopped or crashed in this directory since."""
+        try:
+            content = (self._directory / CLEAN_SHUTDOWN).read_bytes()
+        except FileNotFoundError:
+            if self._is_closed:
+                LOGGER.warning("%s is missing, though this broker stopped properly: another broker has started since, "
+                               "or the file was removed; the start accepts all files as they are",
+                               self._directory / CLEAN_SHUTDOWN)  # fmt: skip
+            return not self._is_closed
+        if content != CLEAN_CONTENT.encode():
+            LOGGER.info("another broker has stopped in %s: its files are accepted as they are", self._directory)
+            return False
+        return True
+
+    # -- state files
+
+    def check(self, path: Path) -> None:
+        """Raise DamagedStateFile if a state file is missing or is not what this broker wrote. Raises OSError."""
+        known = self._files.get(self._name(path))
+        if known is None:
+            return
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            if None not in known:
+                raise DamagedStateFile(f"{path} is missing, though this broker wrote it") from None
+            return
+        if FileEntry.of(content) not in known:
+            raise DamagedStateFile(f"{path} is not what this broker wrote: it was changed, or it is damaged")
+
+    def replace_file(self, path: Path, content: str) -> None:
+        """Replace one state file in one step. Raises OSError."""
+        self.replace_files({path: content})
+
+    def replace_files(self, contents: Mapping[Path, str], *, sync: bool = True, also: Iterable[str] = ()) -> None:
+        """Replace each of these state files in one step, and write the entries `also`. Raises OSError.
+
+        Without `sync` a power cut may take the files back.
+        """
+        new = {self._name(path): FileEntry.of(content.encode()) for path, content in contents.items()}
+        old = {name: self._files.get(name, (None,))[0] for name in new}
+        try:
+            self._append([*also, *(_file_line(name, entry, old[name]) for name, entry in new.items())])
+            self._reserve.write(partial(replace_files, contents, sync=sync))
+        except BaseException:
+            for name, entry in new.items():
+                self._files[name] = (old[name], entry)  # the old content is still there, or either may be
+            raise
+        try:  # now only the new content is right; a power cut may take these lines back, and then both are
+            self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
+        except OSError as error:
+            LOGGER.warning("%s: %s", self.path, error)
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._directory).as_posix()
+
+    # -- partitions
+
+    def topic_id(self, partition: str) -> str | None:
+        """Return the topic id of a partition as text; None if the manifest does not have it."""
+        known = self._partitions.get(partition)
+        return known.topic_id or None if known else None
+
+    def segments(self, partition: str) -> Mapping[int, SegmentEntry] | None:
+        """Return the segments of a partition by base offset; None if the manifest does not have the partition."""
+        known = self._partitions.get(partition)
+        return dict(known.segments) if known else None
+
+    def add_partitions(self, topic_ids: Mapping[str, str], contents: Mapping[Path, str]) -> None:
+        """Add new partitions, each with its topic's id; a power cut may take them back.
+
+        The partitions are empty but for state files with these contents.
+
+        Raises OSError.
+        """
+        lines = []
+        for name, topic_id in topic_ids.items():
+            empty = SegmentEntry(0, 0, 0, 0, 0, 0, 0, 0)
+            lines += [f"forget {name}", f"topic {name} {topic_id}", _segment_line(name, empty)]
+        self.replace_files(contents, sync=False, also=lines)
+
+    def forget_partitions(self, names: Iterable[str]) -> None:
+        """Forget partitions that are deleted. Raises OSError."""
+        self._append([f"forget {name}" for name in names])
+
+    def forget_segments(self, partition: str, base_offsets: Iterable[int]) -> None:
+        """Forget segments that the broker is going to delete. Raises OSError."""
+        self._append([f"forget {partition} {base_offset}" for base_offset in base_offsets])
+
+    def replace_segments(self, partition: str, base_offsets: Iterable[int], entry: SegmentEntry) -> None:
+        """Replace the entries of neighbors by one. Raises OSError."""
+        lines = [f"forget {partition} {base_offset}" for base_offset in base_offsets]
+        self._append([*lines, _segment_line(partition, entry)])
+
+    def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
+        """Add or change entries of segments. Without `sync` a power cut may take them back. Raises OSError."""
+        lines = []
+        for name, entries in partitions.items():
+            known = self._partitions.get(name, Partition()).segments
+            lines += [_segment_line(name, entry) for entry in entries if known.get(entry.base_offset) != entry]
+        self._append(lines, sync=sync)
+
+    # -- write
+
+    def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
+        """Write the manifest anew after a start: with these partitions, and the state files as they are.
+
+        Raises OSError.
+        """
+        with self._lock:
+            self._partitions = {name: Partition() for name in segments}
+            for name, entries in segments.items():
+                self._partitions[name].topic_id = topic_ids.get(name, "")
+                self._partitions[name].segments = {entry.base_offset: entry for entry in entries}
+            self._is_closed = False
+            self._write_anew()
+
+    def close(self) -> None:
+        """Note a proper stop. Raises OSError."""
+        self._append(["closed"])
+
+    def _append(self, lines: list[str], *, sync: bool = True) -> None:
+        """Append entries, and return when they are on disk. Raises OSError, and then they are not in the file."""
+        if lines:
+            self._reserve.write(partial(self._append_once, lines, sync))
+
+    def _append_once(self, lines: list[str], sync: bool) -> None:
+        with self._lock:
+            for line in lines:
+                self._take(line.split(" "))
+            position, self._end = self._end, UNKNOWN  # if this fails, the next entry is written with all others
+            data = "".join(map(_line, lines)).encode()
+            end = position + len(data)
+            if position == UNKNOWN or end >= self._size or not self._is_as_written():
+                self._write_anew()
+                return
+            with self.path.open("r+b") as file:
+                file.seek(position)
+                file.write(data)
+                file.flush()
+                if sync:
+                    os.fdatasync(file.fileno())
+            self._end = end
+
+    def _is_as_written(self) -> bool:
+        """Return whether the file still has its size: another process may have changed or removed it."""
+        return self.path.is_file() and self.path.stat().st_size == self._size
+
+    def _write_anew(self) -> None:
+        lines = ["closed" if self._is_closed else "opened"]
+        lines += [_file_line(name, *contents) for name, contents in self._files.items()]
+        for name, partition in self._partitions.items():
+            if partition.topic_id:
+                lines.append(f"topic {name} {partition.topic_id}")
+            lines += [_segment_line(name, entry) for entry in partition.segments.values()]
+        entries = "".join(map(_line, lines)).encode()
+        end = len(_header(0)) + 1 + len(entries)
+        size = end + max(LEAST_ROOM, len(entries))
+        replace_file(self.path, (_header(size) + b"\n" + entries).ljust(size, b"\n"))
+        self._size, self._end = size, end
+
+
+def _is_intact(line: bytes) -> bool:
+    checksum, _, entry = line.partition(b" ")
+    return checksum == b"%08x" % crc32c(entry)
+
+
+def _header(size: int) -> bytes:
+    """Return the first line of a manifest of `size` bytes."""
+    return _line(f"manifest {size:012d}").rstrip().encode()
+
+
+def _line(entry: str) -> str:
+    return f"{crc32c(entry.encode()):08x} {entry}\n"
+
+
+def _file_line(name: str, *contents: FileEntry | None) -> str:
+    texts = ("- -" if entry is None else f"{entry.size} {entry.checksum:08x}" for entry in contents)
+    return " ".join(["file", name, *texts])
+
+
+def _segment_line(partition: str, entry: SegmentEntry) -> str:
+    return " ".join(["segment", partition, *map(str, entry)])
+
+
+def _file_entry(size: str, checksum: str) -> FileEntry | None:
+    return None if size == "-" else FileEntry(int(size), int(checksum, 16))

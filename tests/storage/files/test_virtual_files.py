@@ -1,0 +1,251 @@
+"""Files that are open only while there are descriptors for them."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.files.virtual import OPEN_FILES, DurableFile, SyncFailed, VirtualFile
+from hmb.storage.log import Log
+from tests.storage.conftest import LogMaker, batch, read_all
+
+FEW = 3  # files that may be open in these tests
+
+
+@pytest.fixture(autouse=True)
+def few() -> Iterator[None]:
+    """Allow FEW files beside those that other tests have left open."""
+    gc.collect()
+    limit = OPEN_FILES.limit
+    OPEN_FILES.limit = len(OPEN_FILES.descriptors) + FEW
+    yield
+    OPEN_FILES.limit = limit
+
+
+def files(directory: Path, count: int) -> list[DurableFile]:
+    """Files that hold their own number, synced and closed."""
+    found = [DurableFile(directory / str(number), exists=False) for number in range(count)]
+    for number, file in enumerate(found):
+        file.write([b"%d" % number], 0)
+        file.sync()
+        file.close()
+    return found
+
+
+def is_open(file: DurableFile) -> bool:
+    return file._file is not None
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were synced, in order."""
+    names: list[str] = []
+    fdatasync = os.fdatasync
+
+    def note(descriptor: int) -> None:
+        names.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fdatasync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", note)
+    return names
+
+
+def failing(*_: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def test_no_more_files_are_open_than_the_limit_allows(tmp_path: Path) -> None:
+    found = files(tmp_path, 20)
+    for _ in range(3):
+        for number, file in enumerate(found):
+            assert file.read(9, 0) == b"%d" % number
+            assert sum(map(is_open, found)) <= FEW
+            assert len(OPEN_FILES.descriptors) <= OPEN_FILES.limit
+
+
+def test_a_file_that_is_used_again_and_again_stays_open(tmp_path: Path) -> None:
+    often, *rest = files(tmp_path, 20)
+    descriptor = often.open().fileno()
+    for file in rest:
+        file.read(1, 0)
+        assert often.open().fileno() == descriptor
+
+
+def test_a_closed_file_is_read_to_its_end_by_who_holds_it(tmp_path: Path) -> None:
+    first, *rest = files(tmp_path, 20)
+    held = first.open()
+    first.path.unlink()
+    for file in rest:
+        file.read(1, 0)
+    assert not is_open(first)
+    assert os.pread(held.fileno(), 9, 0) == b"0"
+
+
+def test_a_deleted_file_is_not_made_again_when_it_is_opened_again(tmp_path: Path) -> None:
+    (file,) = files(tmp_path, 1)
+    file.path.unlink()
+    with pytest.raises(FileNotFoundError):
+        file.read(1, 0)
+    assert not file.path.exists()
+
+
+def test_a_closed_file_opens_under_its_new_name(tmp_path: Path) -> None:
+    (file,) = files(tmp_path, 1)
+    file.rename(tmp_path / "renamed")
+    (tmp_path / "0").write_bytes(b"another")
+    assert file.read(9, 0) == b"0"
+
+
+def test_a_file_that_nobody_has_any_more_gives_its_descriptor_back(tmp_path: Path) -> None:
+    before = len(OPEN_FILES.descriptors)
+    for _ in range(5):
+        DurableFile(tmp_path / "file", exists=False).write([b"x"], 0)
+        assert len(OPEN_FILES.descriptors) == before
+    assert not [file for file in OPEN_FILES._clock if file() is None]
+
+
+def test_clean_files_are_closed_first_and_a_written_one_is_synced_before(tmp_path: Path, synced: list[str]) -> None:
+    a, b, c, d, e, f = files(tmp_path, 6)
+    synced.clear()
+    a.write([b"A"], 0)
+    b.read(1, 0)
+    c.write([b"C"], 0)
+    d.read(1, 0)
+    assert (is_open(a), is_open(b), is_open(c)) == (True, False, True)
+    e.write([b"E"], 0)
+    assert (is_open(d), synced) == (False, [])
+    f.read(1, 0)  # all three were written
+    closed = [file for file in (a, c, e) if not is_open(file)]
+    assert synced == [file.path.name for file in closed]
+    closed[0].sync_if_written()
+    assert len(synced) == 1
+
+
+def test_an_index_is_closed_without_a_sync(tmp_path: Path, synced: list[str]) -> None:
+    indexes = [VirtualFile(tmp_path / str(number), exists=False) for number in range(9)]
+    for index in indexes:
+        index.write([b"x"], 0)
+    assert synced == []
+
+
+def test_a_failed_sync_of_a_file_that_had_to_be_closed_fails_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    written = files(tmp_path, 1)[0]
+    written.write([b"w"], 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", failing)
+        while is_open(written):
+            assert OPEN_FILES.close_one()
+    assert "a sync has failed (Input/output error)" in caplog.text
+    for action in (written.sync, written.sync_if_written, lambda: written.write([b"x"], 0)):
+        with pytest.raises(SyncFailed, match="Input/output error"):
+            action()
+    assert written.read(9, 0) == b"w"
+
+
+def test_a_log_whose_file_had_to_be_closed_takes_nothing_after_the_failed_sync(
+    open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log()
+    for _ in range(2):
+        log.append(batch(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", failing)
+        while any(is_open(segment.file) for segment in log.segments):
+            assert OPEN_FILES.close_one()
+    for action in (log.flush, lambda: log.append(batch(1))):
+        with pytest.raises(KafkaError) as error:
+            action()
+        assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.recovery_point == 0
+    assert len(read_all(log)) == 2
+
+
+def test_a_process_without_descriptors_closes_a_file_for_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit may be too high: other parts of the process have files, too."""
+    first, second, third = files(tmp_path, 3)
+    first.read(1, 0)
+    second.read(1, 0)
+    open_ = os.open
+
+    def full(path: Path, *rest: int) -> int:
+        if sum(map(is_open, (first, second, third))) == 2:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return open_(path, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        assert third.read(1, 0) == b"2"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", lambda *_: failing_with(errno.EMFILE))
+        with pytest.raises(OSError, match="Too many open files"):
+            DurableFile(tmp_path / "new", exists=False).read(1, 0)
+
+
+def failing_with(code: int) -> int:
+    raise OSError(code, os.strerror(code))
+
+
+def test_threads_never_get_bytes_of_another_file(tmp_path: Path) -> None:
+    """A descriptor's number is reused at once, so a thread that kept the number alone would read another file."""
+    found = files(tmp_path, 12)
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        choose = random.Random(seed)
+        for turn in range(400):
+            number = choose.randrange(len(found))
+            if turn % 5 == 0:
+                found[number].write([b"%d" % number], 0)
+            elif found[number].read(9, 0) != b"%d" % number:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert [file.path.read_bytes() for file in found] == [b"%d" % number for number in range(12)]
+    assert len(OPEN_FILES.descriptors) <= OPEN_FILES.limit
+
+
+def descriptors_of(log: Log) -> int:
+    return sum(is_open(file) for segment in log.segments for file in segment._files)
+
+
+def test_each_segment_kept_a_descriptor_for_ever(open_log: LogMaker) -> None:
+    OPEN_FILES.limit += 1_000
+    log = open_log(segment_bytes=100)
+    for _ in range(300):
+        log.append(batch(1))
+    assert len(log.segments) == 300
+    assert descriptors_of(log) <= 3
+    log = open_log(clean=False, segment_bytes=100)
+    log.flush()
+    assert descriptors_of(log) <= 3
+    assert len(read_all(log)) == 300
+
+
+def test_a_log_of_many_segments_is_written_and_read_with_a_few_descriptors(open_log: LogMaker) -> None:
+    log = open_log(segment_bytes=100)
+    for _ in range(50):
+        log.append(batch(1))
+        assert len(OPEN_FILES.descriptors) <= OPEN_FILES.limit
+    assert len(read_all(log)) == 50
+    log.flush()
+    log.close()
+    log = open_log(clean=False, segment_bytes=100)
+    assert len(read_all(log)) == 50
+    assert len(OPEN_FILES.descriptors) <= OPEN_FILES.limit
