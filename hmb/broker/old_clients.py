@@ -1,4 +1,4 @@
-"""Answers for clients from before record batches: slices of a log, converted down (records/convert.py).
+"""Answers for clients from before record batches: slices of a log, converted down (records/legacy/down_conversion.py).
 
 Such a client goes on at the offset after the last message that it got.  A slice may hold nothing for it: only markers
 of transactions, or batches whose records compaction has removed.  With an empty answer the client would ask for the
@@ -23,7 +23,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.convert import DamagedBatch, DownConversion
+from hmb.records.legacy.down_conversion import DamagedBatch, DownConversion
 from hmb.storage.batches.opening import CONVERTING, report_damage
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice

@@ -1,7 +1,7 @@
 """The alphabet of the wire: numbers, strings, byte strings, arrays.
 
 Everything Kafka sends is built from few types, big-endian, with nothing in between: no type marks, no names, no
-padding.  The reader must know the version's layout to know what the next byte means.  Here each type is a `Codec`,
+padding.  The reader must know the version's layout to know what the next byte means.  Here each type is a `FieldCodec`,
 a pair of functions, so that writing and reading a type stand side by side.
 
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
@@ -79,14 +79,14 @@ Encode: TypeAlias = Callable[[Output, Any], None]
 Decode: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
 
 
-class Codec(NamedTuple):
+class FieldCodec(NamedTuple):
     """How one type is written and read."""
 
     encode: Encode
     decode: Decode
 
 
-def _fixed(layout: str) -> Codec:
+def _fixed(layout: str) -> FieldCodec:
     """A number of fixed width, by its letter in the struct module."""
     number = struct.Struct(">" + layout)
     pack, unpack_from, size = number.pack, number.unpack_from, number.size
@@ -97,7 +97,7 @@ def _fixed(layout: str) -> Codec:
     def decode(buffer: memoryview, position: int) -> tuple[Any, int]:
         return unpack_from(buffer, position)[0], position + size
 
-    return Codec(encode, decode)
+    return FieldCodec(encode, decode)
 
 
 INT8, INT16, INT32, INT64 = _fixed("b"), _fixed("h"), _fixed("i"), _fixed("q")
@@ -137,7 +137,7 @@ def _uvarint_of(bits: int) -> Decode:
     return decode
 
 
-def _zigzag(bits: int) -> Codec:
+def _zigzag(bits: int) -> FieldCodec:
     decode_unsigned = _uvarint_of(bits)
     low = -(1 << bits - 1)
 
@@ -150,11 +150,11 @@ def _zigzag(bits: int) -> Codec:
         value, position = decode_unsigned(buffer, position)
         return value >> 1 ^ -(value & 1), position
 
-    return Codec(encode, decode)
+    return FieldCodec(encode, decode)
 
 
 decode_uvarint = _uvarint_of(32)
-UVARINT = Codec(encode_uvarint, decode_uvarint)
+UVARINT = FieldCodec(encode_uvarint, decode_uvarint)
 VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
@@ -176,7 +176,7 @@ def _decode_compact_length(buffer: memoryview, position: int) -> tuple[int, int]
     return length - 1, position
 
 
-COMPACT_LENGTH = Codec(_encode_compact_length, _decode_compact_length)
+COMPACT_LENGTH = FieldCodec(_encode_compact_length, _decode_compact_length)
 
 
 def check_length(length: int, left: int, nullable: bool) -> None:
@@ -202,7 +202,7 @@ def _or_null(encode_length: Encode, encode: Encode) -> Encode:
     return encode_nullable
 
 
-def string(length: Codec, nullable: bool) -> Codec:
+def string(length: FieldCodec, nullable: bool) -> FieldCodec:
     """Text in UTF-8; its length is counted in bytes and is at most LONGEST_STRING."""
     encode_length, decode_length = length
 
@@ -225,10 +225,10 @@ def string(length: Codec, nullable: bool) -> Codec:
             ALLOWANCE.spend(size if text.isascii() else 4 * size)
         return text, position + size
 
-    return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
+    return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-def bytestring(length: Codec, nullable: bool) -> Codec:
+def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
     """Bytes of a client's own, small and copied."""
     encode_length, decode_length = length
 
@@ -245,10 +245,10 @@ def bytestring(length: Codec, nullable: bool) -> Codec:
             ALLOWANCE.spend(size)
         return bytes(buffer[position : position + size]), position + size
 
-    return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
+    return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-def records(length: Codec, nullable: bool) -> Codec:
+def records(length: FieldCodec, nullable: bool) -> FieldCodec:
     """Record batches: opaque here, and never copied."""
     encode_length, decode_length = length
 
@@ -265,10 +265,10 @@ def records(length: Codec, nullable: bool) -> Codec:
             return None, position
         return buffer[position : position + size], position + size
 
-    return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
+    return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-def array(length: Codec, item: Codec, nullable: bool) -> Codec:
+def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     """A count, then the items; every item takes a byte at least, so a count is checked like a length."""
     encode_length, decode_length = length
     encode_item, decode_item = item
@@ -291,13 +291,13 @@ def array(length: Codec, item: Codec, nullable: bool) -> Codec:
             items.append(each)
         return items, position
 
-    return Codec(_or_null(encode_length, encode) if nullable else encode, decode)
+    return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
 # The rest
 
 
-def optional(item: Codec, *, tagged: bool = False) -> Codec:
+def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
     """A struct that may be null: one byte in front, -1 for null (0 in a tagged field), 1 for one that follows."""
     mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
@@ -310,7 +310,7 @@ def optional(item: Codec, *, tagged: bool = False) -> Codec:
         present, position = mark.decode(buffer, position)
         return item.decode(buffer, position) if present > null else (None, position)
 
-    return Codec(encode, decode)
+    return FieldCodec(encode, decode)
 
 
 def _encode_uuid(out: Output, value: UUID) -> None:
@@ -334,5 +334,5 @@ FIXED = {
     "uint16": UINT16,
     "uint32": UINT32,
     "float64": FLOAT64,
-    "uuid": Codec(_encode_uuid, _decode_uuid),
+    "uuid": FieldCodec(_encode_uuid, _decode_uuid),
 }

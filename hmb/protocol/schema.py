@@ -57,18 +57,18 @@ class Field:
         """The value where nothing is said."""
         return self.default() if isinstance(self.default, type) else self.default
 
-    def length(self, flexible: bool) -> p.Codec:
+    def length(self, flexible: bool) -> p.FieldCodec:
         """How the length in front of the value is written."""
         if flexible and self.compact:
             return p.COMPACT_LENGTH
         return p.INT16 if self.kind == "string" else p.INT32
 
-    def codec(self, version: int, flexible: bool) -> p.Codec:
+    def codec(self, version: int, flexible: bool) -> p.FieldCodec:
         """How the value is written in this version."""
         nullable = version in version_range(self.nullable)
         if self.struct is not None:
             plan = self.struct.compile(version, flexible)
-            codec = p.Codec(plan.encode, plan.decode)
+            codec = p.FieldCodec(plan.encode, plan.decode)
             return p.optional(codec, tagged=self.tag is not None) if nullable else codec
         if self.item is not None:
             return p.array(self.length(flexible), self.item.codec(version, flexible), nullable)

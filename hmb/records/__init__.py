@@ -18,10 +18,11 @@ Read in this order:
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch, encode_batch
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 from hmb.records.control import ControlType, EndTransactionMarker, control_type, decode_marker, encode_marker
-from hmb.records.convert import DownConversion, up_convert
 from hmb.records.crc import crc32, crc32c
-from hmb.records.message import Message
-from hmb.records.message_set import AssignedMessages, assign_offsets, encode_message_set
+from hmb.records.legacy.down_conversion import DownConversion
+from hmb.records.legacy.message import Message
+from hmb.records.legacy.message_set import AssignedMessages, assign_offsets, encode_message_set
+from hmb.records.legacy.up_conversion import up_convert
 from hmb.records.reading import Batch, iter_batches, parse_batch, read_records
 from hmb.records.record import NO_TIMESTAMP, Header, Record, TimestampType
 

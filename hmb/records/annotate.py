@@ -26,8 +26,8 @@ from hmb.records.compression import Codec, decompress
 from hmb.records.control import _KEY as CONTROL_KEY
 from hmb.records.control import _VALUE as CONTROL_VALUE
 from hmb.records.control import ControlType
-from hmb.records.message import _HEADER as MESSAGE_HEADER
-from hmb.records.message import KEY_START, Message
+from hmb.records.legacy.message import _HEADER as MESSAGE_HEADER
+from hmb.records.legacy.message import KEY_START, Message
 from hmb.records.reading import MAGIC_POSITION, Batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import VarintError, read_varint
@@ -39,7 +39,7 @@ _INT32 = Struct(">i")
 _KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # by letters of the struct module
 
 
-class Note(NamedTuple):
+class AnnotatedNumber(NamedTuple):
     """A number, and what it means."""
 
     number: int
@@ -90,26 +90,26 @@ def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, posit
         position = end
 
 
-def timestamp_note(timestamp: int) -> Note:
+def timestamp_note(timestamp: int) -> AnnotatedNumber:
     """Milliseconds since 1970 with the date that they are."""
     if timestamp == NO_TIMESTAMP:
-        return Note(timestamp, "none")
+        return AnnotatedNumber(timestamp, "none")
     try:
         moment = EPOCH + timedelta(milliseconds=timestamp)
     except OverflowError:
-        return Note(timestamp, "not a date")
-    return Note(timestamp, moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        return AnnotatedNumber(timestamp, "not a date")
+    return AnnotatedNumber(timestamp, moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
-def _header_note(batch: Batch, name: str, value: int) -> int | Note:
+def _header_note(batch: Batch, name: str, value: int) -> int | AnnotatedNumber:
     if name == "attributes":
         names = [_codec_name(batch), batch.timestamp_type.label]
         if isinstance(batch, RecordBatch):
             names += ["transactional"] * batch.is_transactional + ["control"] * batch.is_control
             names += ["delete horizon"] * bool(batch.attributes & DELETE_HORIZON_BIT)
-        return Note(value, ", ".join(names))
+        return AnnotatedNumber(value, ", ".join(names))
     if name == "crc":
-        return Note(value, f"{value:#010x}")
+        return AnnotatedNumber(value, f"{value:#010x}")
     return timestamp_note(value) if name.endswith("timestamp") else value
 
 
@@ -142,10 +142,11 @@ def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
         end = position + length
         yield _line(data, position, position + 1, "attributes", data[position], "int8")
         delta, after = read_varint(data, position + 1)
-        timestamp = timestamp_note(batch.base_timestamp + delta)
-        yield _line(data, position + 1, after, "timestamp_delta", Note(delta, f"-> {timestamp!r}"), "varlong")
+        timestamp = AnnotatedNumber(delta, f"-> {timestamp_note(batch.base_timestamp + delta)!r}")
+        yield _line(data, position + 1, after, "timestamp_delta", timestamp, "varlong")
         delta, position = read_varint(data, after)
-        yield _line(data, after, position, "offset_delta", Note(delta, f"-> {batch.base_offset + delta}"), "varint")
+        offset = AnnotatedNumber(delta, f"-> {batch.base_offset + delta}")
+        yield _line(data, after, position, "offset_delta", offset, "varint")
         if batch.is_control:
             position = yield from _control(data, position)
         else:
@@ -199,7 +200,7 @@ def _control(data: bytes, position: int) -> Walk:
             continue
         for line in fixed_fields(form, names, memoryview(data), position):
             is_known = line.path == "type" and line.value in set(ControlType)
-            value = Note(line.value, ControlType(line.value).name) if is_known else line.value
+            value = AnnotatedNumber(line.value, ControlType(line.value).name) if is_known else line.value
             yield line._replace(path=f"{path}.{line.path}", value=value)
         position += size
     return position

@@ -12,93 +12,23 @@ It never reads value or headers, so a record whose headers no client can decode 
 Source: Kafka's `MemoryRecords.filterTo`, KIP-534.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
-from hmb.records.message import Message
-from hmb.records.message_set import encode_message_set
-from hmb.records.plain_records import NULL, Parts, plain_keys, plain_parts
+from hmb.records.fast.compaction import Parts, plain_keys, plain_parts
+from hmb.records.fast.raw_records import raw_records
+from hmb.records.legacy.message import Message
+from hmb.records.legacy.message_set import encode_message_set
 from hmb.records.reading import Batch
 from hmb.records.record import MAX_INT64, Record, TimestampType
-from hmb.records.varint import VARINTS, VarintError, read_varint
+from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # offset, key, whether it is a tombstone (a record without a value)
 _ANY_DELTA_FITS = 1 << 62  # a timestamp below it stays an int64 with any delta that a plain record may have
 MOST_RECORDS = 1 << 17  # of a batch: to filter it takes some 200 bytes of memory and 2 us for each of them
-OLDEST = -(1 << 62)  # ms; the timestamp delta of an older record might be no int64 after the base timestamp has changed
-
-
-class RawRecord(NamedTuple):
-    """The position of a record in its batch's uncompressed records, and the fields that a broker reads of it."""
-
-    start: int
-    end: int
-    offset: int
-    timestamp_delta: int  # ms
-    key_start: int
-    key_size: int  # bytes; -1: no key
-    value_at: int  # where the length of the value starts
-    is_tombstone: bool
-
-    def key(self, data: bytes) -> bytes | None:
-        """Return the key; `data` holds the batch's uncompressed records."""
-        return None if self.key_size < 0 else data[self.key_start : self.value_at]
-
-
-def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[RawRecord]:
-    """Yield the records in `data`, the uncompressed records of the batch, from record number `first` on.
-
-    A broker does not read records when it appends them, so a producer's lengths and deltas may be wrong.  Raises
-    INVALID_RECORD where a record contradicts its batch, or where the records do not fill `data`.
-
-    A number below 64 has one byte, as most of these numbers have.  Reading such a byte here, and not by a call, makes
-    the loop 1.3 times as fast.
-    """
-    previous_delta, data_end, new = first - 1, len(data), tuple.__new__
-    base_offset, last_delta, base_timestamp = batch.base_offset, batch.last_offset_delta, batch.base_timestamp
-    try:
-        position = _position_of(first, data)
-        for _ in range(first, batch.records_count):
-            start = position
-            it = data[position]
-            length, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
-            end, position = position + length, position + 1  # 1: the attributes
-            it = data[position]
-            time_delta, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
-            it = data[position]
-            delta, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
-            key_size, key_start = read_varint(data, position)
-            position = key_start + key_size if key_size > 0 else key_start
-            if not (
-                position < end <= data_end  # at least the value's length follows the key
-                and previous_delta < delta <= last_delta
-                and OLDEST <= base_timestamp + time_delta <= MAX_INT64
-            ):
-                why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
-                raise _invalid(f"the record at {start} of its batch {why}")
-            is_tombstone = data[position] == NULL
-            fields = start, end, base_offset + delta, time_delta, key_start, key_size, position, is_tombstone
-            yield new(RawRecord, fields)
-            position, previous_delta = end, delta
-    except (IndexError, VarintError) as error:
-        raise _invalid(f"a record of the batch cannot be read: {error}") from error
-    if position != data_end:
-        raise _invalid(f"the records end at {position} of {data_end} bytes")
-
-
-def _position_of(number: int, data: bytes) -> int:
-    """Return where a record starts, found by the lengths of those before it.  Raises IndexError, VarintError."""
-    position = 0
-    for _ in range(number):
-        length, start = read_varint(data, position)
-        if length < 0:
-            raise VarintError(f"the record at {position} of its batch claims {length} bytes")
-        position = start + length
-    return position
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:

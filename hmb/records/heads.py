@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
-from hmb.records.filtering import raw_records
+from hmb.records.fast.raw_records import raw_records
 from hmb.records.reading import Batch
 
 

@@ -11,7 +11,7 @@ from struct import Struct
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
-from hmb.records.message import MESSAGE_OVERHEAD, Message
+from hmb.records.legacy.message import MESSAGE_OVERHEAD, Message
 from hmb.records.record import Record
 
 Buffer = bytes | bytearray | memoryview

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.records import DEFAULT_LIMIT, Codec
-from hmb.records.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
+from hmb.records.compression.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
 
 MIB = 1024 * 1024
 HOUR_MS = 60 * 60 * 1000

@@ -13,7 +13,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, Message, Record, encode_batch, iter_batches, read_records
-from hmb.records.message import encode_message
+from hmb.records.legacy.message import encode_message
 from tests.broker.calls import fetch, list_offsets, outcome, produce
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch, messages

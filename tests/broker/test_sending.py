@@ -17,7 +17,7 @@ from hmb.broker.network.sending import send
 from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
 from hmb.records import Record, encode_batch
-from hmb.records.convert import DownConversion
+from hmb.records.legacy.down_conversion import DownConversion
 from hmb.storage.files.virtual import FileRegion, VirtualFile
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.protocol import primitives as p
-from hmb.protocol.primitives import Codec
+from hmb.protocol.primitives import FieldCodec
 
 KNOWN = [
     (p.INT8, -1, "ff"),
@@ -53,7 +53,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("codec", "value", "wire"), KNOWN)
-def test_known_bytes(codec: Codec, value: Any, wire: str) -> None:
+def test_known_bytes(codec: FieldCodec, value: Any, wire: str) -> None:
     out = p.Output()
     codec.encode(out, value)
     assert out.hex() == wire
@@ -61,7 +61,7 @@ def test_known_bytes(codec: Codec, value: Any, wire: str) -> None:
 
 
 @pytest.mark.parametrize(("codec", "value", "wire"), KNOWN)
-def test_cut_anywhere(codec: Codec, value: Any, wire: str) -> None:
+def test_cut_anywhere(codec: FieldCodec, value: Any, wire: str) -> None:
     data = bytes.fromhex(wire)
     for end in range(len(data)):
         with pytest.raises(p.MALFORMED):
@@ -85,7 +85,7 @@ def test_cut_anywhere(codec: Codec, value: Any, wire: str) -> None:
         (p.VARLONG, "ffffffffffffffffff02", "more than 64 bits"),
     ],
 )
-def test_malformed(codec: Codec, wire: str, complaint: str) -> None:
+def test_malformed(codec: FieldCodec, wire: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         codec.decode(memoryview(bytes.fromhex(wire)), 0)
 
@@ -105,7 +105,7 @@ def test_malformed(codec: Codec, wire: str, complaint: str) -> None:
         (p.records(p.INT32, False), None),
     ],
 )
-def test_values_that_do_not_fit(codec: Codec, value: Any) -> None:
+def test_values_that_do_not_fit(codec: FieldCodec, value: Any) -> None:
     with pytest.raises((ValueError, *p.UNWRITABLE)):
         codec.encode(p.Output(), value)
 
@@ -130,7 +130,7 @@ def test_uvarint_round_trip(value: int) -> None:
 
 @pytest.mark.parametrize(("codec", "bits"), [(p.VARINT, 32), (p.VARLONG, 64)])
 @given(st.data())
-def test_zigzag_round_trip(codec: Codec, bits: int, data: st.DataObject) -> None:
+def test_zigzag_round_trip(codec: FieldCodec, bits: int, data: st.DataObject) -> None:
     value = data.draw(st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
     out = p.Output()
     codec.encode(out, value)
@@ -163,7 +163,7 @@ def test_records_are_read_as_a_view() -> None:
 
 @pytest.mark.parametrize("length", [p.INT16, p.COMPACT_LENGTH], ids=["plain", "compact"])
 @pytest.mark.parametrize("text", ["s" * 32_767, "\u00e9" * 16_383])
-def test_the_longest_string(length: Codec, text: str) -> None:
+def test_the_longest_string(length: FieldCodec, text: str) -> None:
     codec, out = p.string(length, True), p.Output()
     codec.encode(out, text)
     assert codec.decode(memoryview(out), 0) == (text, len(out))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message_set, parse_batch
-from hmb.records.filtering import MOST_RECORDS, filter_batch, keep_offsets, keys_of, raw_records, with_delete_horizon
+from hmb.records.fast.raw_records import raw_records
+from hmb.records.filtering import MOST_RECORDS, filter_batch, keep_offsets, keys_of, with_delete_horizon
 from hmb.records.record import encode_records
 from hmb.records.varint import VARINTS
 

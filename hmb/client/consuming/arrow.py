@@ -1,69 +1,21 @@
-"""Arrow columns of fetched batches, without a Python object for each record.
+"""Arrow record batches for consumers: the fetched records of one partition as columns.
 
-The problem: a Python object for each record takes most of a consumer's time. Arrow stores the values of a column
-adjacently in one buffer, and the offset of each value in a second buffer. The bytes of a fetch already contain all
-values, with other fields between them. The idea: compute where the values are, instead of copying them one by one.
-
-1. Walk from record to record by their lengths. This is the only loop in Python, and takes 0.1 us for each record.
-2. Decode all other varints with numpy, one field of all records at a time: timestamps, offsets, and the lengths of keys
-   and values.
-3. Describe the bytes as an Arrow array of twice as many elements: gap, value, gap, value, and so on. This array shares
-   the buffer, so it costs nothing. Then let Arrow take every second element::
-
-       bytes        ... 6 | abc | 0 5 2 | de | 0 ...
-       elements     gap     value  gap    value  gap
-       column               abc           de
-
-Batches that are unusual use the record reader instead: old formats, numbers with more than five bytes, and damaged
-batches. The record reader returns the same columns about ten times slower, or raises an error that names the damage.
-
-The columns are: `topic` string, `partition` int32, `offset` int64, `timestamp` in ms with time zone UTC (null if the
-record has none), `timestamp_type` int8 (-1 none, 0 create time, 1 log append time), `key` and `value` binary, `headers`
-as a list of structs with `key` string and `value` binary. Spark's Kafka source has the same columns, spelled in its
-way.
+`hmb.records.fast.columns` builds the columns. This module selects the batches that a consumer may read, and reports
+damage with the partition and the offset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from hmb.client.consuming.buffer import AbortedTransactions, BatchDecoder, FetchedBatches, RecordBuffer, batch_error
-from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
-from hmb.records.consumer_record import ConsumerRecord, consumer_records, has_usual_numbers
-from hmb.records.plain_records import END_AFTER_ONE, END_AFTER_TWO
-from hmb.records.reading import Batch, Buffer, iter_batches
-from hmb.records.record import NO_TIMESTAMP, Header, decode_headers
-from hmb.records.varint import VarintError, read_varint
+from hmb.protocol.errors import KafkaError
+from hmb.records.fast.columns import columns, columns_of_records
+from hmb.records.reading import Buffer, iter_batches
 
-try:
-    import numpy as np
+if TYPE_CHECKING:
     import pyarrow as pa
-except ImportError as error:
-    raise ImportError(f"Arrow batches need pyarrow and numpy ({error}): pip install 'hmb[arrow]'") from error
-
-HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
-SCHEMA = pa.schema(
-    [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("timestamp", pa.timestamp("ms", "UTC")),
-        pa.field("timestamp_type", pa.int8(), nullable=False),
-        pa.field("key", pa.binary()),
-        pa.field("value", pa.binary()),
-        pa.field("headers", HEADERS, nullable=False),
-    ]
-)
-MAX_INT32 = 2**31 - 1
-_LONGEST = 5  # bytes; longer varints are left to the record reader
-
-Array = Any  # an array of numpy or Arrow; mypy does not know their types
-
-
-class _NeedsRecordReader(Exception):
-    """The bytes are unusual or damaged, and only the record reader handles them."""
 
 
 def record_batch(
@@ -90,201 +42,6 @@ def record_batch(
             if not transactions.covers(batch) and not batch.is_control:
                 wanted.append(batch)
     return columns(topic, partition, wanted, first, end)
-
-
-def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:
-    """Return the records of checked batches as columns, from offset `first` up to `end` (excluded)."""
-    try:
-        table = _columns_from_bytes(topic, partition, batches)
-    except (_NeedsRecordReader, IndexError, VarintError):
-        records = [record for batch in batches for record in consumer_records(batch, topic, partition)]
-        table = columns_of_records(records)
-    offsets = table.column("offset").to_numpy()
-    wanted = offsets >= first
-    if end is not None:
-        wanted &= offsets < end
-    return table if wanted.all() else table.filter(pa.array(wanted))
-
-
-def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
-    """Return columns of records that are Python objects already."""
-    times = [None if record.timestamp == NO_TIMESTAMP else record.timestamp for record in records]
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([record.topic for record in records], pa.string()),
-            pa.array([record.partition for record in records], pa.int32()),
-            pa.array([record.offset for record in records], pa.int64()),
-            pa.array(times, pa.int64()).cast(pa.timestamp("ms", "UTC")),
-            pa.array([int(record.timestamp_type) for record in records], pa.int8()),
-            pa.array([record.key for record in records], pa.binary()),
-            pa.array([record.value for record in records], pa.binary()),
-            _header_column(record.headers for record in records),
-        ],
-        schema=SCHEMA,
-    )
-
-
-def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordBatch:
-    contents = [_content(batch) for batch in batches]
-    data = b"".join(contents)
-    if len(data) > MAX_INT32:
-        raise KafkaError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"{len(data)} bytes are too many for one column: use a smaller max_bytes"
-        )
-    starts = _starts(data, batches, contents)
-    batch_fields = _batch_fields(batches)
-    at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
-    array, count = np.frombuffer(data, np.uint8), len(starts)
-    _, at = _varints(array, at)  # the record's length, which `_starts` has used already
-    time_deltas, at = _varints(array, at + 1)  # 1: the byte of the attributes
-    deltas, at = _varints(array, at)
-    keys, at = _slices(array, at)
-    values, at = _slices(array, at)
-    headers, at = _headers(data, at, array[at])
-    if (at != ends).any() or (deltas < 0).any() or (deltas > batch_fields.last_offset_delta).any():
-        raise _NeedsRecordReader
-    create_times = batch_fields.base_timestamp + time_deltas
-    timestamps = np.where(batch_fields.has_append_time, batch_fields.max_timestamp, create_times)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.repeat(pa.scalar(topic, pa.string()), count),
-            pa.repeat(pa.scalar(partition, pa.int32()), count),
-            pa.array(batch_fields.base_offset + deltas),
-            pa.array(timestamps, mask=timestamps == NO_TIMESTAMP).cast(pa.timestamp("ms", "UTC")),
-            pa.array(batch_fields.has_append_time.astype(np.int8)),
-            _binary(data, keys),
-            _binary(data, values),
-            headers,
-        ],
-        schema=SCHEMA,
-    )
-
-
-def _content(batch: Batch) -> bytes | memoryview:
-    """Return the uncompressed bytes of the records. Raises _NeedsRecordReader for batches of old formats."""
-    if not isinstance(batch, RecordBatch) or not has_usual_numbers(batch):
-        raise _NeedsRecordReader
-    return batch.uncompressed() if batch.attributes & CODEC_MASK else batch.view[RECORD_BATCH_OVERHEAD:]
-
-
-def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | memoryview]) -> list[int]:
-    """Return the index at which each record begins.
-
-    Raises _NeedsRecordReader if the records do not fill their batch, or if their number differs from its header.
-    """
-    starts: list[int] = []
-    add, position, end = starts.append, 0, 0
-    for batch, content in zip(batches, contents, strict=True):
-        end += len(content)
-        before = len(starts)
-        while position < end:
-            add(position)
-            if (size := data[position]) < 0x80:
-                position += END_AFTER_ONE[size]
-            elif (second := data[position + 1]) < 0x80:
-                position += END_AFTER_TWO[size] + (second << 6)
-            else:
-                length, after_length = read_varint(data, position)
-                position = after_length + length if length > 0 else len(data) + 1
-        if position != end or len(starts) - before != batch.records_count:
-            raise _NeedsRecordReader
-    return starts
-
-
-class _BatchFields(NamedTuple):
-    """Fields of the batch headers as columns: each record has an element with the value of its batch."""
-
-    base_offset: Array
-    last_offset_delta: Array
-    base_timestamp: Array
-    max_timestamp: Array
-    has_append_time: Array
-
-
-def _batch_fields(batches: Iterable[Batch]) -> _BatchFields:
-    headers = [
-        (
-            batch.base_offset,
-            batch.last_offset_delta,
-            batch.base_timestamp,
-            batch.max_timestamp,
-            batch.attributes & LOG_APPEND_TIME_BIT,
-            batch.records_count,
-        )
-        for batch in batches
-        if isinstance(batch, RecordBatch)
-    ]
-    repeated = np.repeat(np.array(headers, np.int64).reshape(-1, 6), [header[-1] for header in headers], axis=0)
-    base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time, _ = repeated.T
-    return _BatchFields(base_offset, last_offset_delta, base_timestamp, max_timestamp, append_time != 0)
-
-
-def _varints(array: Array, at: Array) -> tuple[Array, Array]:
-    """Decode one varint of each record, at the indexes `at`. Return the numbers and the indexes after them."""
-    byte = array[at]
-    zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
-    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint has another byte
-    while len(longer):
-        if shift == 7 * _LONGEST:
-            raise _NeedsRecordReader
-        byte = array[at[longer]]
-        zigzag[longer] |= (byte & 0x7F).astype(np.int64) << shift
-        at[longer] += 1
-        longer, shift = longer[byte >= 0x80], shift + 7
-    return zigzag >> 1 ^ -(zigzag & 1), at
-
-
-class _Slices(NamedTuple):
-    """The start and end index of each value of a column. `is_present` is None if no value is null."""
-
-    starts: Array
-    ends: Array
-    is_present: Array | None
-
-
-def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Return the slices of a field that begins with its length: the key or the value of each record."""
-    sizes, starts = _varints(array, at)
-    is_present = sizes >= 0
-    ends = starts + np.where(is_present, sizes, 0)
-    return _Slices(starts, ends, None if is_present.all() else is_present), ends
-
-
-def _binary(data: bytes, slices: _Slices) -> pa.Array:
-    """Return a column of these slices: every second element of an array in which gaps and values alternate."""
-    count = len(slices.starts)
-    if slices.is_present is not None and not slices.is_present.any():
-        return pa.nulls(count, pa.binary())
-    bounds = np.zeros(2 * count + 1, np.int32)
-    bounds[1::2], bounds[2::2] = slices.starts, slices.ends
-    gaps_and_values = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-    mask = None if slices.is_present is None else ~slices.is_present
-    return gaps_and_values.take(pa.array(np.arange(1, 2 * count, 2), mask=mask))
-
-
-def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
-    """Return the column of headers, and the indexes after them.
-
-    `first` contains the first byte of each record's headers: 0 for the usual record without headers. Records with
-    headers are decoded one by one.
-    """
-    count, at = len(at), at + 1
-    has_some = np.flatnonzero(first)
-    if not len(has_some):
-        none = pa.array([], HEADERS.value_type)
-        return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), none, HEADERS), at
-    headers: list[tuple[Header, ...]] = [()] * count
-    for number in has_some.tolist():
-        size, content = read_varint(data, int(at[number]) - 1)
-        try:
-            headers[number], at[number] = decode_headers(data, content, size)
-        except (KafkaError, UnicodeDecodeError) as error:
-            raise _NeedsRecordReader from error
-    return _header_column(headers), at
-
-
-def _header_column(headers: Iterable[tuple[Header, ...]]) -> pa.Array:
-    return pa.array([[{"key": key, "value": value} for key, value in each] for each in headers], HEADERS)
 
 
 def take_batch(buffer: RecordBuffer) -> pa.RecordBatch | None:

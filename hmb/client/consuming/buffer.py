@@ -23,8 +23,9 @@ from hmb.client.consuming.positions import Position
 from hmb.client.consuming.settings import Deserializer
 from hmb.client.errors import DeserializationError
 from hmb.protocol.errors import KafkaError
-from hmb.records.consumer_record import ConsumerRecord, consumer_records
+from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.control import ControlType, control_type
+from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.reading import Batch
 
 

@@ -38,7 +38,8 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
-from hmb.records.consumer_record import ConsumerRecord, consumer_records
+from hmb.records.consumer_record import ConsumerRecord
+from hmb.records.fast.consumer_records import consumer_records
 
 NEWEST_FETCH = FetchRequest.first_version("topics.topic_id") - 1  # the last version with topic names instead of ids
 MAX_BYTES = 1024 * 1024

@@ -24,7 +24,7 @@ from typing import ClassVar
 from hmb.protocol.annotate import Line, meaning, rows
 from hmb.protocol.errors import KafkaError
 from hmb.records import crc32c
-from hmb.records.annotate import Note, annotate_batch, annotate_header, fixed_fields, timestamp_note
+from hmb.records.annotate import AnnotatedNumber, annotate_batch, annotate_header, fixed_fields, timestamp_note
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, text_or_base64
 from hmb.storage.dump.findings import Findings
 from hmb.storage.dump.indexes import AbortedTransactionEntry, ProducerEntry
@@ -63,7 +63,7 @@ class FieldEntry(Entry):
 
     def fields(self) -> dict[str, object]:
         fields: dict[str, object] = {"position": self.position, "size": self.size, "field": self.field}
-        if isinstance(self.value, Note):
+        if isinstance(self.value, AnnotatedNumber):
             fields |= {"value": self.value.number, "meaning": self.value.meaning}
         elif isinstance(self.value, bytes):
             fields |= text_or_base64("value", self.value)
@@ -116,7 +116,7 @@ def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
         for line in fixed_fields(form, names, memoryview(data), 0):
             value: object = line.value
             if line.path == "relative_offset":
-                value = Note(line.value, f"-> {int(path.stem) + line.value}")
+                value = AnnotatedNumber(line.value, f"-> {int(path.stem) + line.value}")
             elif line.path == "timestamp":
                 value = timestamp_note(line.value)
             line = line._replace(offset=position + line.offset, value=value)

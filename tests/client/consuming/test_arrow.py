@@ -2,6 +2,7 @@
 
 import sys
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 from hmb.client.consuming import arrow
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, iter_batches
-from hmb.records.consumer_record import ConsumerRecord, consumer_records
+from hmb.records.consumer_record import ConsumerRecord
+from hmb.records.fast.columns import SCHEMA, columns
+from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.record import MAX_INT64
 
 NOW = 1_700_000_000_000
@@ -36,8 +39,8 @@ def fetched(parts: list[tuple[list[Record], Codec, int | None]]) -> bytes:
     return data
 
 
-def rows(batch: arrow.pa.RecordBatch) -> list[tuple[object, ...]]:
-    times = batch.column("timestamp").cast(arrow.pa.int64()).to_pylist()
+def rows(batch: pa.RecordBatch) -> list[tuple[object, ...]]:
+    times = batch.column("timestamp").cast(pa.int64()).to_pylist()
     rest = batch.drop_columns(["timestamp"]).to_pylist()
     return [
         (row["offset"], time, row["timestamp_type"], row["key"], row["value"], row["headers"])
@@ -68,7 +71,7 @@ def test_the_columns_are_the_records(
     wanted = [record for record in wanted if record.offset >= first and (end is None or record.offset < end)]
     table = arrow.record_batch("t", 3, data, first, end)
     table.validate(full=True)
-    assert table.schema == arrow.SCHEMA
+    assert table.schema == SCHEMA
     assert rows(table) == expected(wanted)
     assert set(table.column("topic").to_pylist()) <= {"t"}
     assert set(table.column("partition").to_pylist()) <= {3}
@@ -86,17 +89,17 @@ def test_damage_is_found_as_by_the_record_reader(
         wanted = [record for batch in damaged for record in consumer_records(batch, "t", 3)]
     except KafkaError as error:
         with pytest.raises(KafkaError) as caught:
-            arrow.columns("t", 3, list(iter_batches(encoded)), -MAX_INT64, None)
+            columns("t", 3, list(iter_batches(encoded)), -MAX_INT64, None)
         assert str(caught.value) == str(error)
     else:
-        table = arrow.columns("t", 3, damaged, -MAX_INT64, None)
+        table = columns("t", 3, damaged, -MAX_INT64, None)
         table.validate(full=True)
         assert rows(table) == expected(wanted)
 
 
 def test_no_records_are_columns_without_rows() -> None:
     table = arrow.record_batch("t", 3, b"")
-    assert (table.num_rows, table.schema) == (0, arrow.SCHEMA)
+    assert (table.num_rows, table.schema) == (0, SCHEMA)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -117,7 +120,7 @@ def test_a_wrong_checksum_is_an_error_unless_nobody_looks() -> None:
 
 def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecordBatch, "records", None)
-    monkeypatch.setattr(arrow, "columns_of_records", None)
+    monkeypatch.setattr("hmb.records.fast.columns.columns_of_records", None)
     usual = [Record(timestamp=NOW + number * 50, key=bytes(number), value=b"v" * number) for number in range(200)]
     assert arrow.record_batch("t", 3, encode_batch(usual)).column("value").to_pylist() == [it.value for it in usual]
 
@@ -125,5 +128,6 @@ def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch)
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "hmb.client.consuming.arrow")
+    monkeypatch.delitem(sys.modules, "hmb.records.fast.columns")
     with pytest.raises(ImportError, match=r"pip install 'hmb\[arrow\]'"):
         __import__("hmb.client.consuming.arrow")

@@ -193,7 +193,7 @@ def test_records_that_lie_about_themselves_come_after_what_is_whole_in_arrow_bat
 def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)
     with ScriptedBroker(Log(data, 4)) as broker, Consumer(broker.address, "t") as consumer:
-        monkeypatch.setattr("hmb.client.consuming.arrow.MAX_INT32", 20)
+        monkeypatch.setattr("hmb.records.fast.columns.MAX_INT32", 20)
         with pytest.raises(KafkaError, match=r"t-0: .* bytes are too many for one column: use a smaller max_bytes"):
             consumer.poll_arrow(10)
             consumer.poll_arrow(10)

@@ -25,7 +25,7 @@ from hmb.records import (
     read_records,
     up_convert,
 )
-from hmb.records.convert import BATCH_SIZE, PIECE_SIZE, DamagedBatch
+from hmb.records.legacy.down_conversion import BATCH_SIZE, PIECE_SIZE, DamagedBatch
 from tests.records.record_strategies import record_lists
 
 PLENTY = 1 << 30

@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, parse_batch
-from hmb.records import consumer_record as module
-from hmb.records.consumer_record import ConsumerRecord, consumer_records
+from hmb.records.consumer_record import ConsumerRecord
+from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.reading import Batch
-
-from .record_strategies import record_lists
+from tests.records.record_strategies import record_lists
 
 NOW = 1_700_000_000_000
 sizes = st.sampled_from([0, 1, 62, 63, 64, 65, 8_100, 8_170, 8_190, 8_191, 8_192, 8_200, 20_000])
@@ -90,7 +89,7 @@ def test_usual_records_do_not_take_the_slow_way(monkeypatch: pytest.MonkeyPatch)
         Record(timestamp=NOW + number * 50, key=bytes(number), value=bytes(number * 10), headers=(("h", b"v"),))
         for number in range(200)
     ]
-    found = module.consumer_records(RecordBatch.parse(encode_batch(usual, codec=Codec.LZ4)), "t", 3)
+    found = consumer_records(RecordBatch.parse(encode_batch(usual, codec=Codec.LZ4)), "t", 3)
     assert [(it.timestamp, it.key, it.value, it.headers) for it in found] == [
         (it.timestamp, it.key, it.value, it.headers) for it in usual
     ]

@@ -21,7 +21,7 @@ from hmb.records import (
 )
 from hmb.records.compression import compress
 from hmb.records.crc import crc32
-from hmb.records.message import encode_message
+from hmb.records.legacy.message import encode_message
 from tests.records.record_strategies import record_lists
 
 OLD_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]

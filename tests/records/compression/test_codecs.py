@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import lz4_frame, snappy_framing
-from hmb.records.compression import Codec, codec_of, compress, decompress
+from hmb.records.compression import Codec, codec_of, compress, decompress, lz4_frame, snappy_framing
 
 COMPRESSING = [codec for codec in Codec if codec is not Codec.NONE]
 MB = 1 << 20

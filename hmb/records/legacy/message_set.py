@@ -21,7 +21,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
 from hmb.records.crc import crc32
-from hmb.records.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
+from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
 # By magic: offset, message size, CRC, magic, attributes, timestamp (of magic 0 an empty field instead), key length.

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Record, RecordBatch, encode_batch
-from hmb.records.filtering import raw_records
-from hmb.records.plain_records import plain_keys, plain_parts
+from hmb.records.fast.compaction import plain_keys, plain_parts
+from hmb.records.fast.raw_records import raw_records
 
 NOW = 1_700_000_000_000
 record = st.builds(

@@ -30,13 +30,12 @@ from struct import Struct
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, RecordBatch, wrap_records
-from hmb.records.compression import DEFAULT_LIMIT, Codec
-from hmb.records.filtering import raw_records
-from hmb.records.message import MESSAGE_OVERHEAD, Message, message_parts
-from hmb.records.message_set import AssignedMessages
-from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, iter_batches, parse_batch
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
+from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, RecordBatch
+from hmb.records.compression import DEFAULT_LIMIT
+from hmb.records.fast.raw_records import raw_records
+from hmb.records.legacy.message import MESSAGE_OVERHEAD, message_parts
+from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, parse_batch
+from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import read_varint
 
 BATCH_SIZE = 1 << 20  # bytes of messages that are made of one batch, unless its first message alone is larger
@@ -227,26 +226,3 @@ def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -
         key = view[key_start:value_at] if key_size >= 0 else None
         value = view[value_start:value_end] if value_size >= 0 else None
         yield offset, timestamp, attributes, key, value, end - value_end - 1
-
-
-def up_convert(
-    messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
-) -> RecordBatch:
-    """Return all the messages as one batch, which gets its offsets when it is appended.
-
-    Raises INVALID_TIMESTAMP where a timestamp delta to the first record would be no int64.
-    """
-    content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
-    for message in iter_batches(messages.data):
-        assert isinstance(message, Message)
-        log_append_time = message.log_append_time
-        for _, inner in message.entries(limit):
-            timestamp = inner.timestamp if log_append_time is None else log_append_time
-            if not count:
-                base_timestamp = timestamp
-            if abs(timestamp - base_timestamp) > MAX_INT64:
-                raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
-            append_record(content, timestamp - base_timestamp, count, *inner.key_and_value(), ())
-            count += 1
-    batch = wrap_records(content, count, base_timestamp, messages.max_timestamp, codec, level)
-    return RecordBatch.parse(batch)

@@ -1,14 +1,11 @@
-"""Compression codecs of records, and decompression that a hostile sender cannot blow up.
+"""The codecs of records: compression, and decompression within a limit.
 
-A producer compresses a whole batch, never single records: the gain comes from the bytes that records share.  The broker
-stores the batch as it came, and the consumer decompresses it (KIP-98; for message sets v0/v1 see `message_set`).  The
-low three bits of the attributes are the codec's number.
-
-A few kilobytes can decompress to gigabytes (CVE-2023-34455 and similar).  So `decompress` first finds an upper bound
-from the compressed bytes alone: `lz4_frame`, `snappy_framing` and `zstd_frame` show how each format reveals one.  Gzip
-reveals none, but its decompression can stop on the way.  `decompress` allocates no more than the limit, holds the
-content only once, and refuses content above the limit.
+`decompress` computes an upper bound of the content before it allocates memory. The modules `lz4_frame`,
+`snappy_framing` and `zstd_frame` each find this bound for one format. The gzip format reveals no bound. A gzip stream
+is therefore decompressed in pieces, and decompression stops at the limit.
 """
+
+from __future__ import annotations
 
 import zlib
 from enum import IntEnum
@@ -17,7 +14,7 @@ from io import BytesIO
 import cramjam
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import lz4_frame, snappy_framing, zstd_frame
+from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
 # The largest content of one batch (bytes) that is read unless the caller passes another limit.  A compressed batch has
 # 1 MB at most by Kafka's default, so this leaves room for a ratio of 32.

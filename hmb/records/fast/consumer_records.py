@@ -1,0 +1,111 @@
+"""Records for consumers, decoded from the bytes of a batch without a `Record` in between.
+
+The readable decoder is `decode_records` in `hmb.records.record`. It calls a function for each varint and creates a
+`Record`, which a consumer would copy into a `ConsumerRecord`. This decoder reads varints of one and two bytes in place
+and creates only the `ConsumerRecord`, a tuple.
+
+A batch with damaged or unusual records is decoded by `decode_records`, which also reports the damage. So both decoders
+return the same records or raise the same error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hmb.protocol.errors import KafkaError
+from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
+from hmb.records.compression import DEFAULT_LIMIT
+from hmb.records.consumer_record import ConsumerRecord
+from hmb.records.fast.plain import (
+    END_AFTER_ONE,
+    END_AFTER_TWO,
+    MAX_PLAIN_TIMESTAMP,
+    NULL,
+    NotPlainError,
+    has_plain_numbers,
+)
+from hmb.records.reading import Batch
+from hmb.records.record import Header, decode_headers
+from hmb.records.varint import VarintError, read_varint
+
+
+def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFAULT_LIMIT) -> list[ConsumerRecord]:
+    """Return the records of a batch, decompressed to `limit` bytes at most.
+
+    Call the batch's `check` first. Raises KafkaError if the records cannot be read.
+    """
+    if isinstance(batch, RecordBatch) and has_plain_numbers(batch):
+        records: list[ConsumerRecord] = []
+        data = batch.uncompressed(limit)
+        try:
+            if _decode_plain(data, batch, topic, partition, records.append) == len(data):
+                return records
+        except (NotPlainError, IndexError, VarintError):
+            pass
+    return [
+        ConsumerRecord(topic, partition, it.offset, it.timestamp, it.timestamp_type, it.key, it.value, it.headers)
+        for it in batch.records(limit)
+    ]
+
+
+def _decode_plain(
+    data: bytes, batch: RecordBatch, topic: str, partition: int, add: Callable[[ConsumerRecord], None]
+) -> int:
+    """Decode the records, pass each to `add`, and return the position after the last one.
+
+    Local numbers stay in zigzag: an even one is twice its value, and an odd one stands for a negative value.
+    """
+    base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
+    append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
+    timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
+    for _ in range(batch.records_count):
+        if (size := data[start]) < 0x80:  # A length of three bytes gives an end that no record has.
+            end, position = start + END_AFTER_ONE[size], start + 2  # + 1 for the attributes
+        else:
+            end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
+        if (step := data[position]) >= 0x80:
+            step, position = step + (data[position + 1] << 7) - 0x80, position + 1
+            if step >= 0x4000:
+                step, position = _time_step(data, position - 1)
+        position += 1
+        if (delta := data[position]) >= 0x80:
+            delta, position = delta + (data[position + 1] << 7) - 0x80, position + 1
+            if delta >= 0x4000:
+                delta, position = delta + (data[position + 1] << 14) - 0x4000, position + 1
+        position += 1
+        if (key_size := data[position]) >= 0x80:
+            key_size, position = key_size + (data[position + 1] << 7) - 0x80, position + 1
+        position += 1
+        key = None if key_size == NULL else data[position : (position := position + (key_size >> 1))]
+        if (size := data[position]) >= 0x80:
+            size, position = size + (data[position + 1] << 7) - 0x80, position + 1
+        position += 1
+        value = None if size == NULL else data[position : (position := position + (size >> 1))]
+        if data[position]:
+            headers, position = _headers(data, position)
+        else:
+            headers, position = (), position + 1
+        if position != end or delta > last_delta or delta & 1:
+            raise NotPlainError
+        if (key_size & 1 and key is not None) or (size & 1 and value is not None):
+            raise NotPlainError
+        timestamp = base_timestamp + (step >> 1 ^ -(step & 1)) if append_time is None else append_time
+        add(new(kind, (topic, partition, base_offset + (delta >> 1), timestamp, timestamp_type, key, value, headers)))
+        start = end
+    return start
+
+
+def _time_step(data: bytes, position: int) -> tuple[int, int]:
+    """Return a varint of several bytes, still in zigzag, and the position of its last byte."""
+    number, end = read_varint(data, position)
+    if abs(number) > MAX_PLAIN_TIMESTAMP:
+        raise NotPlainError
+    return number << 1 ^ number >> 63, end - 1
+
+
+def _headers(data: bytes, position: int) -> tuple[tuple[Header, ...], int]:
+    count, position = read_varint(data, position)
+    try:
+        return decode_headers(data, position, count)
+    except (KafkaError, UnicodeDecodeError) as error:
+        raise NotPlainError from error

@@ -1,0 +1,35 @@
+"""What the fast decoders share: tables for the lengths of records, and the exception for records that are not plain.
+
+A record begins with its length as a varint in zigzag. A length of up to 63 has one byte, and one of up to 8191 has two.
+A look-up in a table by the first byte is faster than decoding the varint.
+
+For example, a record of 20 bytes begins with the byte 0x28 (40, zigzag for 20). `END_AFTER_ONE[0x28]` is 21: the length
+itself has 1 byte, and 20 bytes follow.
+"""
+
+from __future__ import annotations
+
+from hmb.records.batch import RecordBatch
+from hmb.records.record import MAX_INT64
+
+NULL = 1  # the encoded varint -1, which stands for a missing key or value
+NEVER = -MAX_INT64
+# The end of a record relative to its start, by the record's first byte. For a length of two bytes, 64 times the second
+# byte has to be added. A negative length (an odd byte) gives an end far before the data, and no key fits there.
+END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
+END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
+
+MAX_PLAIN_TIMESTAMP = MAX_INT64 // 2  # ms; the sum of two such timestamps fits into 64 bits
+
+
+class NotPlainError(Exception):
+    """A fast decoder cannot read these records. They may be damaged, or only unusual."""
+
+
+def has_plain_numbers(batch: RecordBatch) -> bool:
+    """Return whether adding deltas to the batch's offset and timestamps cannot exceed 64 bits."""
+    return (
+        -MAX_PLAIN_TIMESTAMP <= batch.base_timestamp <= MAX_PLAIN_TIMESTAMP
+        and -MAX_PLAIN_TIMESTAMP <= batch.max_timestamp <= MAX_PLAIN_TIMESTAMP
+        and batch.base_offset + batch.last_offset_delta <= MAX_INT64
+    )

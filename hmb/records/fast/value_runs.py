@@ -1,0 +1,88 @@
+"""Encoding many values of one call together, and finding them again for old brokers.
+
+The values of one `append_values` call share a timestamp, and have neither keys nor headers. Everything in such a record
+follows from the value's length, except the offset delta and the value. So one *template* serves all values of a length.
+
+For example, the template for values of 3 bytes at the base timestamp is (the layout is in `hmb.records.record`)::
+
+    12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
+
+Values of one length that follow each other form a *run*. Brokers before Kafka 0.11 get messages instead of a record
+batch. The runs let the producer build these messages without decoding each record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from struct import Struct
+from typing import NamedTuple
+
+from hmb.records.legacy.message import encode_messages
+from hmb.records.varint import VARINTS
+
+
+class ValueRun(NamedTuple):
+    """Consecutive records with the same timestamp and with values of one length, without keys and headers."""
+
+    start: int  # position of the first record in the data
+    records: int  # the number of records
+    size: int  # bytes of a record
+    value_size: int
+    timestamp: int
+
+
+def encode_values(
+    values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
+) -> tuple[bytes, list[ValueRun]]:
+    """Return the encoded records, and their runs if all values of an offset delta's width have the same length.
+
+    The first record has the offset delta `first`, and will be at position `start` of its batch's data.
+    """
+    timestamp_delta = VARINTS[timestamp - base_timestamp]
+    records: list[bytes] = []
+    runs: list[ValueRun] = []
+    done = 0
+    for deltas in _deltas_of_equal_width(first, len(values)):
+        piece = values[done : done + len(deltas)]
+        lengths = list(map(len, piece))
+        templates = {length: _template(length, timestamp_delta, len(VARINTS[deltas[0]])) for length in set(lengths)}
+        encoded_deltas = map(VARINTS.__getitem__, deltas)
+        records += [
+            templates[length] % (delta, value)
+            for length, delta, value in zip(lengths, encoded_deltas, piece, strict=True)
+        ]
+        if len(templates) == 1:  # Otherwise `encode_run_messages` is never called, so positions do not matter.
+            runs.append(ValueRun(start, len(deltas), len(records[-1]), lengths[0], timestamp))
+            start += len(deltas) * len(records[-1])
+        done += len(deltas)
+    return b"".join(records), runs
+
+
+def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic: int) -> bytes:
+    """Return the records of all runs as plain messages of a magic of 0 or 1."""
+    messages: list[bytes] = []
+    for run in runs:
+        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # The last byte: no headers.
+        values = value_of_each.iter_unpack(memoryview(data)[run.start : run.start + run.records * run.size])
+        messages += encode_messages(len(messages), magic, run.timestamp, values, run.value_size)
+    return b"".join(messages)
+
+
+@lru_cache(maxsize=1024)
+def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int) -> bytes:
+    """Return an encoded record with `%b` in place of its offset delta and of its value."""
+    attributes, no_key, no_headers = b"\x00", VARINTS[-1], VARINTS[0]
+    value_size = VARINTS[value_length]
+    size = 1 + len(timestamp_delta) + offset_delta_size + 1 + len(value_size) + value_length + 1
+    before, between = VARINTS[size] + attributes + timestamp_delta, no_key + value_size
+    return b"%b".join((before.replace(b"%", b"%%"), between.replace(b"%", b"%%"), no_headers))
+
+
+def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
+    """Yield `count` offset deltas from `first` on as ranges, in each of which all varints have the same width."""
+    end = first + count
+    for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27, 1 << 31):
+        if first < min(end, limit):
+            yield range(first, min(end, limit))
+            first = limit

@@ -1,0 +1,41 @@
+"""Up-conversion: messages v0 and v1 become one record batch.
+
+A topic may have a codec of its own (`compression.type`). Messages in another codec then become a record batch in the
+topic's codec, as Kafka 3 converts all messages. Compressed messages v0 also become a batch when another append took
+their offsets first, because their offsets cannot be moved. No data is lost: the key of a wrapper has no meaning.
+
+Source: Kafka's `RecordsUtil`.
+"""
+
+from __future__ import annotations
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.batch import RecordBatch, wrap_records
+from hmb.records.compression import DEFAULT_LIMIT, Codec
+from hmb.records.legacy.message import Message
+from hmb.records.legacy.message_set import AssignedMessages
+from hmb.records.reading import iter_batches
+from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
+
+
+def up_convert(
+    messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
+) -> RecordBatch:
+    """Return all the messages as one batch, which gets its offsets when the broker appends it.
+
+    Raises INVALID_TIMESTAMP if the difference of a timestamp to the first one does not fit into an int64.
+    """
+    content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
+    for message in iter_batches(messages.data):
+        assert isinstance(message, Message)
+        log_append_time = message.log_append_time
+        for _, inner in message.entries(limit):
+            timestamp = inner.timestamp if log_append_time is None else log_append_time
+            if not count:
+                base_timestamp = timestamp
+            if abs(timestamp - base_timestamp) > MAX_INT64:
+                raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
+            append_record(content, timestamp - base_timestamp, count, *inner.key_and_value(), ())
+            count += 1
+    batch = wrap_records(content, count, base_timestamp, messages.max_timestamp, codec, level)
+    return RecordBatch.parse(batch)
