@@ -21,7 +21,10 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         (lambda admin: admin.create_topics({"ab": 3}), r"NewTopic\(\"b\", partitions=3\)\], not {'ab': 3}"),
         (lambda admin: admin.create_topics([("ab", 3)]), r"\('ab', 3\) has another type"),
         (lambda admin: admin.create_topics(5), "not 5"),
-        (lambda admin: admin.delete_topics("ab"), r"topics to delete must be a list, for example \[\"a\", \"b\"\], not"),
+        (
+            lambda admin: admin.delete_topics("ab"),
+            r"topics to delete must be a list, for example \[\"a\", \"b\"\], not",
+        ),
         (lambda admin: admin.delete_topics(b"ab"), "not b'ab'"),
         (lambda admin: admin.delete_topics({"ab": 1}), "not {'ab': 1}"),
         (lambda admin: admin.delete_topics([b"ab"]), "b'ab' has another type"),

@@ -14,8 +14,8 @@ values, with other fields between them. The idea: compute where the values are, 
        elements     gap     value  gap    value  gap
        column               abc           de
 
-`consumer_records` decodes batches that are not plain: messages v0 and v1, numbers with more than five bytes, and damaged
-batches. It needs about six times as long for the same columns, or raises an error that names the damage.
+`consumer_records` decodes batches that are not plain: messages v0 and v1, numbers with more than five bytes, and
+damaged batches. It needs about six times as long for the same columns, or raises an error that names the damage.
 
 The columns are: `topic` string, `partition` int32, `offset` int64, `timestamp` in ms with time zone UTC (null if the
 record has none), `timestamp_type` int8 (-1 none, 0 create time, 1 log append time), `key` and `value` binary, `headers`
