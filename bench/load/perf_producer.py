@@ -5,7 +5,7 @@ r"""HMB's performance producer: the thesis's console application (chapter 10.2.2
 
 The program makes one random message. It passes lists of that message to `Producer.send_many`, 256 KiB in each call, and
 the producer cuts batches of batch.size. The program prints Kafka's lines: one every five seconds, and a last one with
-percentiles. A latency is the time from a call of `send_many` to the acknowledgement of the last record of that call.
+percentiles. A latency is the time from a call of `send_many` to the acknowledgment of the last record of that call.
 """
 
 from __future__ import annotations

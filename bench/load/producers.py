@@ -6,7 +6,7 @@ Each producer is a process. All have the same settings: acks=1, a batch size, li
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
 
-A MB in this line has 1,048,576 bytes. The latency of a record is the time from `send` to its acknowledgement. A
+A MB in this line has 1,048,576 bytes. The latency of a record is the time from `send` to its acknowledgment. A
 producer that sends as fast as it can spends most of this time in its own buffer.
 """
 

@@ -8,7 +8,7 @@ until the producer encodes them.
 
 By default, the sink writes at least once, as the connector does. A task succeeds when the broker has acknowledged all
 its rows (module `sending`). If Spark runs a task or a batch again, its rows are written again. With `kafka.acks=0` the
-sink does not wait for acknowledgements, and rows may be lost.
+sink does not wait for acknowledgments, and rows may be lost.
 
 With the option `exactlyOnce=true` the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note of the batch (module `once`).

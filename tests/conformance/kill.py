@@ -8,7 +8,7 @@ are in flight. The broker starts again with the same directory and port, and the
 records again.
 
 The log must then contain 0, 1, 2, ... in order, each number once. The broker recognizes repeated batches, because it
-has recovered the producer's sequence numbers. Each acknowledged number must be at the offset that its acknowledgement
+has recovered the producer's sequence numbers. Each acknowledged number must be at the offset that its acknowledgment
 named.
 """
 
@@ -31,7 +31,7 @@ ACK_SECONDS = 60.0
 
 
 class NumberProducer:
-    """Sends 0, 1, 2, ... and stores the offset that each number's acknowledgement names."""
+    """Sends 0, 1, 2, ... and stores the offset that each number's acknowledgment names."""
 
     def __init__(self, bootstrap: str) -> None:
         self.acked: dict[int, int] = {}

@@ -24,17 +24,18 @@ Entry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceRes
 Entries = dict[str, Entry]
 
 TOPIC_DIFFERENCES = {
-    "min.insync.replicas": "Kafka sets it for all brokers when its storage is formatted, which is another source",
+    "min.insync.replicas": "Kafka sets it for all brokers when its storage is formatted, so its source differs",
 }
 BROKER_DIFFERENCES = {
-    "broker.id": "a broker of HMB is 0 unless it is told otherwise; Kafka's must be told",
-    "node.id": "as broker.id",
-    "listeners": "HMB listens at 127.0.0.1, and does not change its address while it runs",
-    "listener.security.protocol.map": "as listeners",
-    "advertised.listeners": "HMB has an empty text where Kafka has null",
-    "log.dir": "HMB's is in the current directory",
-    "log.dirs": "as log.dir",
+    "broker.id": "the default of HMB is 0; Kafka has no default",
+    "node.id": "see broker.id",
+    "listeners": "HMB listens on 127.0.0.1, and cannot change its address while it runs",
+    "listener.security.protocol.map": "see listeners",
+    "advertised.listeners": "the default of HMB is an empty text; Kafka's is null",
+    "log.dir": "the default of HMB is in the current directory",
+    "log.dirs": "see log.dir",
     "max.connections": "HMB's connections are threads, so they have a limit",
+    "queued.max.request.bytes": "HMB limits the memory of all requests by default; Kafka does not",
 }
 OURS = {
     "log.flush.acks.all",

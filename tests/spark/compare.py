@@ -39,7 +39,7 @@ ROWS = "topic, partition, offset, hex(key), hex(value), unix_micros(timestamp), 
 COMMITTED = {"kafka.isolation.level": "read_committed"}
 # For each query whose results differ: the reason.
 DIFFERENT = {
-    "misspelt option": "the connector ignores what it does not know; hmb asks whether another option was meant",
+    "misspelled option": "the connector ignores what it does not know; hmb asks whether another option was meant",
     "endingTimestamp in a stream": "the connector ignores it; hmb refuses it like the other ends",
     "negative startingTimestamp": "-1 is the end to a broker, and so the connector reads nothing; hmb refuses it",
 }
@@ -126,7 +126,7 @@ def refused_queries() -> Iterator[Query]:
     yield refused("bad strategy", {**a, "startingTimestamp": "1", "startingOffsetsByTimestampStrategy": "guess"})
     yield refused("bad flag", {**a, "failOnDataLoss": "perhaps"})
     yield refused("start behind the end", {**a, "startingOffsets": offsets("a", p0=500, p1=0)})
-    yield Query("misspelt option", {**a, "startingOfsets": "earliest"})
+    yield Query("misspelled option", {**a, "startingOfsets": "earliest"})
     yield Query("negative startingTimestamp", {**a, "startingTimestamp": "-1"})
 
 

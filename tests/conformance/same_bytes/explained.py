@@ -43,16 +43,16 @@ def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Expla
 
 OFFERS = [
     *because(
-        "HMB speaks versions that Kafka 4 has dropped, for clients from 0.8.2 on",
+        "HMB supports versions that Kafka 4 has dropped, for clients from Kafka 0.8.2 on",
         ("ApiVersions/what is offered/*", "api_keys.*.min_version", "0", "[1-4]"),
         ("*/*, which Kafka has dropped/*", "", ANY, CLOSED),
     ),
     *because(
-        "HMB serves no security, quotas, share and streams groups, quorums and telemetry yet",
+        "HMB does not yet have security, quotas, share groups, streams groups, quorums and telemetry",
         ("ApiVersions/what is offered/*", "api_keys.*", ABSENT, ANY),
     ),
     *because(
-        "one broker has no features to agree on with others, but for the one that clients look at",
+        "a single broker has only the feature that clients check, because it has no other broker to agree with",
         ("ApiVersions/what is offered/*", "supported_features*", ANY, ANY),
         ("ApiVersions/what is offered/*", "finalized_features.*", ABSENT, ANY),
         ("ApiVersions/what is offered/*", "finalized_features_epoch", "0", ANY),
@@ -60,20 +60,20 @@ OFFERS = [
 ]
 PROTOCOL = [
     *because(
-        "HMB answers ApiVersions of an unknown version always; Kafka takes it for flexible, and closes if it is not",
+        "HMB responds to ApiVersions in any unknown version; Kafka closes the connection unless the layout is flexible",
         ("ApiVersions/unknown version 99, empty body/*", "", "*UNSUPPORTED_VERSION*", CLOSED),
         ("ApiVersions/unknown version, then a known one/*", "1", "*UNSUPPORTED_VERSION*", CLOSED),
         ("ApiVersions/unknown version, then a known one/*", "2", "*NONE*", CLOSED),
     ),
     *because(
-        "HMB closes the connection on malformed bytes, also where Kafka overlooks them",
+        "HMB closes the connection after all malformed bytes; Kafka ignores some of them",
         ("ApiVersions/same tag twice/*", "", CLOSED, "*NONE*"),
         ("Metadata/list of -2/*", "", CLOSED, "*brokers*"),
     ),
 ]
 KAFKA_FAILS = [
     *because(
-        "Kafka fails with an exception of its own here; HMB answers what was asked",
+        "Kafka fails with an internal exception; HMB responds to the request",
         ("Metadata/by id, zero/*", "*", ANY, ANY),
         ("ListOffsets/isolation level *", "*", ANY, ANY),
         ("Fetch/isolation level *", "*", ANY, ANY),
@@ -85,7 +85,7 @@ KAFKA_FAILS = [
         ("Produce/batch codec ?/*", "*.log_start_offset", "-1", "0"),
     ),
     *because(
-        "Kafka fails with an exception of its own and never answers; HMB does",
+        "Kafka fails with an internal exception and never responds; HMB responds",
         ("Produce/good and null partition/*", "", ANY, SILENT),
         ("Produce/batch null/*", "1", ANY, SILENT),
         ("Produce/batch null/*", "2", ANY, CLOSED),
@@ -94,7 +94,7 @@ KAFKA_FAILS = [
         ("AddPartitionsToTxn/no transactions/*", "3", ANY, CLOSED),
     ),
     *because(
-        "Kafka puts partitions into a table by their names, and overlooks one of two, or a topic without any",
+        "Kafka stores partitions in a table by name, so it loses one of two equal ones, and a topic without partitions",
         ("Metadata/one by name, one by id/*", "topics.three", ANY, ABSENT),
         ("Produce/no partitions/*", "responses", ANY, "[[]]"),
         ("Produce/same topic twice/*", "responses.*", ANY, ANY),
@@ -103,11 +103,11 @@ KAFKA_FAILS = [
 ]
 AT_ONCE = [
     *because(
-        "HMB makes a topic at once and names its leader in the same answer; Kafka's clients have to ask again",
+        "HMB creates a topic immediately and names its leader in the same response; Kafka's clients have to ask again",
         ("Metadata/unknown, may be created/*", "*", ANY, ANY),
     ),
     *because(
-        "HMB does at once what it is asked, so no time limit is too short",
+        "HMB completes these requests immediately, so no timeout is too short",
         ("*/*timeout *", "*.error_code", "*", "REQUEST_TIMED_OUT"),
         ("*/*timeout *", "error_code", "NONE", "REQUEST_TIMED_OUT"),
         ("*Topics/timeout *", "*.topic_id", ANY, "00000000-*"),
@@ -117,19 +117,19 @@ AT_ONCE = [
 ]
 TOPICS = [
     *because(
-        "HMB answers a topic that is named by name and by id under its name alone",
+        "if a request names a topic by name and by id, HMB's response contains only the name",
         ("DeleteTopics/same by name and by id/*", "*.topic_id", "00000000-*", ANY),
     ),
     *because(
-        "HMB makes the topics of a request one after the other, and sees that two of them collide",
+        "HMB creates the topics of a request one after the other, and notices that two of them collide",
         ("CreateTopics/collision within a request/*", "*", ANY, ANY),
     ),
     *because(
-        "HMB takes segments below Kafka's least, 1 MiB, so that a few records fill some: for tests and for learning",
+        "HMB allows segments below Kafka's minimum of 1 MiB, so that a few records fill several segments in tests",
         ("CreateTopics/config segment.bytes 1 MiB less 1/*", "*", ANY, ANY),
     ),
     *because(
-        "HMB's limit is 10,000 partitions a topic, Kafka's 10,000 new ones a request",
+        "HMB allows 10,000 partitions in a topic; Kafka allows 10,000 new partitions in a request",
         ("CreatePartitions/count 10002/*", "*.error_code", "POLICY_VIOLATION", "NONE"),
     ),
     *because(
@@ -141,70 +141,70 @@ TOPICS = [
 ]
 RECORDS = [
     *because(
-        "HMB looks at a batch's header and CRC, and leaves the records to those who read them",
+        "HMB checks a batch's header and CRC, but not its records, which the consumers check",
         ("Produce/batch says gzip, is not/*", "*", ANY, ANY),
         ("Produce/batch record's *", "*", ANY, ANY),
     ),
     *because(
-        "Kafka goes through the records for their greatest timestamp; HMB takes the one that the header names",
+        "Kafka searches the records for their greatest timestamp; HMB uses the timestamp in the header",
         ("Produce/batch base timestamp -1/*", "*.records", ANY, ANY),
         ("Produce/batch max timestamp *", "*.records", ANY, ANY),
         ("Produce/batch negative time/*", "*.records", ANY, ANY),
     ),
     *because(
-        "HMB refuses records that claim to have the broker's time; Kafka makes them the client's",
+        "HMB refuses records that claim to have the broker's timestamp; Kafka changes them to the client's",
         ("Produce/batch log append time/*", "*", ANY, ANY),
     ),
     *because(
-        "HMB refuses bytes after a batch; Kafka drops them without a word",
+        "HMB refuses bytes after a batch; Kafka drops them silently",
         ("Produce/batch byte more/*", "*", ANY, ANY),
         ("Produce/batch length one less/*", "*.error_code", "INVALID_RECORD", "CORRUPT_MESSAGE"),
         ("Produce/batch 16 bytes/*", "*.error_code", "INVALID_RECORD", "CORRUPT_MESSAGE"),
     ),
     *because(
-        "HMB sees that a transaction does not begin at sequence number 0 before it asks the log",
+        "HMB checks that a transaction starts at sequence number 0 before it asks the log",
         ("Produce/in a transaction, a gap at its beginning/*", "*.log_start_offset", "-1", "0"),
     ),
     *because(
-        "Kafka answers a duplicate with the time of its last record; HMB does not keep that",
+        "Kafka's response to a duplicate contains the time of its last record; HMB does not store that time",
         ("Produce/idempotent duplicate*", "*.log_append_time_ms", "-1", ANY),
         ("Produce/log append time, duplicate/*", "*.log_append_time_ms", "-1", ANY),
     ),
 ]
 REPLICAS = [
     *because(
-        "HMB has no share groups yet, nor their topic",
+        "HMB has no share groups yet, and therefore not their internal topic",
         ("FindCoordinator/share, a real key/*", "*.error_code", "INVALID_REQUEST", "COORDINATOR_NOT_AVAILABLE"),
     ),
     *because(
-        "one broker has no followers, and reads to whoever asks",
+        "a single broker has no followers, and serves every Fetch alike",
         ("Fetch/replica *", "*", ANY, ANY),
     ),
 ]
 GROUPS = [
     *because(
-        "HMB looks at once which topics a regular expression names, Kafka one heartbeat later",
+        "HMB finds the topics of a regular expression immediately; Kafka finds them one heartbeat later",
         ("ConsumerGroupHeartbeat/regular expression*", "member_epoch", "2", "1"),
         ("ConsumerGroupHeartbeat/regular expression*", "assignment.topic_partitions*", ANY, ANY),
     ),
     *because(
-        "HMB lets no classic group that has members become one of the consumer protocol",
+        "HMB does not convert a classic group that has members to the consumer protocol",
         ("ConsumerGroupHeartbeat/classic group, stable/*", "4.*", ANY, ANY),
     ),
 ]
 WORDS = [
     *because(
-        "Kafka's message of a success is the word NONE",
+        "Kafka's error message for a success is the word NONE",
         ("FindCoordinator/*", "error_message", "", "NONE"),
     ),
     *because(
-        "HMB has nothing to say about a success, Kafka an empty text",
+        "HMB's error message for a success is null; Kafka's is an empty text",
         ("AlterPartitionReassignments/none/*", "error_message", "None", ""),
     ),
 ]
 BROKER = [
     *because(
-        "each broker's own: its addresses, directories and limits, and what Kafka needs for itself as controller",
+        "these settings depend on the broker: addresses, directories, limits, and the settings of Kafka's controller",
         *(
             ("DescribeConfigs/all of a broker/*", f"*.configs.{name}.*", ANY, ANY)
             for name in (
@@ -223,16 +223,20 @@ BROKER = [
         ("DescribeConfigs/all brokers/*", "*.configs", "[[]]", "*min.insync.replicas*"),
     ),
     *because(
-        "HMB has no settings of single groups and of clients' metrics",
+        "HMB has no settings for single groups and for clients' metrics",
         ("*Configs/group/*", "*", ANY, ANY),
         ("DescribeConfigs/client metrics/*", "*", ANY, ANY),
     ),
     *because(
-        "a setting of what HMB has not got",
+        "a setting of a feature that HMB does not have",
         ("DescribeConfigs/all of a broker/*", "*.configs.*", ABSENT, ANY),
     ),
     *because(
-        "a setting of HMB's own",
+        "HMB limits the memory of all requests by default, because each connection is a thread; Kafka does not",
+        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "33554432", "-1"),
+    ),
+    *because(
+        "a setting that only HMB has",
         ("DescribeConfigs/all of a broker/*", "*.configs.max.decompressed.message.bytes", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.log.flush.acks.all.*", ANY, ANY),
         ("DescribeConfigs/all of a broker/*", "*.configs.threading", ANY, ABSENT),
