@@ -1,10 +1,10 @@
-// Runs Kafka's shell tools one after another in one JVM: a start of two seconds for all of them together.
+// Runs Kafka's shell tools one after the other in one JVM, so that its start of two seconds happens only once.
 //
 //     java -cp 'libs/*' Tools.java < commands
 //
-// A command is a line: a class and its arguments, separated by tabs. After what it prints comes a line of its own, "== " and the
-// exit code (0 where the tool just returns). Tools that leave by Kafka's Exit are held back, so that the next one has its turn;
-// some then believe that they have failed, and leave again, so the first code counts.
+// A command is a line: a class and its arguments, separated by tabs. After the output of a tool follows a line with "== " and its
+// exit code, which is 0 if the tool simply returns. Tools that call Kafka's Exit must not end the JVM. They get an exception instead.
+// Some tools handle this exception as an error and call Exit again, so the first exit code counts.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -15,7 +15,7 @@ import org.apache.kafka.common.utils.Exit;
 public class Tools {
   static class Left extends RuntimeException {
     Left() {
-      super(null, null, false, false); // without a stack trace, which tools print
+      super(null, null, false, false); // without a stack trace, because the tools would print it
     }
   }
 
@@ -36,7 +36,7 @@ public class Tools {
       System.out.println("== " + run(words[0], Arrays.copyOfRange(words, 1, words.length)));
       System.out.flush();
     }
-    System.exit(0); // whatever threads a tool has left behind
+    System.exit(0); // ends threads that a tool has not stopped
   }
 
   static int run(String tool, String[] arguments) throws Exception {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# fetch_clients.sh [FOLDER]: brings the group consumers that Python's index does not have into FOLDER: Java's of 0.9 to 2.8 through
-# Maven, franz-go through Go, kafkajs through npm. FOLDER is .peers/clients in the project's root unless given, and there the
-# tests find it by themselves; for another folder set HMB_CLIENTS. A language that is not installed is left out, and said.
+# fetch_clients.sh [FOLDER]: downloads group consumers that are not on PyPI into FOLDER: the Java clients of Kafka 0.9 to 2.8
+# through Maven, franz-go through Go, and kafkajs through npm. The default FOLDER is .peers/clients in the root of the project,
+# where the tests look for them. For another folder set HMB_CLIENTS. The script skips a language that is not installed, and
+# prints a line about it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-$here/../../.peers/clients}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# fetch_librdkafka.sh [FOLDER]: brings librdkafka with its integration tests (they are part of the crate rdkafka-sys) into FOLDER and
-# builds them. FOLDER is .peers/librdkafka in the project's root unless given, and there `python -m tests.conformance.librdkafka`
-# finds them; for another folder set HMB_LIBRDKAFKA. Needs cargo to fetch, make and a C++ compiler to build: some three minutes.
+# fetch_librdkafka.sh [FOLDER]: downloads librdkafka with its integration tests, which are part of the crate rdkafka-sys, into FOLDER
+# and builds them. The default FOLDER is .peers/librdkafka in the root of the project, where `python -m tests.conformance.librdkafka`
+# looks for them. For another folder set HMB_LIBRDKAFKA. The download needs cargo. The build needs make and a C++ compiler, and takes
+# about three minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-$here/../../.peers/librdkafka}

@@ -1,4 +1,4 @@
-// A member of a group with franz-go, telling what it does as Kafka's VerifiableConsumer does (see python_member.py).
+// A group member that uses franz-go, and reports what it does like Kafka's VerifiableConsumer (see python_member.py).
 //
 //	member 127.0.0.1:9092 TOPIC GROUP
 package main
