@@ -30,7 +30,7 @@ def test_help_lists_the_commands_without_importing_them() -> None:
 
 
 def test_completion_of_a_command_imports_none() -> None:
-    """The shell waited until all benchmarks were imported."""
+    """Regression: the shell waited until all benchmarks were imported."""
     items = command.shell_complete(click.Context(command), "th")
     assert [item.value for item in items] == ["thesis", "threads"]
     assert not imports_benchmarks("command.shell_complete(click.Context(command), '')")

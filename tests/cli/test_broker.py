@@ -44,7 +44,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize(("sent", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int) -> None:
-    """The broker reacted to a signal only after it had checked all logs, so users killed it."""
+    """Regression: the broker reacted to a signal only after it had checked all logs, so users killed it."""
     process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
     assert process.stdout is not None
     servers = json.loads(process.stdout.readline())["bootstrap_servers"]
@@ -141,7 +141,7 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
 
 
 def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
-    """The signals stayed blocked, so no signal could stop the commands that the process started later."""
+    """Regression: the signals stayed blocked, so no signal could stop the commands that the process started later."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     run("broker", "-X", "log.dirs=", exit_code=2)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

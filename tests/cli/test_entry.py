@@ -24,7 +24,7 @@ def interrupted(first: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
-    """Ctrl-C during the first 50 ms printed a traceback."""
+    """Regression: Ctrl-C during the first 50 ms printed a traceback."""
     done = interrupted("")
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 

@@ -27,7 +27,7 @@ def broker(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], str]"]:
 
 @pytest.mark.slow
 def test_ctrl_c(run: Hmb, broker: "tuple[subprocess.Popen[bytes], str]") -> None:
-    """With an open transaction, Ctrl-C took 90 s to end the command; in a group it took longer."""
+    """Regression: with an open transaction, Ctrl-C took 90 s to end the command; in a group it took longer."""
     process, servers = broker
     produced = [
         start("produce", "t", *options, "-b", servers, stdin=subprocess.PIPE) for options in ([], ["--transaction"])

@@ -35,7 +35,7 @@ from tests.conformance.whole_log import read_log
 TOPIC = "numbers"
 PARTITIONS = 3
 BATCH_SIZE, REQUEST_SIZE = 2_048, 4_096  # bytes; small, so that there are many batches and requests
-REQUEST_SECONDS = 2.0  # A request without a response for so many seconds fails.
+REQUEST_SECONDS = 2.0  # the time after which a request without a response fails
 DELIVERY_SECONDS = 600.0
 IN_TRANSACTION = 30  # records for each partition in one transaction
 UNKNOWN = -1  # the offset of a record that an earlier attempt wrote, if the broker has forgotten that batch's offset

@@ -24,7 +24,7 @@ from tests.conformance.unreliable import Unreliable
 from tests.waiting import until
 
 MEMBERS, PARTITIONS, RECORDS = 3, 6, 1_000  # RECORDS is the number in each partition.
-READS = 300  # After so many records a member leaves the group and joins it again.
+READS = 300  # After this number of records a member leaves the group and joins it again.
 
 pytestmark = pytest.mark.slow
 

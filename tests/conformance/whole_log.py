@@ -9,7 +9,7 @@ from typing import NamedTuple
 import confluent_kafka
 
 READ_SECONDS = 60.0
-LOOK_SECONDS = 0.05  # At the end of the log, `consume` still waits for so many seconds.
+LOOK_SECONDS = 0.05  # the time that `consume` waits at the end of the log
 END = confluent_kafka.KafkaError._PARTITION_EOF
 
 

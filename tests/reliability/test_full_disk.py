@@ -129,7 +129,7 @@ def test_only_producing_fails_on_a_full_disk_and_continues_without_a_restart(
 
 @pytest.mark.external
 def test_a_topic_could_not_be_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
-    """The broker had to write topics.json first, although only the deletion would free the space for it."""
+    """Regression: the broker had to write topics.json first, although only the deletion would free the space for it."""
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:
         assert admin.delete_topics(["events", "other"]) == {"events": None, "other": None}
@@ -154,7 +154,7 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 
 @pytest.mark.external
 def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: SmallDisk) -> None:
-    """The start offset moved in memory, but the response was an error.
+    """Regression: the start offset moved in memory, but the response was an error.
 
     Offset 2 frees no segment, so the request must fail.
     """

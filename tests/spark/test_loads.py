@@ -205,7 +205,7 @@ def test_directories_that_cannot_be_written(servers: str, topic: str, tmp_path: 
 
 @pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "includeHeaders"])
 def test_options_cannot_choose_what_a_load_reads(servers: str, topic: str, tmp_path: Path, option: str) -> None:
-    """The option startingTimestamp replaced the offsets of a load.
+    """Regression: the option startingTimestamp replaced the offsets of a load.
 
     The manifest then listed records that were not loaded.
     """
@@ -224,7 +224,7 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
 
 
 def test_ctrl_c_during_a_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """After Ctrl-C, PySpark's own exit printed pages of tracebacks. The command must print nothing."""
+    """Regression: after Ctrl-C, PySpark's own exit printed pages of tracebacks."""
     enough = threading.Event()
 
     def busy(*arguments: object, **more: object) -> None:

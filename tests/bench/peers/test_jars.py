@@ -16,7 +16,7 @@ def test_a_checkout_keeps_the_jars_that_it_fetches(tmp_path: Path) -> None:
 
 
 def test_an_installed_package_has_a_folder_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder was among the installed packages."""
+    """Regression: the folder was among the installed packages."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert jars.fetch_folder(tmp_path) == tmp_path / "cache" / "hmb" / "kafka"
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -25,7 +25,7 @@ def test_an_installed_package_has_a_folder_in_the_users_cache(tmp_path: Path, mo
 
 
 def test_the_script_is_part_of_the_package() -> None:
-    """The script was in the folder of the tests, which no package contains."""
+    """Regression: the script was in the folder of the tests, which no package contains."""
     assert fetch.SCRIPT.parent == Path(fetch.__file__).parent and fetch.SCRIPT.exists()
     assert (fetch.SCRIPT.parent / "maven.sh").exists()
 

@@ -74,7 +74,7 @@ def test_a_log_that_ends_elsewhere_is_not_a_result(monkeypatch: pytest.MonkeyPat
 
 
 def test_all_brokers_get_the_same_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka's JVM had one short run, and its CPU time per record contained the compilation of its code."""
+    """Regression: Kafka's JVM had one short run, and its CPU time per record contained the compilation of its code."""
     sent: list[tuple[str, Workload]] = []
 
     def send(broker: MeasuredBroker, producer: PerfProducer, workload: Workload, topic: str) -> dict[str, float]:

@@ -172,7 +172,7 @@ def test_the_end_of_a_partition_is_reported(run: Hmb, servers: str, log: str) ->
 def test_the_wait_for_a_dead_broker_is_reported(
     run: Hmb, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    """The command printed nothing for half a minute. In a group, it then printed the same warning several times."""
+    """Regression: the command printed nothing for half a minute. In a group, it repeated one warning."""
     monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.1)
     monkeypatch.setattr("hmb.cli.records.consume.RETRY_FOR", 1.0)
     monkeypatch.setattr("hmb.cli.records.consume.GRACE", 0.1)

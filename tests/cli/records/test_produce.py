@@ -153,7 +153,7 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
 def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
     run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The records were in the log, and `hmb produce` named their first line as the one to continue from."""
+    """Regression: the records were in the log, and `hmb produce` named their first line as the one to continue from."""
     send_many = Producer.send_many
 
     def and_ctrl_c(*arguments: Any) -> object:

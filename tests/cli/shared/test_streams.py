@@ -57,7 +57,7 @@ def test_a_closed_standard_error_does_not_reuse_a_descriptor(servers: str) -> No
 
 
 def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers: str, run: Hmb) -> None:
-    """`hmb consume t --from-beginning | head -2` waited for a record although `head` had left."""
+    """Regression: `hmb consume t --from-beginning | head -2` waited for a record although `head` had left."""
     run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
     consumer = start("consume", "short", "--from-beginning", "-b", servers)
     assert consumer.stdout is not None and consumer.stdout.readline() == b"1\n"
