@@ -17,7 +17,7 @@ The way of a Produce, one call a hop:
 8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
 9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again
 
-The answer goes back the same way, when the requests that came together have all got here (`broker/later.py`):
+The answer goes back the same way, when the requests that came together have all got here (`broker/network/gathering.py`):
 `connection._finish` asks for it, with acks=all it waits in `Log.flush` until the records are on disk, where producers
 that come at the same time share one sync (`storage/group_commit.py`), `ServerConnection.respond` encodes it,
 `framing.frame` puts the length in front, and `sending.send` writes it to the socket.
@@ -29,7 +29,7 @@ A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Lo
 Groups live in `hmb/coordinator`.  A JoinGroup goes from 6, `broker/handlers/join_group.py`, through `groups.py` (which
 group) and `shared_group.py` (its lock, its waiting threads) to `classic_group.py` and `classic_rebalance.py`, the state
 machine.  An OffsetCommit goes through `groups.py` to `offset_manager.py` and `journal.py`, which appends it to
-`__consumer_offsets`, a log as any other; the answer waits for the disk (`broker/later.py`).
+`__consumer_offsets`, a log as any other; the answer waits for the disk (`broker/deferred.py`).
 
 Transactions live there as well.  An EndTxn goes from 6, `broker/handlers/end_txn.py`, to `transactions.py`, which asks
 `transaction.py` what it comes to, has that written to `__transaction_state` by `journal.py`, and then the markers into

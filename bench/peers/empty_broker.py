@@ -15,11 +15,10 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.network import server
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.primitives import Part
 
 from .hmb_broker import Hmb
 
@@ -44,17 +43,16 @@ class DiscardingDispatcher(Dispatcher):
 
     _first_response = b""
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> list[Part] | Finish | None:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
         if frame[:2] != PRODUCE:
             return super().begin(frame, memory)
         if not self._first_response:
-            response = super().begin(frame, memory)
-            parts = response() if callable(response) else response or []
+            parts = super().begin(frame, memory).parts()
             self._first_response = b"".join(part for part in parts if isinstance(part, bytes))
-            return parts
+            return Answer(parts)
         copy = bytearray(self._first_response)
         copy[CORRELATION_ID] = frame[CORRELATION_ID]
-        return lambda: [bytes(copy)]
+        return Answer(wait=lambda: [bytes(copy)])
 
 
 if __name__ == "__main__":

@@ -1,26 +1,28 @@
-"""From a frame to an answer: decode, find the handler, encode.
+"""Dispatch: decode a request, call the handler of its API, and encode the response.
 
-Errors go three ways, by whose fault they are.  What a handler foresees it puts into its response as an error code.  A
-peer that breaks the protocol (ProtocolError) is cut off, since nothing it sends after that can be trusted to start
-where it should; only an ApiVersions request of an unknown version gets an answer, because that is how a newer client
-finds out what we speak.  And a fault of ours, any other exception, closes that one connection, with the traceback in
-the log, and no other.
+An error goes one of three ways, which depends on whose error it is:
+
+- *An expected error*, such as an unknown topic: the handler puts an error code into its response.
+- *A client that breaks the protocol* (ProtocolError): the broker closes the connection, because it no longer knows
+  where the next request begins. The exception is an ApiVersions request of an unknown version. The broker answers it,
+  because a newer client learns from the answer which versions the broker supports.
+- *An internal error*, any other exception: the broker logs the traceback and closes this one connection.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from hmb.broker.context import BrokerContext, RequestContext
+from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
-from hmb.broker.later import Later
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
-from hmb.protocol.allowance import ALLOWANCE, pay_nothing
+from hmb.protocol.allowance import ALLOWANCE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
 from hmb.protocol.errors import ProtocolError
@@ -29,12 +31,31 @@ from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request, Response
 
 LOGGER = logging.getLogger(__name__)
-Handler = Callable[[Any, RequestContext], Response | Later | None]
-Finish = Callable[[], list[Part]]
+Handler = Callable[[Any, RequestContext], Response | Deferred | None]
+
+
+class Answer:
+    """The answer to one request: the parts of a frame, or no parts if the request is not answered."""
+
+    __slots__ = ("_parts", "_wait")
+
+    def __init__(self, parts: Sequence[Part] = (), wait: Callable[[], Sequence[Part]] | None = None) -> None:
+        """The answer is final with `parts`, or deferred: then `wait` returns the parts when they are final."""
+        self._parts = parts
+        self._wait = wait
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether `parts` may have to wait."""
+        return self._wait is not None
+
+    def parts(self) -> Sequence[Part]:
+        """Return the parts of the frame as soon as they are final. Raises CloseConnection."""
+        return self._parts if self._wait is None else self._wait()
 
 
 class Dispatcher:
-    """The requests of one connection."""
+    """Answers the requests of one connection."""
 
     def __init__(
         self,
@@ -51,55 +72,43 @@ class Dispatcher:
         self._is_client_gone = is_client_gone
         self._connection = ServerConnection()
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> list[Part] | Finish | None:
-        """Answer one request, and release its frame.  Raises CloseConnection.
-
-        Returns the answer, or None if the request wants none.  If the answer may go out together with later ones,
-        returns a function that waits until it is true, and returns it (later.py).
-        """
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
+        """Handle one request, and release its frame. Raises CloseConnection."""
+        ALLOWANCE.spend = memory.take_values
         try:
             with frame:  # only the records of a Produce keep it in memory: all other values are copies
-                if memory is UNCOUNTED:
-                    header, request = self._connection.receive(frame)
-                else:
-                    header, request = self._receive_limited(frame, memory)
+                header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
             if error.header.api_key != ApiKey.API_VERSIONS:
                 raise CloseConnection(str(error)) from error
-            return self._connection.respond(error.header, api_versions.for_unknown_version(), version=0)
+            return Answer(self._connection.respond(error.header, api_versions.for_unknown_version(), version=0))
         except ProtocolError as error:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request, memory)
 
-    def _receive_limited(self, frame: memoryview, memory: Account) -> tuple[RequestHeader, Request]:
-        ALLOWANCE.spend = memory.take_values
-        try:
-            return self._connection.receive(frame)
-        finally:
-            ALLOWANCE.spend = pay_nothing
-
-    def _handle(self, header: RequestHeader, request: Request, memory: Account) -> list[Part] | Finish | None:
+    def _handle(self, header: RequestHeader, request: Request, memory: Account) -> Answer:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone, memory)
-        response = self._guarded(header, type(request), partial(self._handlers[request.api_key], request, context))
-        if isinstance(response, Later):
-            return partial(self._finish, header, type(request), response)
-        return response
-
-    def _finish(self, header: RequestHeader, kind: type[Request], later: Later) -> list[Part]:
-        parts = self._guarded(header, kind, later.finish)
-        assert isinstance(parts, list)
-        return parts
-
-    def _guarded(
-        self, header: RequestHeader, kind: type[Request], step: Callable[[], Response | Later | None]
-    ) -> list[Part] | Later | None:
-        """The answer that a step gives, encoded; a fault of ours in it closes the connection."""
         try:
-            response = step()
-            return self._connection.respond(header, response) if isinstance(response, Response) else response
+            response = self._handlers[request.api_key](request, context)
+            if isinstance(response, Deferred):
+                return Answer(wait=partial(self._result, header, type(request), response))
+            return Answer() if response is None else Answer(self._connection.respond(header, response))
         except CloseConnection:
             raise
         except Exception as error:
-            what = f"{kind.__name__} v{header.api_version} of client {header.client_id!r}"
-            LOGGER.exception("%s failed", what)
-            raise CloseConnection(f"{what} failed") from error
+            raise _internal_error(header, type(request)) from error
+
+    def _result(self, header: RequestHeader, kind: type[Request], response: Deferred) -> list[Part]:
+        try:
+            return self._connection.respond(header, response.result())
+        except CloseConnection:
+            raise
+        except Exception as error:
+            raise _internal_error(header, kind) from error
+
+
+def _internal_error(header: RequestHeader, kind: type[Request]) -> CloseConnection:
+    """Log the error that is being handled, with its traceback; return the error that closes the connection."""
+    why = f"{kind.__name__} v{header.api_version} of client {header.client_id!r} failed"
+    LOGGER.exception("%s", why)
+    return CloseConnection(why)

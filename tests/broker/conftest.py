@@ -53,10 +53,9 @@ class Asker:
         return None if answer is None else self.client.receive(memoryview(answer))[1]
 
     def raw(self, frame: bytes) -> bytes | None:
-        """The answer to the bytes of a request, both without their length."""
-        begun = self.dispatcher.begin(memoryview(frame))
-        parts = begun() if callable(begun) else begun
-        return None if parts is None else b"".join(map(as_bytes, parts))[4:]
+        """Return the response to the bytes of a request, both without their length; None if there is no response."""
+        parts = self.dispatcher.begin(memoryview(frame)).parts()
+        return b"".join(map(as_bytes, parts))[4:] if parts else None
 
     def close(self) -> None:
         """As the broker does when it stops."""

@@ -90,7 +90,7 @@ class BrokerConfig:
     threading: str             = _key("threading", "connection", "a thread each, or stages", choices=THREADING)
     io_threads: int            = _dynamic("num.io.threads", 8, "API handlers, with stages", 1, INT_MAX)
     queued_max_requests: int   = _key("queued.max.requests", 500, "that wait for a handler, with stages", 1, INT_MAX)
-    queued_max_bytes: int      = _key("queued.max.request.bytes", 32 * MIB, "memory of all requests, -1: no limit", -1)
+    queued_max_bytes: int      = _key("queued.max.request.bytes", 16 * MIB, "memory of all requests, -1: no limit", -1)
     request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1, INT_MAX)
     max_connections: int       = _dynamic("max.connections", 4096, "most connections at once", 0, INT_MAX)
     connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)

@@ -15,10 +15,11 @@ Left out: quotas; `offsets.commit.timeout.ms`, as there are no replicas to wait 
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.shared_answers import merged
-from hmb.broker.later import Later
+from hmb.broker.deferred import Deferred
+from hmb.broker.handlers.shared_answers import committed, merged, metadata_length
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
+from hmb.coordinator.journal import Pending
 from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -34,10 +35,10 @@ FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
 NOW = BROKERS_RETENTION = -1  # in place of a time
 
 
-def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Later:
+def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:
     offsets: Offsets = {}
     refused: list[Answer] = []
-    taken: list[Answer] = []
+    accepted: list[Answer] = []
     now, longest = now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, error = _find(wanted, context)
@@ -56,9 +57,9 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
         if bad or topic is None:
             refused.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=bad))
         if good:
-            taken.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=good))
-    response = OffsetCommitResponse(topics=merged(refused, taken))
-    return _commit(request, offsets, taken, response, context) if taken else response
+            accepted.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=good))
+    response = OffsetCommitResponse(topics=merged(refused, accepted))
+    return _commit(request, offsets, accepted, response, context) if accepted else response
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
@@ -86,45 +87,29 @@ def _committed(
     )
 
 
-def metadata_length(metadata: str | None) -> int:
-    """As Kafka counts it, in UTF-16 units."""
-    if not metadata or metadata.isascii():
-        return len(metadata or "")
-    return len(metadata.encode("utf-16-le")) // 2
-
-
 def _commit(
     request: OffsetCommitRequest,
     offsets: Offsets,
-    taken: list[Answer],
+    accepted: list[Answer],
     response: OffsetCommitResponse,
     context: RequestContext,
-) -> OffsetCommitResponse | Later:
-    """All at once; what the group says to it, goes for all of them."""
+) -> OffsetCommitResponse | Deferred:
+    """Commit all offsets together. An error of the group is the error of every accepted partition."""
     groups = context.broker.groups
+
+    def begin() -> Pending:
+        if context.version == 0:
+            groups.make_topic()  # a client of version 0 does not look for a coordinator first
+        generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
+        commit = Commit(request.member_id, generation, instance_id, context.version, offsets)
+        return groups.begin_commit(request.group_id, commit)
 
     def fail(error: KafkaError) -> None:
         code = error.code
         if code is ErrorCode.GROUP_ID_NOT_FOUND and context.version < FIRST_VERSION_OF_UNKNOWN_GROUPS:
             code = ErrorCode.ILLEGAL_GENERATION
-        for answer in taken:
+        for answer in accepted:
             for partition in answer.partitions:
                 partition.error_code = code
 
-    def finish() -> OffsetCommitResponse:
-        try:
-            groups.finish(commit)
-        except KafkaError as error:
-            fail(error)
-        return response
-
-    try:
-        if context.version == 0:
-            groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
-        generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
-        wanted = Commit(request.member_id, generation, instance_id, context.version, offsets)
-        commit = groups.begin_commit(request.group_id, wanted)
-    except KafkaError as error:
-        fail(error)
-        return response
-    return Later(finish)
+    return committed(groups, begin, response, fail)

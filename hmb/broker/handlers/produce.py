@@ -7,9 +7,8 @@ Behaviour: each partition's records go to its log, which checks them and assigns
     acks=-1 (all) differ only in the disk, because one broker has no followers: acks=-1 is answered after a sync
     (`log.flush.acks.all`).  acks=0 is not answered at all.  An error then closes the connection, the only sign that
     exists.
-    Clients send several requests before they read a response.  All requests that have arrived are appended before they
-    are answered (later.py), so that their responses take one system call, and acks=-1 one sync.  That costs Kafka's
-    producer less, too: with a record a batch it sends 1.15 times as many.
+    Clients send several requests before they read a response. Requests that have arrived are appended before the first
+    of them is answered (network/gathering.py): one sync makes the records of all of them durable.
 Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a
     partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.  Record batches below 3 get
     INVALID_RECORD, where a Kafka broker lets them pass: no client sends them, and they would get around what is
@@ -25,8 +24,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from hmb.broker.context import RequestContext
+from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection, answering
-from hmb.broker.later import Later
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -46,7 +45,7 @@ ADMIN_CLIENT = "__admin_client"  # by whom Kafka lets its own topics be mended
 TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-def handle(request: ProduceRequest, context: RequestContext) -> Later | None:
+def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
     response = ProduceResponse()
     transaction = None if request.transactional_id is None else TransactionalProduce(request, context)
     appended: list[tuple[Log, PartitionResponse]] = []
@@ -76,7 +75,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> Later | None:
         _close_on_error(response)
         return None
     needs_sync = request.acks == Acks.ALL and context.broker.config.flush_acks_all
-    return Later(partial(_synced, response, appended if needs_sync else ()))
+    return Deferred(partial(_synced, response, appended if needs_sync else ()))
 
 
 def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionResponse]]) -> ProduceResponse:

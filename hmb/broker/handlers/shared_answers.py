@@ -1,13 +1,18 @@
-"""What the answers of several handlers have in common."""
+"""Parts of responses that several handlers share."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal import Pending
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.schema import Response
 
 MOST_TIMES = 2
 
@@ -20,6 +25,7 @@ class TopicAnswer(Protocol):
 
 
 T = TypeVar("T", bound=TopicAnswer)
+R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
@@ -35,6 +41,36 @@ def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
         if known is not answer:
             known.partitions += answer.partitions
     return list(topics.values())
+
+
+def committed(
+    groups: GroupCoordinator, begin: Callable[[], Pending], response: R, fail: Callable[[KafkaError], None]
+) -> R | Deferred:
+    """Commit offsets; return the response, which is deferred until the offsets are durable.
+
+    `begin` begins the commit. `fail` puts an error into the response.
+    """
+
+    def result() -> R:
+        try:
+            groups.finish(pending)
+        except KafkaError as error:
+            fail(error)
+        return response
+
+    try:
+        pending = begin()
+    except KafkaError as error:
+        fail(error)
+        return response
+    return Deferred(result)
+
+
+def metadata_length(metadata: str | None) -> int:
+    """Return the length of a commit's metadata as Kafka counts it, in UTF-16 units."""
+    if not metadata or metadata.isascii():
+        return len(metadata or "")
+    return len(metadata.encode("utf-16-le")) // 2
 
 
 def check_repetitions(names: Iterable[Hashable]) -> None:

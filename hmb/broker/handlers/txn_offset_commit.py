@@ -12,9 +12,11 @@ Left out: quotas.
 
 from __future__ import annotations
 
+from functools import partial
+
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.offset_commit import metadata_length
-from hmb.broker.later import Later
+from hmb.broker.deferred import Deferred
+from hmb.broker.handlers.shared_answers import committed, metadata_length
 from hmb.broker.transactional import told_to_writer
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal import Pending
@@ -36,8 +38,8 @@ FIRST_VERSION_OF_ADDING = 5
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
-def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse | Later:
-    response, offsets, taken = TxnOffsetCommitResponse(), Offsets(), list[PartitionAnswer]()
+def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse | Deferred:
+    response, offsets, accepted = TxnOffsetCommitResponse(), Offsets(), list[PartitionAnswer]()
     now, longest = now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, answer = context.broker.topics.get(wanted.name), Answer(name=wanted.name)
@@ -48,7 +50,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
             if topic is None or each.partition_index not in topic.partitions:
                 result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
-            taken.append(result)
+            accepted.append(result)
             if metadata_length(each.committed_metadata) > longest:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
@@ -56,33 +58,14 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
                 *(each.committed_offset, each.committed_leader_epoch, each.committed_metadata or "", now),
                 topic_id=topic.id,
             )
-    return _commit(request, offsets, taken, response, context) if taken else response
-
-
-def _commit(
-    request: TxnOffsetCommitRequest,
-    offsets: Offsets,
-    taken: list[PartitionAnswer],
-    response: TxnOffsetCommitResponse,
-    context: RequestContext,
-) -> TxnOffsetCommitResponse | Later:
-    def fail(error: KafkaError) -> TxnOffsetCommitResponse:
-        for answer in taken:
-            answer.error_code = _code(error, context.version)
+    if not accepted:
         return response
 
-    def finish() -> TxnOffsetCommitResponse:
-        try:
-            context.broker.groups.finish(commit)
-        except KafkaError as error:
-            return fail(error)
-        return response
+    def fail(error: KafkaError) -> None:
+        for each in accepted:
+            each.error_code = _code(error, context.version)
 
-    try:
-        commit = _begin(request, offsets, context)
-    except KafkaError as error:
-        return fail(error)
-    return Later(finish)
+    return committed(context.broker.groups, partial(_begin, request, offsets, context), response, fail)
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> Pending:

@@ -1,4 +1,4 @@
-"""One client's connection and its thread: read a frame, dispatch it, send the answer."""
+"""One client's connection and its thread: read a frame, dispatch the request, send the answer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from collections.abc import Callable
 from io import BufferedReader, FileIO
 from typing import Any, Self
 
-from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
-from hmb.broker.later import MAX_LATER
+from hmb.broker.network.gathering import AnswerQueue
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
-from hmb.broker.network.sending import STALL, send
+from hmb.broker.network.sending import STALL
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_body, read_size
-from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the connection's beginning to the end of its first request
@@ -98,36 +97,18 @@ class Connection:
             LOGGER.info("%s disconnected", self._peer)
 
     def _serve(self) -> None:
-        later: list[Finish] = []
+        answers = AnswerQueue(self._socket)
         try:
             with self._requests as requests:
                 while not self._stopping and (frame := requests.next()) is not None:
                     if self._stopping:
                         break
-                    answer = self._dispatcher.begin(frame, requests.account)
+                    answers.add(self._dispatcher.begin(frame, requests.account))
                     requests.account.close()
-                    if callable(answer):  # what will give it
-                        later.append(answer)
-                        if len(later) < MAX_LATER and requests.is_another_here():
-                            continue
-                        answer = None
-                    self._send_answers(later)  # answers go out in the order of the requests
-                    if answer is not None:
-                        send(self._socket, answer)
-        finally:  # what was begun before a request that cannot be answered
-            self._send_answers(later)
-
-    def _send_answers(self, later: list[Finish]) -> None:
-        """Send these answers, in their order; after one that fails there can be none.  Raises CloseConnection."""
-        begun = later.copy()
-        later.clear()  # each is finished once, whatever comes of it
-        parts: list[Part] = []
-        try:
-            for finish in begun:
-                parts += finish()
-        finally:
-            if parts:
-                send(self._socket, parts)
+                    if not (answers.may_wait and requests.is_another_here()):
+                        answers.send()
+        finally:  # requests that were begun before one that cannot be answered
+            answers.send()
 
 
 class Requests:

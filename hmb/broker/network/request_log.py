@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from hmb.broker.dispatch import Dispatcher, Finish
+from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError
@@ -38,20 +38,20 @@ class LoggedDispatcher(Dispatcher):
         super().__init__(*arguments, **options)
         self._peer = peer
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> list[Part] | Finish | None:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
         started = time.perf_counter()
         request = f"{self._peer} {_described(frame)}: {len(frame) + LENGTH_SIZE} B"
         answer = super().begin(frame, memory)
-        if not callable(answer):
-            _log(request, answer, started)
+        if not answer.is_deferred:
+            _log(request, answer.parts(), started)
             return answer
 
-        def finish() -> list[Part]:
-            parts = answer()
+        def wait() -> Sequence[Part]:
+            parts = answer.parts()
             _log(request, parts, started)
             return parts
 
-        return finish
+        return Answer(wait=wait)
 
 
 def _described(frame: memoryview) -> str:
@@ -64,8 +64,8 @@ def _described(frame: memoryview) -> str:
     return f"{api} v{header.api_version} ({header.correlation_id}) from {header.client_id!r}"
 
 
-def _log(request: str, parts: Sequence[Part] | None, started: float) -> None:
-    if parts is None:
+def _log(request: str, parts: Sequence[Part], started: float) -> None:
+    if not parts:
         LOGGER.debug("%s, no response", request)
         return
     length = parts[0]

@@ -11,8 +11,8 @@ so its client waits, too.  When a request is handled, its account is closed, and
 
 Requests that each hold a part and wait for the rest could wait for each other forever.  Therefore one request at a time
 may overdraw the budget.  It ends in a known time, because a client that stops sending is cut off, and it passes this
-right to the next request when it ends.  So the limit holds but for one request: with 32 MB, and with 100 MB for the
-largest request, the memory of all requests stays below 132 MB.
+right to the next request when it ends.  So the limit holds but for one request: with 16 MB, and with 100 MB for the
+largest request, the memory of all requests stays below 116 MB.
 
 Large requests do not use the last part of the budget.  A producer's usual request, of at most 1 MB, is not kept waiting
 by other clients' slow uploads of 100 MB.
@@ -111,6 +111,8 @@ class RequestMemory:
 class Account:
     """The memory of one request.  Only the thread that serves the request uses it."""
 
+    __slots__ = ("_held", "_memory", "_values", "frame_size")
+
     def __init__(self, memory: RequestMemory | None, frame_size: int) -> None:
         """Without `memory`, the request may take what it needs."""
         self._memory = memory
@@ -136,6 +138,8 @@ class Account:
 
     def take_values(self, size: int) -> None:
         """Take memory for values that are decoded.  Raises ProtocolError if they are too many, CloseConnection."""
+        if self._memory is None:
+            return
         self._values += size
         if self._values > MOST_VALUES:
             raise ProtocolError(f"its values take more than {MOST_VALUES} bytes of memory")

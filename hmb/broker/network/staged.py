@@ -24,6 +24,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
+from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Any
 
@@ -78,7 +79,7 @@ class StagedConnection(Connection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        self._answers: SimpleQueue[list[Part] | None] = SimpleQueue()  # None: no more will come
+        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None: no more will come
         self._changed = threading.Condition()  # guards all below; no other lock is taken under it
         self._frames: deque[tuple[memoryview, Account]] = deque()  # read, and not begun
         self._has_turn = False
@@ -136,11 +137,10 @@ class StagedConnection(Connection):
             self._handlers.queue(self)
 
     def _begin(self, frame: memoryview, memory: Account) -> None:
-        parts: list[Part] | None = None
+        parts: Sequence[Part] = ()
         if not self._broken:
             try:
-                answer = self._dispatcher.begin(frame, memory)
-                parts = answer() if callable(answer) else answer
+                parts = self._dispatcher.begin(frame, memory).parts()
             except CloseConnection as error:
                 LOGGER.warning("closing %s: %s", self._peer, error)
                 with self._changed:
@@ -148,7 +148,7 @@ class StagedConnection(Connection):
                     self._changed.notify_all()
                 self.stop()
         memory.close()
-        self._answers.put(parts or [])
+        self._answers.put(parts)
 
     def _respond(self) -> None:
         while (parts := self._answers.get()) is not None:

@@ -12,11 +12,12 @@ from typing import cast
 import pytest
 
 from hmb.broker import Broker
-from hmb.broker.dispatch import Dispatcher
+from hmb.broker.deferred import Deferred
+from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.errors import CloseConnection
-from hmb.broker.later import MAX_LATER, Later
-from hmb.broker.network import connection
+from hmb.broker.network import gathering
 from hmb.broker.network.connection import Connection, Requests
+from hmb.broker.network.gathering import MOST_GATHERED
 from hmb.broker.network.request_memory import Account, RequestMemory
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -80,7 +81,7 @@ def wire(connect: Callable[[], Wire]) -> Wire:
 
 
 def test_pipelined_commits_are_answered_in_order_and_the_last_one_counts(wire: Wire) -> None:
-    count = 3 * MAX_LATER + 5
+    count = 3 * MOST_GATHERED + 5
     *answers, fetched = pipeline(wire, [*(commit(offset) for offset in range(count)), fetch()])
     assert [answer.topics[0].partitions[0].error_code for answer in answers] == [0] * count  # type: ignore[attr-defined]
     assert fetched.groups[0].topics[0].partitions[0].committed_offset == count - 1  # type: ignore[attr-defined]
@@ -116,8 +117,8 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
     begun = [ask.dispatcher.begin(memoryview(frame)) for frame in frames]
     writes: list[int] = []
     monkeypatch.setattr(os, "pwritev", lambda *args, write=os.pwritev: writes.append(1) or write(*args))
-    assert all(callable(each) for each in begun)
-    answers = [each() for each in begun if callable(each)]
+    assert all(each.is_deferred for each in begun)
+    answers = [each.parts() for each in begun]
     assert len(answers) == 20 and len(writes) == 1
 
 
@@ -134,7 +135,7 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
         theirs.sendall(b"".join(as_bytes(part) for each in requests for part in ask.client.request(each, VERSION)))
         theirs.shutdown(socket.SHUT_WR)
         synced, sent = list[int](), list[int]()
-        monkeypatch.setattr(connection, "send", lambda *args, send=connection.send: sent.append(1) or send(*args))
+        monkeypatch.setattr(gathering, "send", lambda *args, send=gathering.send: sent.append(1) or send(*args))
         monkeypatch.setattr(os, "fdatasync", lambda file, sync=os.fdatasync: synced.append(1) or sync(file))
         served = connection_of(ours, ask.dispatcher)
         served.thread.start()
@@ -151,12 +152,13 @@ def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
     def broken() -> OffsetCommitResponse:
         raise ZeroDivisionError
 
-    dispatcher = Dispatcher(ask.broker, LISTENER, {OffsetCommitRequest.api_key: lambda request, context: Later(broken)})
+    handlers = {OffsetCommitRequest.api_key: lambda request, context: Deferred(broken)}
+    dispatcher = Dispatcher(ask.broker, LISTENER, handlers)
     frame = b"".join(map(as_bytes, ask.client.request(commit(1), VERSION)))[4:]
-    finish = dispatcher.begin(memoryview(frame))
-    assert callable(finish)
+    answer = dispatcher.begin(memoryview(frame))
+    assert answer.is_deferred
     with pytest.raises(CloseConnection):
-        finish()
+        answer.parts()
     assert "OffsetCommitRequest v8 of client 'test' failed" in caplog.text
 
 
@@ -164,8 +166,8 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
     finished: list[int] = []
 
     class Commits:
-        def begin(self, frame: memoryview, memory: Account) -> Callable[[], list[Part]]:
-            return partial(self.finish, frame[-1])
+        def begin(self, frame: memoryview, memory: Account) -> Answer:
+            return Answer(wait=partial(self.finish, frame[-1]))
 
         def finish(self, number: int) -> list[Part]:
             finished.append(number)

@@ -1,0 +1,21 @@
+"""Deferred responses: the work of a request is done, and only a wait is left.
+
+A Produce with acks=all must not be answered before its records are on disk. A sync takes milliseconds, and in this time
+the connection could append the records of the next request. So the handler appends the records, which fixes their
+offsets, and returns a `Deferred`. Its `result` waits for the sync and returns the response.
+
+A connection may begin further requests before it asks for the result (network/gathering.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hmb.protocol.schema import Response
+
+
+class Deferred(NamedTuple):
+    """A response that is not final yet. `result` waits until it is final, and returns it."""
+
+    result: Callable[[], Response]
