@@ -1,24 +1,43 @@
-"""The client: `Connection` sends any request, `Producer` and `Consumer` do what programs want.
+"""The client library: producer, consumer, group member and administration.
 
-    connection   one socket to one broker: agrees on versions, sends requests, reads answers
-    metadata     which broker leads which partition
-    partitioner  which partition a record goes to
-    delivery     what became of a record
-    accumulator  records on their way, gathered into batches (`batch`)
-    sender       the threads that send batches (`encoding` makes requests of them), and send them again
-    idempotence  numbers, by which brokers know what was sent again
-    transactions records of several partitions, all or none
-    producer     the producer, made of these
-    consumer     the consumer: a `reader` of partitions, with what says which (`subscription`, `group_reading`)
-    offsets      where a partition begins and ends, or was at a time; how far each is read stands in positions
-    fetcher      asks the leaders for batches; in_hand and arrow make records and columns of them
-    membership   its place in a group, which group_membership keeps with the threads that drive one of the two
-                 members (classic_member, consumer_member); commits save its offsets
-    simple_consumer   the low-level consumer of Kafka 0.7: one broker, an offset in every request
-    admin        topics, settings, groups, offsets and the cluster itself, to look at and to change
+Every request of a client has to reach one particular broker: the leader of a partition, the coordinator of a group or
+of a transaction, or the controller. Brokers change these roles, fail and restart. The client therefore has three
+layers::
 
-Source: the behaviour of org.apache.kafka.clients (Kafka 4.3). Left out so far: TLS and SASL.
+    Producer   Consumer   Admin             records, groups, topics
+        |         |         |
+    Cluster, CoordinatorConnection          which broker? (metadata, coordinators, retries)
+        |
+    Connection                              one socket: versions, requests, responses
+        |
+    hmb.protocol                            bytes and messages
+
+A `Connection` finds out which versions its broker knows. A `Cluster` knows the leader of each partition. If a request
+fails because a broker has changed its role, the layer above requests new metadata and sends the request again.
+
+For example, `producer.send("weather", b"rain")` chooses the partition weather-1. The `Cluster` finds that broker 2
+leads it. A sender thread adds the record to a batch and sends the batch in a Produce request on the connection to
+broker 2.
+
+Read in this order:
+
+1. `connection`: one socket, with `socket_stream` and `reconnecting`.
+2. `metadata`: leaders of partitions.
+3. `producing`: from `send` to the result.
+4. `consuming`: from the subscription to the records.
+5. `group`: members of a group, and committed offsets.
+6. `coordinator`: the coordinators of groups and transactions.
+7. `admin`: topics, settings, groups and the cluster.
+
+These modules can be skipped in a first reading: `settings` (the declaration of keyword arguments), `offsets` (the ways
+to name an offset), `arguments` (checks) and `errors`.
+
+Limits: TLS and SASL are missing.
+
+Source: the behavior of org.apache.kafka.clients (Kafka 4.3).
 """
+
+from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -63,7 +82,7 @@ __all__ = [
     "TopicPartition",
 ]
 
-_HOMES = {
+_MODULES = {
     "Admin": "hmb.client.admin",
     "AtTime": "hmb.client.offsets",
     "Cluster": "hmb.client.metadata",
@@ -84,12 +103,12 @@ _HOMES = {
     "ProducerMetrics": "hmb.client.producing.metrics",
     "RecordMetadata": "hmb.client.producing.delivery",
     "SimpleConsumer": "hmb.client.consuming.simple_consumer",
-    "TopicPartition": "hmb.client.metadata",
+    "TopicPartition": "hmb.protocol.topics",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used: who lists topics does not wait for the producer."""
-    if name not in _HOMES:
+    """Import a name at its first use, so that a program that lists topics does not import the producer."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'hmb.client' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

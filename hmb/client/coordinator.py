@@ -1,13 +1,14 @@
 """The connection to the coordinator of a consumer group or of a transactional id.
 
-One broker keeps the offsets and members of a group, and one the state of a transactional id: its *coordinator*. The
-coordinator is the leader of that partition of `__consumer_offsets`, or `__transaction_state`, to which the name hashes.
-Any broker answers which one it is (FindCoordinator; Kafka 0.8.2 called the request ConsumerMetadata).
+The *coordinator* of a group is the broker that stores the offsets and members of the group. A transactional id has a
+coordinator, too, which stores its state. The coordinator is the leader of one partition of `__consumer_offsets` or
+`__transaction_state`. The hash of the group id or transactional id determines this partition.
+Any broker returns its address (FindCoordinator; Kafka 0.8.2 called the request ConsumerMetadata).
 
 The coordinator moves when its broker dies. The old one then answers NOT_COORDINATOR, or does not answer at all, and the
 client has to look for the new one. The new coordinator first loads its state (COORDINATOR_LOAD_IN_PROGRESS). A
-transaction that has just ended needs a moment until its markers are written (CONCURRENT_TRANSACTIONS). `ask` waits for
-all of this; `send` sends one request and leaves errors to its caller.
+transaction that has just ended needs a moment until its markers are written (CONCURRENT_TRANSACTIONS). `ask` retries
+after all these errors. `send` sends one request and leaves errors to its caller.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ ErrorCodes = Callable[[Any], Iterable[tuple[object, int]]]  # response -> (topic
 
 
 class CoordinatorConnection:
-    """A connection to the coordinator of one name. It belongs to one thread, which only `interrupt` may come from."""
+    """A connection to the coordinator of one group or transactional id.
+
+    It belongs to one thread. Other threads may only call `interrupt`.
+    """
 
     def __init__(self, cluster: Cluster, key_type: CoordinatorType, key: str) -> None:
         self._cluster, self._key_type, self._key = cluster, key_type, key
@@ -83,20 +87,20 @@ class CoordinatorConnection:
         newest: int,
         request: RequestFor,
         error_codes: ErrorCodes,
-        patience: float,
+        retry_for: float,
         retry_backoff: float,
     ) -> Any:
-        """Return the response to a request, after retries for at most `patience` seconds.
+        """Return the response to a request, after retries for at most `retry_for` seconds.
 
         `error_codes` returns the error codes in a response. Raises ConnectionFailed and KafkaError.
         """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + retry_for
         while True:
             try:
                 response = self.send(kind, request, newest)
-                for where, code in error_codes(response):
+                for partition, code in error_codes(response):
                     if code:
-                        raise answered_error(where or self, code)
+                        raise answered_error(partition or self, code)
                 return response
             except ConnectionFailed as error:
                 failure: ConnectionFailed | KafkaError = error
@@ -121,7 +125,7 @@ class CoordinatorConnection:
             self._connection = None
 
     def interrupt(self) -> None:
-        """End the request that is in progress, and let no later one wait for its response. Any thread may call it."""
+        """End the request in flight, and prevent later ones from waiting for a response. Any thread may call this."""
         self._interrupted.set()
         connection = self._connection
         if connection is not None:

@@ -1,17 +1,26 @@
-"""`Admin`: what a cluster has, to look at and to change.
+"""Administration: describe and change topics, settings, groups, offsets and the cluster itself.
 
-    base            whom to ask: any broker, the controller, a leader, a group's coordinator; when to ask again
-    topics          create, list, describe, more partitions, delete
-    configs         settings of topics, brokers, loggers and groups
-    groups          list, describe, delete, send members away
-    group_offsets   what groups have committed
-    lag             how far behind groups are, and what a reset would do
-    records         offsets of a point in time, deletion of records, what producers left
-    cluster         brokers, their versions, their data directories, elections
+`Admin` is one class with a method for each task. Each request goes to the broker that can answer it::
 
-Where several things are asked for at once, the answer is a dict with a result or a KafkaError for each: one topic that
-is missing does not hide the others; `raised` turns it into an exception.  What a broker is too old for is
-UNSUPPORTED_VERSION, raised, and names the API that it has not.
+    any broker               lists of topics, settings of topics
+    the controller           create and delete topics
+    the leader               offsets and records of a partition
+    the group's coordinator  members and committed offsets of a group
+    one broker               its own settings and data directories
+
+A method that works on several items returns a dict with a result or a KafkaError for each item. A topic that does not
+exist therefore does not hide the results of the others. The function `raised` turns an error into an exception. A
+method raises KafkaError with UNSUPPORTED_VERSION if the broker is too old, and the message names the missing API.
+
+Read in this order:
+
+1. `base`: find the right broker, and retry temporary errors.
+2. `topics`: create, list, describe and delete topics.
+3. `groups` and `group_offsets`: members, and committed offsets.
+
+The other modules have the same structure and can be skipped in a first reading: `configs` (settings of topics, brokers,
+loggers and groups), `lag` (the lag of groups, and resets), `records` (offsets of timestamps, deletion of records),
+`cluster` (brokers, their versions, data directories and elections).
 """
 
 from hmb.client.admin.base import raised
@@ -63,12 +72,14 @@ __all__ = [
 
 
 class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, LagAdmin, ClusterAdmin):
-    """Looks at a cluster and changes it; belongs to one thread.  Times are in seconds.
+    """Describes and changes a cluster. An admin belongs to one thread. Times are in seconds.
+
+    ::
 
         with hmb.Admin("localhost:9092") as admin:
             admin.create_topics([NewTopic("events", partitions=3, configs={"retention.ms": "3600000"})])
             for group in admin.list_groups():
                 print(group.group_id, group.state, admin.list_group_offsets(group.group_id))
 
-    Every method works on one thing or several; see there what it needs of the broker.
+    The docstring of each method names the oldest version of Kafka that has the necessary API.
     """

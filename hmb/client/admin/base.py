@@ -1,12 +1,14 @@
-"""What all of `Admin` needs: whom to ask, when to ask again, and how an answer for many becomes results and errors.
+"""The base of `Admin`: finds the right broker for a request, and retries temporary errors.
 
-Some questions any broker answers, some only the controller, the leader of a partition, the coordinator of a group, or
-one broker about itself.  `Cluster` knows where most of them are; a coordinator is asked for by the group's name.
+Any broker answers some requests. Others need the controller, the leader of a partition, the coordinator of a group, or
+one particular broker. `Cluster` knows most of these brokers, and FindCoordinator returns the coordinator of a group.
 
-A cluster that is just electing somebody answers with an error that passes, and `retrying` tries again for as long as a
-request may take.  A connection that breaks is tried again for a few seconds only, which bridges a restart; whoever
-typed a wrong address should not wait half a minute to hear it.
+While a cluster elects a leader or a coordinator, its brokers answer with a temporary error. The admin retries such
+errors for `request_timeout` seconds. It retries a lost connection for only a few seconds, which is enough for a restart
+of the broker. A user with a wrong address should not wait half a minute for the error.
 """
+
+from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
@@ -27,8 +29,8 @@ T = TypeVar("T")
 Answers = dict[TopicPartition, T | KafkaError]
 
 RETRY_PAUSE = 0.1  # seconds
-RECONNECT_FOR = 3.0  # seconds
-PASSING = {
+RECONNECT_FOR = 3.0  # seconds; long enough for a restart of a broker
+TEMPORARY = {
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -40,7 +42,7 @@ PASSING = {
 
 
 class AdminBase:
-    """Connections to all of a cluster's brokers; belongs to one thread.  Times are in seconds."""
+    """The connections of an `Admin` to the brokers of a cluster. It belongs to one thread. Times are in seconds."""
 
     def __init__(
         self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
@@ -53,17 +55,17 @@ class AdminBase:
 
     @property
     def cluster(self) -> Cluster:
-        """Whoever asks anything comes here first; RuntimeError once it is closed."""
+        """The metadata of the cluster. Every method uses it. Raises RuntimeError after `close`."""
         if self._is_closed:
             raise RuntimeError("the admin is closed")
         return self._cluster
 
     def close(self) -> None:
-        """To be called as often as one likes."""
+        """Close all connections. Further calls do nothing."""
         self._is_closed = True
         for connection in self._connections.values():
             connection.close()
-        self._connections.clear()  # and what coordinators there are: the cluster would have to be asked anew
+        self._connections.clear()
         self._coordinators.clear()
         self._cluster.close()
 
@@ -78,13 +80,13 @@ class AdminBase:
         return int(self._request_timeout * 1000)
 
     def _connection(self, node: Node) -> Connection:
-        """The connection to a broker."""
+        """Return the connection to a broker."""
         if node not in self._connections:
             self._connections[node] = self.cluster.connect(node)
         return self._connections[node]
 
     def _any_broker(self) -> Connection:
-        """The connection to the first known broker that can be reached."""
+        """Return the connection to the first known broker that can be reached."""
         failed: ConnectionFailed | None = None
         for node in self.cluster.nodes.values() or self._nodes():
             connection = self._connection(node)
@@ -93,15 +95,15 @@ class AdminBase:
                 return connection
             except ConnectionFailed as error:
                 failed = error
-        raise failed or KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the cluster names no brokers")
+        raise failed or KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the metadata of the cluster contain no brokers")
 
     def _nodes(self) -> list[Node]:
-        """All brokers, asked anew."""
+        """Request the addresses of all brokers."""
         self._retrying(lambda: self.cluster.metadata(()))
         return list(self.cluster.nodes.values())
 
     def _broker(self, number: int) -> Connection:
-        """The connection to the broker of that id."""
+        """Return the connection to the broker with this id. Raises KafkaError if the cluster has no such broker."""
         if number not in self.cluster.nodes:
             self.cluster.metadata(())
         if number not in self.cluster.nodes:
@@ -113,13 +115,13 @@ class AdminBase:
         return self.cluster.send_to_controller(request, version)
 
     def _coordinator(self, group: str) -> Connection:
-        """The connection to a group's coordinator."""
+        """Return the connection to a group's coordinator."""
         if group not in self._coordinators:
             self._coordinators[group] = find_coordinator(self.cluster, CoordinatorType.GROUP, group)
         return self._connection(self._coordinators[group])
 
     def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
-        """What the group's coordinator answers, wherever it has moved to."""
+        """Return the result of `ask` with the group's coordinator, also after it has moved to another broker."""
 
         def attempt() -> T:
             try:
@@ -133,13 +135,13 @@ class AdminBase:
     def _at_leaders(
         self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """What the leaders answer about their partitions, asked again about those that had none or another one."""
+        """Return the results of `ask` with the leaders. Retry the partitions whose leader has moved or is unknown."""
         started = time.monotonic()
         found: Answers[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
         waiting = list(found)
         while True:
             found |= self._retrying(partial(self._ask_leaders, waiting, ask))
-            waiting = [partition for partition in waiting if will_pass(found[partition])]
+            waiting = [partition for partition in waiting if is_temporary(found[partition])]
             if not waiting or time.monotonic() - started >= self._request_timeout:
                 return found
             time.sleep(RETRY_PAUSE)
@@ -147,7 +149,7 @@ class AdminBase:
     def _ask_leaders(
         self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """One attempt, after which the leaders of all that failed are asked for anew."""
+        """Make one attempt. The next one requests the leaders of failed partitions again."""
         found: Answers[T] = {}
         by_leader: dict[Node, list[TopicPartition]] = {}
         for partition in partitions:
@@ -163,18 +165,18 @@ class AdminBase:
                     self.cluster.forget(partition.topic)
                 raise
         for partition, answer in found.items():
-            if will_pass(answer):
+            if is_temporary(answer):
                 self.cluster.forget(partition.topic)
         return found
 
     def _retrying(self, attempt: Callable[[], T]) -> T:
-        """The result of the first attempt that ends without an error that passes."""
+        """Return the result of the first attempt that has no temporary error."""
         started = time.monotonic()
         while True:
             try:
                 return attempt()
             except KafkaError as error:
-                if error.code not in PASSING or time.monotonic() - started >= self._request_timeout:
+                if error.code not in TEMPORARY or time.monotonic() - started >= self._request_timeout:
                     raise
             except ConnectionFailed:
                 if not self.cluster.was_reached or time.monotonic() - started >= RECONNECT_FOR:
@@ -182,20 +184,20 @@ class AdminBase:
             time.sleep(RETRY_PAUSE)
 
 
-def will_pass(answer: object) -> TypeGuard[KafkaError]:
-    """Whether it is an error, and one that is worth another try."""
-    return isinstance(answer, KafkaError) and answer.code in PASSING
+def is_temporary(answer: object) -> TypeGuard[KafkaError]:
+    """Return whether a result is a temporary error, which a retry may repair."""
+    return isinstance(answer, KafkaError) and answer.code in TEMPORARY
 
 
 def raised(result: T | KafkaError) -> T:
-    """The result of one of several; raises it if it is an error."""
+    """Return a result, or raise it if it is an error."""
     if isinstance(result, KafkaError):
         raise result
     return result
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The numbers of the partitions, as most requests have them: by topic."""
+    """Return the partition numbers by topic, as most requests contain them."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -1,4 +1,6 @@
-"""The cluster itself: its brokers, what each of them can do, and what lies in their data directories."""
+"""The methods of `Admin` for the cluster itself: brokers, API versions, data directories and elections of leaders."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -15,11 +17,14 @@ from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeader
 from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
-SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)  # empty: refused
+# Brokers refuse an empty name or version.
+SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election_type")
 
 
 class BrokerDescription(NamedTuple):
+    """The id and the address of a broker. `rack` is None if the broker has none."""
+
     broker_id: int
     host: str
     port: int
@@ -27,9 +32,10 @@ class BrokerDescription(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """The brokers; Kafka 0.8.2 and 0.9 do not tell who is the controller (-1), before 0.10.1 the cluster has no id.
+    """A cluster and its brokers.
 
-    With KRaft the controller is no broker, and clients are told any broker that passes on what they ask of it.
+    Kafka 0.8.2 and 0.9 do not name the controller, and `controller_id` is -1. Before Kafka 0.10.1, `cluster_id` is
+    None. With KRaft the controller is not a broker. `controller_id` is then any broker that forwards requests to it.
     """
 
     cluster_id: str | None
@@ -38,7 +44,10 @@ class ClusterDescription(NamedTuple):
 
 
 class ReplicaDescription(NamedTuple):
-    """A partition's files in a directory: bytes, how far behind the leader, whether it is just moving in."""
+    """A replica of a partition in a data directory: its size in bytes, and its lag behind the leader in offsets.
+
+    `is_future` is True while the replica moves to this directory from another one.
+    """
 
     size: int
     offset_lag: int
@@ -46,7 +55,7 @@ class ReplicaDescription(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A data directory; total and usable bytes of its disk are -1 before Kafka 3.3."""
+    """A data directory of a broker. The total and usable bytes of its disk are -1 before Kafka 3.3."""
 
     path: str
     error: KafkaError | None
@@ -56,21 +65,23 @@ class LogDirDescription(NamedTuple):
 
 
 class BrokerVersions(NamedTuple):
-    """Which APIs a broker has, in which versions, by their keys; and the features that its cluster has agreed on."""
+    """The versions of a broker's APIs, by API key, and the finalized features of its cluster."""
 
     apis: Mapping[int, range]
     features: Mapping[str, int]
 
 
 class ClusterAdmin(AdminBase):
+    """The methods of `Admin` for the cluster and its brokers."""
+
     def describe_cluster(self) -> ClusterDescription:
-        """The cluster's id, controller and brokers."""
+        """Return the cluster's id, its controller and its brokers."""
         response = self._retrying(lambda: self.cluster.metadata(()))
         brokers = sorted(BrokerDescription(it.node_id, it.host, it.port, it.rack) for it in response.brokers)
         return ClusterDescription(response.cluster_id, response.controller_id, tuple(brokers))
 
     def describe_versions(self) -> dict[Node, BrokerVersions]:
-        """What each broker can do.  Those before 0.10 do not tell: theirs are what this client takes them for."""
+        """Return the API versions of each broker. For brokers before Kafka 0.10, they are this client's assumption."""
         described = {}
         for node in self._nodes():
             connection = self._connection(node)
@@ -82,7 +93,7 @@ class ClusterAdmin(AdminBase):
         return described
 
     def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, tuple[LogDirDescription, ...]]:
-        """The data directories of these brokers, or of all.  Needs Kafka 1.0."""
+        """Return the data directories of these brokers, or of all. Needs Kafka 1.0."""
         wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
         self._nodes()
         described = {}
@@ -96,10 +107,10 @@ class ClusterAdmin(AdminBase):
     def elect_leaders(
         self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Have the preferred replica lead again in these partitions, or in all; None for each that it leads now.
+        """Elect the preferred replica as leader of these partitions, or of all. None means that it leads now.
 
-        `unclean`: have any replica lead that is there, where no replica in sync is; that loses records.  Needs Kafka
-        2.2, for unclean elections 2.4.
+        With `unclean`, elect any available replica of partitions without an in-sync replica. This loses records. Needs
+        Kafka 2.2, and Kafka 2.4 for unclean elections.
         """
         wanted = None if partitions is None else list_of_partitions(partitions)
         version = self.cluster.version_of(ElectLeadersRequest)

@@ -1,14 +1,23 @@
-"""Settings of topics, brokers, brokers' loggers and groups: where each comes from, and how to change some of them.
+"""The settings of topics, brokers, loggers and groups: their values, the sources of the values, and changes.
 
-A setting has one value and several places where it could come from: the topic itself, this broker, all brokers, the
-broker's server.properties, Kafka's default.  The first place that has it counts; its *synonyms* are all of them in this
-order.  To delete a setting is to fall back to the next place.
+A setting can have a value in several sources: the topic itself, this broker, all brokers, the broker's
+`server.properties`, and Kafka's default. The first source with a value decides. The *synonyms* of a setting are its
+values in all sources, in this order::
 
-There are two ways to change settings.  IncrementalAlterConfigs (Kafka 2.3) names what changes.  AlterConfigs before it
-takes *all* that the resource has itself, and what is not named is gone: a client has to read, change and write, and
-what another one writes in between is lost.  The old way is taken only with brokers that have no other, and a warning
-in the log says so.
+    retention.ms of topic "events"
+        topic "events"        3600000      <- the value in use
+        all brokers         604800000
+        default             604800000
+
+After its deletion, a setting has the value of the next source.
+
+Two requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older AlterConfigs
+contains *all* values of the resource, and deletes every setting that is missing. A client therefore has to read, change
+and write all settings. A change of another client between the two requests is lost. This client uses the older request
+only with older brokers, and logs a warning.
 """
+
+from __future__ import annotations
 
 import difflib
 import logging
@@ -29,7 +38,7 @@ from hmb.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 Described = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = Described.DescribeConfigsResourceResult
@@ -47,14 +56,14 @@ TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list
 
 
 class ConfigResource(NamedTuple):
-    """What has settings: a topic by its name, a broker by its id ("" for all brokers), a group by its id."""
+    """A resource with settings: a topic by its name, a broker by its id ("" for all brokers), or a group by its id."""
 
     type: ResourceType
     name: str
 
     @property
     def own_source(self) -> ConfigSource:
-        """The source of what was set for the resource itself."""
+        """The source of values that were set for this resource."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -67,7 +76,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """A place that a value could come from, and the value there."""
+    """A source of a setting, with the name and the value that the setting has there."""
 
     name: str
     value: str | None
@@ -75,7 +84,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A setting; the value of a sensitive one is None.  Brokers before 2.6 tell no type."""
+    """A setting. The value of a sensitive setting is None. Brokers before Kafka 2.6 do not return the type."""
 
     name: str
     value: str | None
@@ -87,35 +96,38 @@ class ConfigEntry(NamedTuple):
     documentation: str | None
 
 
-
-
 class ConfigChange(NamedTuple):
-    """A change of one setting; APPEND and SUBTRACT are for lists, their value has commas between the items."""
+    """A change of one setting. APPEND and SUBTRACT change lists, whose items are separated by commas."""
 
     name: str
     operation: ConfigOperation
     value: str | None = None
 
     def applied_to(self, before: str | None) -> str | None:
-        """What the setting is afterwards; None: not set."""
+        """Return the new value of the setting. None means that the resource has no value of its own."""
         items = before.split(",") if before else []
-        mine = self.value.split(",") if self.value else []
+        changed = self.value.split(",") if self.value else []
         match self.operation:
             case ConfigOperation.SET:
                 return self.value
             case ConfigOperation.DELETE:
                 return None
             case ConfigOperation.APPEND:
-                return ",".join([*items, *(item for item in mine if item not in items)])
+                return ",".join([*items, *(item for item in changed if item not in items)])
             case ConfigOperation.SUBTRACT:
-                return ",".join(item for item in items if item not in mine)
+                return ",".join(item for item in items if item not in changed)
 
 
 class ConfigsAdmin(AdminBase):
+    """The methods of `Admin` for settings."""
+
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None = None, documentation: bool = False
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """All settings of these resources, or those of these names.  Needs Kafka 0.11; synonyms and sources 1.1."""
+        """Return the settings of these resources, optionally only those with these names.
+
+        Needs Kafka 0.11, and Kafka 1.1 for synonyms and sources.
+        """
         keys = None if names is None else list_of_names("names", names, '["retention.ms"]')
         wanted = list_of("resources", resources, ConfigResource, '[ConfigResource(ResourceType.TOPIC, "t")]')
         return {resource: self._configs_of(resource, keys, documentation) for resource in wanted}
@@ -130,10 +142,10 @@ class ConfigsAdmin(AdminBase):
         subtract: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Change these settings of a topic, a broker or a group, all of them or none; the others stay as they are.
+        """Change settings of a topic, a broker or a group: all given ones, or none after an error.
 
-        A name that the resource does not know is an error before anything is sent, also for `delete`, where a broker
-        would take it for done.  KafkaError says what the broker objects to.  Needs Kafka 0.11.
+        An unknown name raises an error before anything is sent, also in `delete`, where a broker would ignore it.
+        Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
         """
         changes = _changes(ConfigOperation.SET, set)
         deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
@@ -142,12 +154,12 @@ class ConfigsAdmin(AdminBase):
         self._check_names(resource, changes)
         connection = self._owner(resource)
         if connection.knows(IncrementalAlterConfigsRequest):
-            self._alter_some(connection, resource, changes, validate_only)
+            self._alter_incrementally(connection, resource, changes, validate_only)
         else:
             self._alter_all(connection, resource, changes, validate_only)
 
     def _owner(self, resource: ConfigResource) -> Connection:
-        """Whom to ask: a broker for its own settings, any for those of others."""
+        """Return the connection to a broker that knows the settings. Only a broker knows its own settings."""
         if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
             if not (resource.name.isascii() and resource.name.isdigit()):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: a broker's name is its id, a number")
@@ -174,12 +186,15 @@ class ConfigsAdmin(AdminBase):
             _check(resource, result.error_code, result.error_message)
         except KafkaError as error:
             if error.code is ErrorCode.UNSUPPORTED_VERSION:
-                raise  # that holds for all of them
+                raise  # The error is the same for all resources.
             return error
         return {entry.name: _entry(resource, entry) for entry in result.configs}
 
     def _check_names(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-        """Topics and groups have a fixed set of settings; a broker also takes those of listeners and plugins."""
+        """Raise an error for an unknown name.
+
+        Topics and groups have a fixed set of settings. A broker also accepts settings of listeners and plugins.
+        """
         names = [change.name for change in changes]
         if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:
             names = [change.name for change in changes if change.operation is ConfigOperation.DELETE]
@@ -190,7 +205,7 @@ class ConfigsAdmin(AdminBase):
             if known and name not in known:
                 raise no_such_setting(resource, name, known)
 
-    def _alter_some(
+    def _alter_incrementally(
         self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
     ) -> None:
         asked = IncrementalAlterConfigsRequest.AlterConfigsResource
@@ -214,9 +229,9 @@ class ConfigsAdmin(AdminBase):
     def _alter_all(
         self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
     ) -> None:
-        """Read, change, write."""
-        log.warning(
-            "%s is older than Kafka 2.3: all settings of %s are written anew, and a change that another client makes "
+        """Read all settings of the resource, change them, and write all of them."""
+        LOGGER.warning(
+            "%s is older than Kafka 2.3: all settings of %s are written again, and a change that another client makes "
             "at the same time is lost",
             connection.address,
             resource,
@@ -224,7 +239,7 @@ class ConfigsAdmin(AdminBase):
         entries = raised(self._configs_of(resource, None, documentation=False))
         own = {entry.name: entry for entry in entries.values() if entry.source is resource.own_source}
         if hidden := [entry.name for entry in own.values() if entry.sensitive]:
-            what = f"{resource}: the values of {', '.join(hidden)} cannot be read, and so not written again"
+            what = f"{resource}: the values of {', '.join(hidden)} cannot be read, and therefore not written again"
             raise KafkaError(ErrorCode.INVALID_REQUEST, what)
         values = {name: entry.value for name, entry in own.items()}
         for change in changes:
@@ -247,7 +262,7 @@ def _changes(operation: ConfigOperation, settings: Mapping[str, str] | None) -> 
 
 
 def no_such_setting(resource: ConfigResource, name: str, known: Iterable[str]) -> KafkaError:
-    """With the nearest name that there is."""
+    """Return an error for an unknown setting. Its message names the most similar known one."""
     near = difflib.get_close_matches(name, list(known), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     kind = resource.type.name.lower().replace("_", " ")
@@ -263,7 +278,7 @@ def _check(resource: ConfigResource, number: int, message: str | None) -> None:
 
 def _entry(resource: ConfigResource, entry: DescribedEntry) -> ConfigEntry:
     source = ConfigSource(entry.config_source)
-    if entry.config_source == -1:  # version 0 only knows what is not a default
+    if entry.config_source == -1:  # Version 0 only shows whether a value is a default.
         source = ConfigSource.DEFAULT_CONFIG if entry.is_default else resource.own_source
         if entry.read_only and not entry.is_default:
             source = ConfigSource.STATIC_BROKER_CONFIG

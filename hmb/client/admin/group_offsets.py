@@ -1,13 +1,15 @@
-"""What groups have committed: to read, to set anew, to delete.
+"""The methods of `Admin` for the committed offsets of groups: list, change and delete them.
 
-A committed offset is the next one that the group will read.  Who sets it for a group does what a member does, with no
-member id and no generation; the coordinator allows that while the group has no members, for these know better.
-Kafka 0.8.2 has no groups, but keeps what consumers commit under a name of a group: that can be read and set.
+A committed offset is the offset of the next record that the group reads. An admin commits as a member does, but without
+a member id and a generation. The coordinator accepts this only while the group has no members, because members commit
+their own positions. Kafka 0.8.2 has no group members, but it stores committed offsets under the name of a group.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hmb.client.admin.base import AdminBase, by_topic, will_pass
+from hmb.client.admin.base import AdminBase, by_topic, is_temporary
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
@@ -28,13 +30,15 @@ from hmb.protocol.topics import TopicPartition
 
 
 class GroupOffsetsAdmin(AdminBase):
+    """The methods of `Admin` for committed offsets."""
+
     def list_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What a group has committed in these partitions, or in all; nothing for a partition without an offset.
+        """Return a group's committed offsets in these partitions, or in all. Partitions without one are missing.
 
-        `require_stable` waits for offsets in a transaction that has not ended yet.  KafkaError for the first partition
-        that fails.  Needs Kafka 0.8.2.
+        With `require_stable`, the coordinator waits for offsets of open transactions. Raises KafkaError for the first
+        partition with an error. Needs Kafka 0.8.2.
         """
         asked = None if partitions is None else list_of_partitions(partitions)
 
@@ -55,9 +59,9 @@ class GroupOffsetsAdmin(AdminBase):
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Set what a group has committed, None for each partition that was set.
+        """Set committed offsets of a group. None means that the offset of a partition was set.
 
-        The group must have no members: UNKNOWN_MEMBER_ID says that it has some.  Needs Kafka 0.8.2.
+        The group must have no members. Otherwise the error is UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
         """
         new = {
             partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
@@ -71,8 +75,8 @@ class GroupOffsetsAdmin(AdminBase):
                 partition: answered_error(partition, code) if code else None
                 for partition, code in commit_codes(response)
             }
-            for error in filter(will_pass, answers.values()):
-                raise error  # of the group, told for each partition
+            for error in filter(is_temporary, answers.values()):
+                raise error  # An error of the whole group, which the response repeats for each partition.
             return answers
 
         return self._at_coordinator(group, ask) if new else {}
@@ -80,9 +84,9 @@ class GroupOffsetsAdmin(AdminBase):
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Forget what a group has committed in these partitions, None for each that is forgotten.
+        """Delete committed offsets of a group. None means that the offset of a partition was deleted.
 
-        GROUP_SUBSCRIBED_TO_TOPIC where a member reads the topic.  Needs Kafka 2.4.
+        The error is GROUP_SUBSCRIBED_TO_TOPIC if a member reads the topic. Needs Kafka 2.4.
         """
         request = OffsetDeleteRequest(group_id=group)
         partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition
@@ -103,7 +107,7 @@ class GroupOffsetsAdmin(AdminBase):
 
 
 def check_group(group: str, number: int, message: str | None = None) -> None:
-    """Raise the error that was answered for a group, if it is one."""
+    """Raise the error of a response about a group. 0 means no error."""
     if number == ErrorCode.GROUP_ID_NOT_FOUND:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
     if number:

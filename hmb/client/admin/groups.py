@@ -1,11 +1,16 @@
-"""Groups: which there are, who is in them and what each member has; to send members away, to delete groups.
+"""The methods of `Admin` for groups: list, describe and delete groups, and remove members.
 
-Every broker knows the groups that it coordinates, so a list is put together from all of them, and a group is described
-by its coordinator.  Kafka has several types of groups.  In a *classic* one the members share out the partitions among
-themselves, and the coordinator passes on bytes that it does not read: what a member has is decoded here, where the
-group is one of consumers.  In a *consumer* group (KIP-848) the coordinator does it, and tells what each member has and
-what it is to have.  Share and streams groups are listed, but not described.
+Every broker lists the groups that it coordinates, so a list of all groups needs a request to each broker. The
+coordinator of a group describes it. Kafka has several types of groups:
+
+- In a *classic* group the members assign the partitions themselves. The coordinator stores the assignments as bytes,
+  and this module decodes those of consumers.
+- In a *consumer* group (KIP-848) the coordinator assigns the partitions. It returns the current and the target
+  assignment of each member.
+- *Share* groups and *streams* groups are listed, but not described.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -35,16 +40,23 @@ FIRST_VERSION_OF_SEVERAL_MEMBERS = LeaveGroupRequest.first_version("members")
 
 
 class GroupListing(NamedTuple):
-    """A group; before Kafka 2.6 brokers do not tell the state, before 3.8 not the type ("")."""
+    """A group in a list. The state is "" before Kafka 2.6, and the type is "" before Kafka 3.8.
+
+    `protocol_type` is "consumer" for groups of consumers. It is "" if the group has never had members.
+    """
 
     group_id: str
-    protocol_type: str  # "consumer" of consumers; "connect", or "" if the group has no members and never had a type
+    protocol_type: str
     state: str
     type: str
 
 
 class MemberDescription(NamedTuple):
-    """A member: `assignment` is what it has, `target` what it is to have (the same in a classic group)."""
+    """A member of a group.
+
+    `assignment` contains its partitions, and `target` those that it should have soon. In a classic group both are
+    equal, and `member_epoch` is -1.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -52,11 +64,11 @@ class MemberDescription(NamedTuple):
     host: str
     assignment: tuple[TopicPartition, ...]
     target: tuple[TopicPartition, ...]
-    member_epoch: int  # -1 in a classic group
+    member_epoch: int
 
 
 class GroupDescription(NamedTuple):
-    """A group; `assignor` is the protocol that a classic group agreed on."""
+    """A group and its members. `assignor` is the assignor that the group uses. A classic group has the epoch -1."""
 
     group_id: str
     type: str
@@ -65,17 +77,19 @@ class GroupDescription(NamedTuple):
     assignor: str
     coordinator: Node
     members: tuple[MemberDescription, ...]
-    group_epoch: int  # -1 in a classic group
+    group_epoch: int
 
     @property
     def is_active(self) -> bool:
-        """Whether it has members, who would not hear of an offset that another sets."""
+        """Whether the group has members. Its committed offsets cannot be changed then."""
         return self.state not in ("Empty", "Dead")
 
 
 class GroupsAdmin(AdminBase):
+    """The methods of `Admin` for groups and their members."""
+
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
-        """All groups, or those in these states and of these types (in any spelling of capitals).  Needs Kafka 0.9."""
+        """Return all groups, or those with these states and types. Upper and lower case are equal. Needs Kafka 0.9."""
         states = list_of_names("states", states, '["Stable"]')
         types = list_of_names("types", types, '["classic"]')
         listed: set[GroupListing] = set()
@@ -86,13 +100,16 @@ class GroupsAdmin(AdminBase):
         )
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
-        """These groups with their members; GROUP_ID_NOT_FOUND for those that there are not.  Needs Kafka 0.9."""
+        """Return these groups with their members. Needs Kafka 0.9.
+
+        The error of an unknown group is GROUP_ID_NOT_FOUND.
+        """
         return {group: self._or_error(partial(self._group, group)) for group in list_of_names("groups", group_ids)}
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete groups and what they have committed, None for each that is gone; NON_EMPTY_GROUP if it has members.
+        """Delete groups and their committed offsets. None means that the group was deleted.
 
-        Needs Kafka 1.1.
+        The error of a group with members is NON_EMPTY_GROUP. Needs Kafka 1.1.
         """
 
         def delete(group: str) -> None:
@@ -108,10 +125,9 @@ class GroupsAdmin(AdminBase):
     def remove_members(
         self, group: str, *, member_ids: Iterable[str] = (), group_instance_ids: Iterable[str] = ()
     ) -> dict[str, KafkaError | None]:
-        """Send members away, by their member ids or group instance ids; None for each that is out.
+        """Remove members by member id or group instance id. None means that the member was removed.
 
-        A member that still runs will join again.  A static member that does not is gone for good.  Needs Kafka 0.9,
-        for group instance ids 2.4.
+        A member that is still running joins again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
         """
         identity = LeaveGroupRequest.MemberIdentity
         members = [identity(member_id=it, group_instance_id=None) for it in list_of_names("member ids", member_ids)]
@@ -125,7 +141,7 @@ class GroupsAdmin(AdminBase):
             return ask()
         except KafkaError as error:
             if error.code is ErrorCode.UNSUPPORTED_VERSION:
-                raise  # that holds for all of them
+                raise  # The error is the same for all groups.
             return error
 
     def _listed(self, connection: Connection) -> list[GroupListing]:
@@ -141,7 +157,7 @@ class GroupsAdmin(AdminBase):
                     return _describe_consumer_group(connection, group)
                 except KafkaError as error:
                     if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # else it may be a classic one
+                        raise  # A group that was not found may be a classic one.
             return _describe_classic_group(connection, group)
 
         try:
@@ -152,7 +168,7 @@ class GroupsAdmin(AdminBase):
             raise
 
     def _refuse_other_types(self, group: str) -> None:
-        """Say why a group that is listed is not found."""
+        """Raise a better error for a group that exists and has a type that cannot be described."""
         for listed in self.list_groups():
             if listed.group_id == group and listed.type.lower() not in (CLASSIC, CONSUMER):
                 what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
@@ -189,7 +205,7 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
     response: DescribeGroupsResponse = connection.send(DescribeGroupsRequest(groups=[group]))
     (found,) = response.groups
     check_group(group, found.error_code, found.error_message)
-    if found.group_state == "Dead":  # how brokers before 4.0 say that it does not exist
+    if found.group_state == "Dead":  # Brokers before Kafka 4.0 return this state for an unknown group.
         check_group(group, ErrorCode.GROUP_ID_NOT_FOUND)
     members = []
     for member in found.members:
@@ -218,7 +234,10 @@ def _partitions(assignment: ConsumerGroup.Member.Assignment) -> tuple[TopicParti
 
 
 def _decoded(assignment: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions in a classic assignment; none while the group shares them out, or if they cannot be read."""
+    """Return the partitions in a classic assignment.
+
+    The tuple is empty during a rebalance, and if the bytes cannot be decoded.
+    """
     try:
         decoded, _ = ConsumerProtocolAssignment.parse(assignment)
     except ProtocolError:

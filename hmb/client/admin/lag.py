@@ -1,12 +1,15 @@
-"""How far behind groups are, in records and in time, and where they can be set to.
+"""The methods of `Admin` for the lag of groups, and for resets of committed offsets.
 
-The lag of a group in a partition is what lies between its committed offset and the log's end.  Two numbers say it: a
-million records may be a second's worth, and three may have waited since yesterday.  So the first record that the group
-has not read is fetched, and its timestamp tells since when.
+The lag of a group in a partition is the distance from its committed offset to the end of the log. Two numbers describe
+it. A million records may have arrived in the last second, and three records may have waited since yesterday. The admin
+therefore also fetches the first record that the group has not read, and returns its timestamp.
 
-A reset is planned first, partition by partition, and can be looked at before `alter_group_offsets` makes it true.  An
-offset that the log does not hold would leave the group to its `auto.offset.reset`, so a plan stays within the log.
+A reset has two steps. `plan_reset` returns the new offset of each partition, so that a user can check the plan.
+`alter_group_offsets` then commits it. An offset outside the log would make the consumers use `auto.offset.reset`, so a
+plan only contains offsets inside the log.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,13 +27,13 @@ from hmb.client.offsets import AtTime
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 
-AT_ONCE = 100  # partitions
-ENOUGH_FOR_A_BATCH = 64 * 1024  # bytes: as batches mostly are; the first batch of an answer may be larger
+AT_ONCE = 100  # partitions in one fetch
+FETCH_BYTES = 64 * 1024  # bytes of each partition; brokers return a larger first batch anyway
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """So many offsets after what is committed; before it, if negative."""
+    """The offset `count` after the committed one. A negative count moves backwards."""
 
     count: int
 
@@ -39,23 +42,30 @@ ResetTo = Literal["earliest", "latest", "current"] | int | AtTime | ShiftBy
 
 
 class PartitionLag(NamedTuple):
-    """A group in a partition; None where nothing is committed, the topic is gone, or no time is known."""
+    """The lag of a group in one partition.
+
+    `unread_since` is the timestamp (ms) of the first record that the group has not read. A field is None if the group
+    has committed nothing, if the topic does not exist, or if the record has no timestamp.
+    """
 
     committed: OffsetAndMetadata | None
     log_start_offset: int | None
     log_end_offset: int | None
-    unread_since: int | None  # the timestamp of the first record that was not read, ms
+    unread_since: int | None
 
     @property
     def lag(self) -> int | None:
-        """In records, gaps of compaction counted in."""
+        """The number of offsets after the committed one. It may exceed the number of records in a compacted log."""
         if self.committed is None or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.committed.offset
 
 
 class PlannedOffset(NamedTuple):
-    """What a group has committed in a partition, what it would be, and whether the log's ends had a say in that."""
+    """The committed offset of a partition before and after a reset.
+
+    `was_clipped` is True if the requested offset is outside the log, and `offset` is the nearest one inside.
+    """
 
     committed: int | None
     offset: int
@@ -63,12 +73,14 @@ class PlannedOffset(NamedTuple):
 
 
 class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
+    """The methods of `Admin` for the lag of groups."""
+
     def describe_lag(
         self, group: str, partitions: Iterable[TopicPartition] = (), *, times: bool = True
     ) -> dict[TopicPartition, PartitionLag]:
-        """How far behind a group is, where it has committed anything and in these partitions.
+        """Return a group's lag in each partition with a committed offset, and in the given partitions.
 
-        `times` asks for a record of each partition with a lag, which costs up to 64 KB each.
+        With `times`, the method fetches a record of each partition with a lag. This costs up to 64 KB for each.
         """
         more = list_of_partitions(partitions)
         committed = self.list_group_offsets(group)
@@ -89,9 +101,9 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
     def plan_reset(
         self, group: str, partitions: Iterable[TopicPartition], to: ResetTo
     ) -> dict[TopicPartition, PlannedOffset]:
-        """What the group's offsets would be after a reset; nothing is changed.
+        """Return the offsets that a reset would commit. The method changes nothing.
 
-        "current" is what is committed, or the end; a time that no record has reached is the end, too.
+        "current" means the committed offset, or the end if there is none. A time after all records means the end.
         """
         wanted = list_of_partitions(partitions)
         committed = self.list_group_offsets(group, wanted)
@@ -112,7 +124,7 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
         return {partition: raised(found).offset for partition, found in self.list_offsets(specs).items()}
 
     def _timestamps(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The timestamps of the records at these offsets, or of the next ones; nothing where there is none."""
+        """Return the timestamp of the first record at or after each offset. Partitions without one are missing."""
         by_leader: dict[Node, dict[TopicPartition, int]] = {}
         for partition, offset in offsets.items():
             by_leader.setdefault(self.cluster.leader(partition), {})[partition] = offset
@@ -127,9 +139,12 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """One request; what is left to ask for.  It gets shorter or goes on, for the first partition is always answered."""
+    """Fetch the next partitions, and store their timestamps in `found`. Return the partitions that remain.
+
+    A broker always answers the first partition, so each request removes a partition or moves its offset.
+    """
     asked = list(islice(wanted.items(), AT_ONCE))
-    fetched = consumer.multifetch(PartitionFetch(*it, offset, ENOUGH_FOR_A_BATCH) for it, offset in asked)
+    fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)
     left = {}
     for number, ((partition, offset), answer) in enumerate(zip(asked, fetched, strict=True)):
         if isinstance(answer, KafkaError):
@@ -137,7 +152,7 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        elif answer.next_offset > offset or number:  # a marker of a transaction; or the answer was full
+        elif answer.next_offset > offset or number:  # only a transaction marker, or the response was full
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))
 
@@ -160,9 +175,9 @@ def _target(group: str, partition: TopicPartition, to: ResetTo, committed: int |
             return end if committed is None else committed
         case ShiftBy(count):
             if committed is None:
-                what = f"group {group!r} has committed nothing in {partition}, so that there is nothing to shift"
+                what = f"group {group!r} has committed no offset in {partition} that could be shifted"
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
             return committed + count
         case int():
             return to
-    raise ValueError(f"{to!r} is nothing to reset an offset to")
+    raise ValueError(f"an offset cannot be reset to {to!r}")

@@ -1,8 +1,10 @@
-"""Offsets of a point in time, and the deletion of records: what the leaders of partitions answer.
+"""The methods of `Admin` for the records of partitions: list offsets, delete records, describe producers.
 
-A log begins at its *log start offset* and ends, for those who read it, at the high watermark.  To delete records is to
-move the start: segments that lie before it go, the others stay as they are.
+The leader of each partition answers. A log begins at its *log start offset*, and readers see it up to the high
+watermark. A deletion of records moves the log start offset. The broker then deletes the segments that end before it.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
@@ -28,22 +30,22 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.topics import TopicPartition
 
 OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
-SPECS: dict[str, tuple[int, int]] = {  # timestamp on the wire, first version of ListOffsets that has it
+SPECS: dict[str, tuple[int, int]] = {  # the timestamp on the wire, and the first version of ListOffsets that has it
     "latest": (LATEST, 0),
     "earliest": (EARLIEST, 0),
     "max-timestamp": (-3, 7),
     "earliest-local": (-4, 8),
     "latest-tiered": (-5, 9),
 }
-HIGH_WATERMARK = -1  # delete all that can be read
+HIGH_WATERMARK = -1  # delete all readable records
 
 OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
 
 
 class ListedOffset(NamedTuple):
-    """An offset, and the timestamp of the record there (-1: not known, as of the log's ends).
+    """An offset, and the timestamp of its record. The timestamp is -1 if it is unknown, as for the ends of the log.
 
-    The offset is -1 where there is none: no record is that young, or no records at all have timestamps.
+    The offset is -1 if all records are older than the requested time, or if no record has a timestamp.
     """
 
     offset: int
@@ -52,26 +54,31 @@ class ListedOffset(NamedTuple):
 
 
 class PartitionProducer(NamedTuple):
-    """A producer that a partition remembers: idempotent ones for a week, those with a transaction until it ends."""
+    """The state of an idempotent or transactional producer that a partition stores.
+
+    `current_txn_start_offset` is -1 if the producer has no open transaction in the partition.
+    """
 
     producer_id: int
     producer_epoch: int
     last_sequence: int
     last_timestamp: int
     coordinator_epoch: int
-    current_txn_start_offset: int  # -1: it has none
+    current_txn_start_offset: int
 
 
 class RecordsAdmin(AdminBase):
+    """The methods of `Admin` for the records and producers of partitions."""
+
     def list_offsets(
         self,
         specs: Mapping[TopicPartition, OffsetSpec],
         *,
         isolation_level: IsolationLevelName = "read_uncommitted",
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """Where each partition has what is asked for: its ends, or the first record at or after a time (ms).
+        """Return an offset of each partition: one of its ends, or the first record at or after a time (ms).
 
-        Brokers before 0.10.1 know the beginnings of segments only: they name that of the last one before the time.
+        Brokers before Kafka 0.10.1 only find the beginning of the last segment that is older than the time.
         """
         check_isolation_level(isolation_level)
         asked = by_partition("offsets to list", specs, '"latest"')
@@ -94,9 +101,9 @@ class RecordsAdmin(AdminBase):
         return self._at_leaders(asked, ask)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
-        """Delete all records before these offsets (HIGH_WATERMARK: all there are); where each log begins afterwards.
+        """Delete all records below these offsets, or all with HIGH_WATERMARK. Return the new starts of the logs.
 
-        Needs Kafka 0.11, and a topic that is not only compacted.
+        Needs Kafka 0.11, and a topic with the cleanup policy "delete".
         """
 
         offsets = by_partition("offsets to delete before", before, "5")
@@ -124,7 +131,7 @@ class RecordsAdmin(AdminBase):
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, tuple[PartitionProducer, ...] | KafkaError]:
-        """Which producers these partitions remember.  Needs Kafka 2.8."""
+        """Return the producers whose state these partitions store. Needs Kafka 2.8."""
 
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[PartitionProducer, ...]]:
             topics = [
@@ -146,7 +153,7 @@ class RecordsAdmin(AdminBase):
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
-    """What stands for it on the wire."""
+    """Return the timestamp that means this offset in a ListOffsets request."""
     if isinstance(spec, int):
         return spec
     timestamp, first_version = SPECS[spec]

@@ -1,8 +1,10 @@
-"""Topics: create, list, describe, give them more partitions, delete them.
+"""The methods of `Admin` for topics: create, list, describe and delete topics, and add partitions.
 
-The controller answers for topics, all others from what it has told them.  So a topic that was created just now may for
-some milliseconds be unknown to the next broker that is asked.
+The controller creates and deletes topics. The other brokers learn about a change from the controller some milliseconds
+later. A broker may therefore not know a topic that was created a moment ago.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,9 +28,9 @@ NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create; -1: as the broker has it (num.partitions, default.replication.factor).
+    """A topic to create. -1 means the broker's default (num.partitions, default.replication.factor).
 
-    `assignments` say which brokers hold each partition, the preferred leader first, in place of the two numbers.
+    `assignments` replaces the two numbers. It contains the broker ids of each partition, the preferred leader first.
     """
 
     name: str
@@ -39,7 +41,7 @@ class NewTopic:
 
 
 class CreatedTopic(NamedTuple):
-    """What became of it; brokers before 2.4 do not tell numbers (-1), those before 2.8 have no ids."""
+    """A new topic. Brokers before Kafka 2.4 return no numbers (-1), and brokers before Kafka 2.8 have no topic ids."""
 
     name: str
     topic_id: UUID
@@ -48,7 +50,10 @@ class CreatedTopic(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """A partition: which broker leads it (-1: none at the moment), which hold it, which of them are in sync."""
+    """A partition with the broker ids of its leader and replicas. `leader` is -1 while the partition has no leader.
+
+    `isr` contains the in-sync replicas, and `offline` the replicas on unavailable brokers or disks.
+    """
 
     partition: int
     leader: int
@@ -63,6 +68,8 @@ class PartitionDescription(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
+    """A topic and its partitions, by partition number."""
+
     name: str
     topic_id: UUID
     is_internal: bool
@@ -70,15 +77,17 @@ class TopicDescription(NamedTuple):
 
 
 class TopicsAdmin(AdminBase):
+    """The methods of `Admin` for topics."""
+
     def create_topics(
         self, topics: Iterable[NewTopic | str], *, validate_only: bool = False
     ) -> dict[str, CreatedTopic | KafkaError]:
-        """Create topics, each as it is described; `validate_only`: only say what would become of it.
+        """Create topics. With `validate_only`, the broker only checks the request.
 
-        Needs Kafka 0.10.1; brokers before 2.4 want to be told the numbers of partitions and replicas.
+        Needs Kafka 0.10.1. Brokers before Kafka 2.4 require the numbers of partitions and replicas.
         """
-        if isinstance(topics, Mapping):  # its values would be lost
-            raise TypeError(f"topics to create are for example {NEW_TOPICS}, not {topics!r}")
+        if isinstance(topics, Mapping):  # An iteration would lose its values.
+            raise TypeError(f"topics to create must be a list, for example {NEW_TOPICS}, not {topics!r}")
         given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
         wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
         version = self.cluster.version_of(CreateTopicsRequest)
@@ -97,7 +106,7 @@ class TopicsAdmin(AdminBase):
         }
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete topics with all their records; None for each that is gone now.  Needs Kafka 0.10.1."""
+        """Delete topics with all their records. None means that the topic was deleted. Needs Kafka 0.10.1."""
         wanted = list_of_names("topics to delete", names)
         request = DeleteTopicsRequest(timeout_ms=self._timeout_ms)
         version = self.cluster.version_of(DeleteTopicsRequest)
@@ -114,11 +123,11 @@ class TopicsAdmin(AdminBase):
         }
 
     def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
-        """All topics, by name; with `internal` also Kafka's own, which hold groups' offsets and transactions."""
+        """Return all topics, sorted by name. `internal` includes Kafka's own topics for offsets and transactions."""
         return [topic for topic in self._retrying(self.cluster.topics) if internal or not topic.is_internal]
 
     def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
-        """These topics, or all of them, with their partitions' leaders and replicas."""
+        """Return these topics, or all, with the leaders and replicas of their partitions."""
         wanted = None if names is None else list_of_names("topics to describe", names)
         response = self._retrying(lambda: self.cluster.metadata(wanted))
         described = {topic.name or "": _description(topic) for topic in response.topics}
@@ -129,9 +138,9 @@ class TopicsAdmin(AdminBase):
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Give topics so many partitions in all, None for each that has them now.  Needs Kafka 1.0.
+        """Increase the number of partitions of topics to these totals. None means success. Needs Kafka 1.0.
 
-        Records do not move: from then on keys may go to other partitions than before.
+        Existing records do not move. New records may go to other partitions than older records with the same key.
         """
         topics = [
             CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
@@ -151,7 +160,7 @@ class TopicsAdmin(AdminBase):
 
 def _check_numbers(topic: NewTopic) -> None:
     if not topic.assignments and -1 in (topic.partitions, topic.replication_factor):
-        what = "the broker is older than Kafka 2.4 and has no default for them: give partitions and replication factor"
+        what = "the broker is older than Kafka 2.4 and has no defaults: give partitions and replication factor"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"topic {topic.name!r}: {what}")
 
 

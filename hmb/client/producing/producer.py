@@ -69,7 +69,7 @@ class Producer:
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
         # The last attempt may begin just before the delivery timeout. It has to find the leader and to be answered.
-        self._patience = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
+        self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
         max_age = chosen["metadata_max_age"]
@@ -167,7 +167,7 @@ class Producer:
 
         Raises TimeoutError after `timeout` seconds, or if the sender is stuck, for example in a callback.
         """
-        deadline = time.monotonic() + (self._patience if timeout is None else timeout)
+        deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
         for result in reversed(self._accumulator.seal()):  # the last batch first, because it usually completes last
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)
@@ -179,7 +179,7 @@ class Producer:
         an open transaction after `transaction_timeout`.
         """
         self._accumulator.close()
-        self._router.join(self._patience if timeout is None else timeout)
+        self._router.join(self._close_timeout if timeout is None else timeout)
         in_time = not self._router.is_alive()
         if self._transactions is not None:
             self._transactions.close()
@@ -251,7 +251,7 @@ class Producer:
     def _stuck(self, timeout: float | None) -> TimeoutError:
         if timeout is not None:
             return TimeoutError(f"not all records were delivered within {timeout:g} s")
-        return TimeoutError(f"the producer's thread is stuck: records are in flight for {self._patience:g} s")
+        return TimeoutError(f"the producer's thread is stuck: records are in flight for {self._close_timeout:g} s")
 
     def _check_largest(self, size: int) -> None:
         """Raise KafkaError if a record of `size` bytes can never be sent."""
@@ -317,8 +317,8 @@ def _sender_settings(settings: ProducerSettings) -> SenderSettings:
 def _guarantee(cluster: Cluster, settings: ProducerSettings) -> AtLeastOnce:
     transactional_id = settings["transactional_id"]
     if transactional_id is not None:
-        patience = (settings["transaction_timeout"], settings["max_block"], settings["retry_backoff"])
-        return Transactions(cluster, transactional_id, *patience)
+        times = (settings["transaction_timeout"], settings["max_block"], settings["retry_backoff"])
+        return Transactions(cluster, transactional_id, *times)
     return Idempotence(required=bool(settings["idempotence"])) if _is_idempotent(settings) else AtLeastOnce()
 
 

@@ -117,10 +117,10 @@ class Transactions(AtLeastOnce):
     """The guarantee of a transactional producer. Application threads and sender threads share it."""
 
     def __init__(
-        self, cluster: Cluster, transactional_id: str, timeout: float, patience: float, retry_backoff: float
+        self, cluster: Cluster, transactional_id: str, timeout: float, retry_for: float, retry_backoff: float
     ) -> None:
         self.transactional_id: str = transactional_id
-        self._cluster, self._timeout, self._patience = cluster, timeout, patience
+        self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff = retry_backoff
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
         self._asking = threading.Lock()  # held during a request to the coordinator; taken before `_lock`
@@ -253,8 +253,8 @@ class Transactions(AtLeastOnce):
                 )
                 self._ask(AddOffsetsToTxnRequest, NEWEST_ADD_OFFSETS, lambda version: added, _error_codes)
                 commit = partial(_offset_commit, self.transactional_id, identity, group, offsets)
-                patience = (self._patience, self._retry_backoff)
-                coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _error_codes_of_offsets, *patience)
+                times = (self._retry_for, self._retry_backoff)
+                coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _error_codes_of_offsets, *times)
         except (KafkaError, ConnectionFailed) as error:
             with self._lock:
                 self._fail(error, ProducerEvent.BATCH_FAILED)
@@ -298,7 +298,7 @@ class Transactions(AtLeastOnce):
 
     def _ask(self, kind: type[Request], newest: int, request: RequestFor, error_codes: ErrorCodes) -> Any:
         """Return the transaction coordinator's response."""
-        return self._coordinator.ask(kind, newest, request, error_codes, self._patience, self._retry_backoff)
+        return self._coordinator.ask(kind, newest, request, error_codes, self._retry_for, self._retry_backoff)
 
     def _known_identity(self) -> ProducerIdentity:
         assert self._identity is not None, "no transaction begins before init_transactions"

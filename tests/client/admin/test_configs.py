@@ -101,7 +101,7 @@ def test_with_an_old_broker_all_settings_are_written_anew_and_the_log_says_so(ca
         assert old.written[1:] == [{"list": "x,y,z"}]
         admin.alter_configs(TOPIC, subtract={"list": "x"})
         assert old.written[2:] == [{"b": "20", "list": "y"}]
-    assert "older than Kafka 2.3: all settings of topic 't' are written anew" in caplog.messages[0]
+    assert "older than Kafka 2.3: all settings of topic 't' are written again" in caplog.messages[0]
 
 
 def test_with_an_old_broker_a_secret_that_cannot_be_written_again_is_not_lost() -> None:
