@@ -181,7 +181,7 @@ def test_an_active_group_is_not_reset(run: Hmb, servers: str, topic: str) -> Non
         (["--topic", "{topic}", "--to-earliest", "--execute", "--dry-run"], 2, "choose one"),
         (["--topic", "nowhere", "--to-earliest"], 3, "there is no topic 'nowhere'"),
         (["--topic", "{topic}:7", "--to-earliest"], 3, "has no partition 7"),
-        (["--topic", "{topic}:2", "--shift-by", "1"], 1, "has committed nothing in {topic}-2"),
+        (["--topic", "{topic}:2", "--shift-by", "1"], 1, "has committed no offset in {topic}-2"),
         (["--from-file", "/no/such/file"], 3, "/no/such/file: No such file"),
     ],
 )
