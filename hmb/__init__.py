@@ -1,52 +1,72 @@
-"""HMB: a Kafka-compatible message broker that you can read.
+"""HMB: a Kafka-compatible message broker that people can read.
 
-A message broker stands between those who produce messages and those who consume them.  Kafka's idea, and HMB's, is that
-it is little more than a log: producers append batches of records at its end, consumers read from any offset, and the
-bytes are the same on the wire and on disk.
+Producers send messages to a broker, and consumers read them from it. Kafka's idea is that the broker is little more
+than a log. A producer appends record batches to the end of a log, and a consumer reads from any offset. The bytes of a
+batch are the same in the producer's request, in the log's file and in the consumer's response.
 
-The way of a Produce, one call a hop:
+The folders, in the order in which they import each other:
 
-1. `broker/network/server.py`   accepts a connection and gives it a thread
-2. `broker/network/connection.py` `Connection._serve`: reads a frame, dispatches it, sends the answer
-3. `protocol/framing.py`        `read_frame`: a length, then that many bytes
-4. `broker/dispatch.py`         `Dispatcher.begin`: has it decoded, finds the handler, has the answer encoded
-5. `protocol/connection.py`     `ServerConnection.receive`: header and body (fields by `protocol/schema.py`,
-                                classes in `protocol/messages/produce.py`)
-6. `broker/handlers/produce.py` `handle`: message -> log (found by `broker/topics/registry.py`) -> message
-7. `storage/log.py`             `Log.append`: has the batch checked (`storage/preparation.py`), gives it its offsets
-8. `storage/segment.py`         `Segment.append`: one write at the end of the active segment
-9. `storage/offset_index.py`    `OffsetIndex.append`: every 4 KiB, where to find it again
-
-The answer goes back the same way, when the requests that came together have all got here (`broker/network/gathering.py`):
-`connection._finish` asks for it, with acks=all it waits in `Log.flush` until the records are on disk, where producers
-that come at the same time share one sync (`storage/group_commit.py`), `ServerConnection.respond` encodes it,
-`framing.frame` puts the length in front, and `sending.send` writes it to the socket.
-
-A Fetch goes the same way to 6, `broker/handlers/fetch.py`, and then through `Log.read` (`storage/log_reading.py`),
-`Segment.read` and `OffsetIndex.lookup` to a region of the segment's file, which `sending.send` passes to the kernel
-(sendfile).  Where nothing has come yet, it waits on its logs (`storage/watchers.py`).
-
-Groups live in `hmb/coordinator`.  A JoinGroup goes from 6, `broker/handlers/join_group.py`, through `groups.py` (which
-group) and `shared_group.py` (its lock, its waiting threads) to `classic_group.py` and `classic_rebalance.py`, the state
-machine.  An OffsetCommit goes through `groups.py` to `offset_manager.py` and `journal.py`, which appends it to
-`__consumer_offsets`, a log as any other; the answer waits for the disk (`broker/deferred.py`).
-
-Transactions live there as well.  An EndTxn goes from 6, `broker/handlers/end_txn.py`, to `transactions.py`, which asks
-`transaction.py` what it comes to, has that written to `__transaction_state` by `journal.py`, and then the markers into
-all partitions by `transaction_markers.py`.
-
-The house:
-
-- `hmb.protocol`     bytes <-> messages; no I/O, imports nothing of hmb
-- `hmb.records`      record batches and the older message sets; compression, checksums
-- `hmb.storage`      log, segments, indexes, recovery; the data directory is Kafka's
-- `hmb.coordinator`  consumer groups, their committed offsets, transactions, producer ids
-- `hmb.broker`       network, dispatch, one handler per API
-- `hmb.client`       connection, producer, consumer
+- `hmb.protocol`     the messages of Kafka's protocol: from bytes to objects and back; does no I/O
+- `hmb.records`      the records inside the messages: record batches, compression, checksums
+- `hmb.storage`      the log: segments, indexes, recovery, compaction; the files are Kafka's
+- `hmb.coordinator`  consumer groups, committed offsets, transactions, producer ids
+- `hmb.broker`       connections, dispatch, one handler for each API, topics, settings
+- `hmb.client`       connection, producer, consumer, admin client; imports only `protocol` and `records`
+- `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
+- `hmb.spark`        topics as tables of Apache Spark; uses the client
 - `hmb.cli`          the commands (in the folder `cli/`)
-- `hmb.bench`        measurements beside Kafka (in the folder `bench/`)
+- `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
 
-Imports go one way, left to right: protocol, records, storage, coordinator, broker; client uses the first two.
+The four tours below follow a request through the code. Each line is a function that the request calls, in this order.
+`tests/test_tours.py` compares the tours with the calls of real requests.
+
+Produce, a tour of at most 9 files:
+
+1. `broker/network/connection.py` `Connection._serve` waits for the next request of a client
+2. `protocol/framing.py` `read_size` reads the length of the request's frame
+3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
+4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
+5. `broker/handlers/produce.py` `handle` finds the log of each partition
+6. `storage/log.py` `Log.append` has the batch checked and assigns its offsets
+7. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
+8. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
+9. `storage/offset_index.py` `OffsetIndex.append` adds an entry every 4 KiB, so that reads find the batch again
+
+With acks=all, the response waits in `Log.flush` until the records are on disk (`broker/deferred.py`). A client may send
+several requests before it reads a response. `broker/network/gathering.py` then sends several responses together.
+
+Fetch, a tour of at most 9 files:
+
+1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if there are too few bytes
+2. `broker/fetch_sessions.py` `FetchSessions.begin` finds out which partitions the consumer wants
+3. `storage/log.py` `Log.read` takes the log's offsets and its segments at one moment
+4. `storage/log_reading.py` `read` selects the segment
+5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
+6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
+7. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
+
+JoinGroup and SyncGroup, a tour of at most 8 files:
+
+1. `broker/handlers/join_group.py` `handle` passes the request on, and returns the response
+2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
+3. `coordinator/shared_group.py` `SharedGroup.step` holds the group's lock during one step of its state machine
+4. `coordinator/classic/group.py` `ClassicGroup.join` adds the member
+5. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance: the group waits for all members
+6. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` begins a generation and answers all members
+7. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
+8. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` gives each waiting member its partitions
+
+Producer.send, a tour of at most 10 files:
+
+1. `client/producing/producer.py` `Producer.send` is called by the application's thread
+2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
+3. `client/producing/accumulator.py` `Accumulator.append` adds the record to the partition's newest batch
+4. `client/producing/sender.py` `Sender.run` is a thread for each broker, which takes complete batches
+5. `client/producing/encoding.py` `Encoding.encode` encodes and compresses a batch
+6. `client/connection.py` `Connection.post_all` sends the request without waiting for its response
+7. `client/producing/sender.py` `Sender._receive` reads the response
+8. `client/producing/completion.py` `BatchCompletion.deliver` finds out what happened to each batch
+9. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 """
 
 from importlib import import_module

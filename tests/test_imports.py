@@ -52,13 +52,6 @@ def test_a_wheel_has_every_folder() -> None:
     assert set(folders) <= set(project["tool"]["setuptools"]["packages"])
 
 
-def test_the_tour_names_files_that_exist() -> None:
-    hops = [line.split("`")[1] for line in (hmb.__doc__ or "").splitlines() if line[:1].isdigit()]
-    assert len(hops) == 9
-    for hop in hops:
-        assert (ROOT / hop).is_file(), hop
-
-
 @pytest.mark.parametrize("package", [hmb, hmb.client], ids=lambda package: package.__name__)
 def test_names_that_a_program_needs_were_only_deep_inside(package: ModuleType) -> None:
     assert {"AtTime", "FromStart", "KafkaError", "NewTopic"} <= set(package.__all__)
