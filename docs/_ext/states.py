@@ -4,7 +4,7 @@
     ```
 
 The states are drawn in a column, in the order of their enum. Steps to a later state are drawn on the right, steps to
-an earlier one on the left, longer steps further out. The table below the picture gives the reason of each step.
+an earlier one on the left, longer steps further out. The table below the picture names the event of each step.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from docutils import nodes
 from drawing import Drawing, figure
 from sphinx.application import Sphinx
 from tables import TableDirective
+
+from hmb.state_table import StateTable
 
 WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: a box, and the gap between two boxes
 LANE = 24  # pixels between two arrows on the same side
@@ -37,8 +39,9 @@ class Arrow(NamedTuple):
         return self.after - self.before == 1
 
 
-def picture(transitions: Sequence[Any]) -> Drawing:
-    """Draw transitions, each of which has `before`, `after` (members of one enum) and `because` (a text)."""
+def picture(table: StateTable[Any, Any]) -> Drawing:
+    """Draw the transitions of a state machine."""
+    transitions = list(table)
     enum: Any = type(transitions[0].before)
     states = list(enum)
     arrows = [Arrow(n, states.index(t.before), states.index(t.after)) for n, t in enumerate(transitions, 1)]
@@ -105,13 +108,13 @@ def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int)
 
 
 class StatesDirective(TableDirective):
-    """The directive `states`: the picture, and a table of the steps with their reasons."""
+    """The directive `states`: the picture, and a table of the steps with their events."""
 
     def run(self) -> list[nodes.Node]:
-        transitions, _ = self.table()
-        rows = [["", "from", "to", "because"]]
-        rows += [[str(n), label_of(t.before), label_of(t.after), t.because] for n, t in enumerate(transitions, 1)]
-        return [figure(picture(transitions)), _table(rows)]
+        table, _ = self.table()
+        rows = [["", "from", "event", "to"]]
+        rows += [[str(n), label_of(t.before), t.event.value, label_of(t.after)] for n, t in enumerate(table, 1)]
+        return [figure(picture(table)), _table(rows)]
 
 
 def _table(rows: list[list[str]]) -> nodes.table:

@@ -10,7 +10,7 @@ import pytest
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.group import ConsumerGroupSettings
-from hmb.coordinator.modern.member import MemberState
+from hmb.coordinator.modern.states import MemberState
 from hmb.coordinator.offsets import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse

@@ -1,4 +1,4 @@
-"""The table of a transactional id's states."""
+"""The transitions of a transactional id."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import itertools
 
 import pytest
 
-from hmb.coordinator.transactions.states import PREDECESSORS, TRANSITIONS, TransactionState, move
+from hmb.coordinator.transactions.states import TRANSITIONS, TransactionEvent, TransactionState
+from tests.coordinator.predecessors import predecessors
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, DEAD, FENCE = TransactionState
 
 
 def test_the_table_is_kafkas() -> None:
     at_rest = {EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT}
-    assert {
+    assert predecessors(TRANSITIONS) == {
         EMPTY: at_rest,
         ONGOING: {ONGOING, *at_rest},
         PREPARE_COMMIT: {ONGOING},
@@ -22,18 +23,17 @@ def test_the_table_is_kafkas() -> None:
         COMPLETE_ABORT: {PREPARE_ABORT},
         DEAD: at_rest,
         FENCE: {ONGOING},
-    } == PREDECESSORS
+    }
 
 
 def test_every_other_step_is_refused() -> None:
-    allowed = {(before, after) for before, after, _ in TRANSITIONS}
-    assert len(allowed) == len(TRANSITIONS)
-    for before, after in itertools.product(TransactionState, TransactionState):
-        if (before, after) in allowed:
-            assert move(before, after) is after
+    allowed = {(before, event): after for before, event, after in TRANSITIONS}
+    for state, event in itertools.product(TransactionState, TransactionEvent):
+        if (state, event) in allowed:
+            assert TRANSITIONS.next(state, event) is allowed[state, event]
         else:
-            with pytest.raises(AssertionError, match=f"from {before.label} to {after.label}"):
-                move(before, after)
+            with pytest.raises(AssertionError, match=f"{event} cannot happen in state {state}"):
+                TRANSITIONS.next(state, event)
 
 
 def test_the_names_are_those_that_admins_know() -> None:

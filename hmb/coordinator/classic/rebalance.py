@@ -27,7 +27,7 @@ from typing import ClassVar
 
 from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
 from hmb.coordinator.classic.record import encode_group
-from hmb.coordinator.classic.states import PREDECESSORS, GroupState, move
+from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent, GroupState
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_records import GroupMetadataKey, encode_key
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -98,15 +98,15 @@ class ClassicRebalance:
         records = [(encode_key(GroupMetadataKey(group=self.group_id)), value)]
         self.writes.append(Write(records) if then is None else Write(records, then))
 
-    def _move(self, state: GroupState) -> None:
-        self.state = move(self.state, state)
+    def _move(self, event: GroupEvent) -> None:
+        self.state = TRANSITIONS.next(self.state, event)
         self.state_timestamp = self._clock()
 
     # -- the first half: all join
 
     def _rebalance(self, because: str, now: int) -> None:
         """Begin one; or see whether the one that is under way has all it waited for."""
-        if self.state in PREDECESSORS[GroupState.PREPARING_REBALANCE]:
+        if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self._prepare(because, now)
         else:
             self._complete_join_if_all_came(now)
@@ -117,7 +117,7 @@ class ClassicRebalance:
         self._sync_deadline = None
         self._initial = self.state is GroupState.EMPTY
         LOGGER.info("group %s: rebalance after generation %d: %s", self.group_id, self.generation, because)
-        self._move(GroupState.PREPARING_REBALANCE)
+        self._move(GroupEvent.MEMBERS_CHANGED)
         if self._initial:
             self._more_came = False
             self._delay = self._settings.initial_delay
@@ -156,12 +156,12 @@ class ClassicRebalance:
             self._begin_generation(now)
         else:
             self.protocol = None
-            self._move(GroupState.EMPTY)
+            self._move(GroupEvent.ALL_LEFT)
             self._write({})
 
     def _begin_generation(self, now: int) -> None:
         self.protocol = self.members.select_protocol()
-        self._move(GroupState.COMPLETING_REBALANCE)
+        self._move(GroupEvent.ALL_JOINED)
         for member in self.members:
             if member.joining is not None:
                 self._answer(member.joining, self._generation_for(member))
@@ -203,7 +203,7 @@ class ClassicRebalance:
                 self._assign({}, now, error.code)
                 self._rebalance(f"the assignment could not be stored ({error.message})", now)
                 return
-            self._move(GroupState.STABLE)
+            self._move(GroupEvent.ASSIGNED)
             self._assign(assignments, now)
 
         self._write(assignments, then)
@@ -248,7 +248,7 @@ class ClassicRebalance:
         self.members = ClassicMembers()
         self.pending.clear()
         self._join_deadline = self._sync_deadline = None
-        self._move(GroupState.DEAD)
+        self._move(GroupEvent.UNLOADED)
 
     @property
     def size(self) -> int:

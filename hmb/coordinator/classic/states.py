@@ -1,32 +1,41 @@
-"""The states of a group of the classic protocol, and the one table of how it comes from one to the next.
+"""The states of a classic group, and the table of its transitions.
 
-A rebalance is a barrier in two halves.  In PreparingRebalance the coordinator collects JoinGroup requests until every
-member has come; then it answers them all at once, and the leader among the members learns who is there.  In
-CompletingRebalance it collects SyncGroup requests until the leader's has brought the assignment; then it answers these
-all at once, and the group is Stable.  What is asked in between is answered by the state::
+A rebalance is a barrier with two halves. In PreparingRebalance the coordinator collects JoinGroup requests until every
+member has sent one. It then answers all of them at once, and the leader among the members receives the list of members.
+In CompletingRebalance the coordinator collects SyncGroup requests until the leader sends the assignment. It then
+answers all of them at once, and the group is Stable.
 
-                          JoinGroup           SyncGroup               Heartbeat               OffsetCommit
-    Empty                 starts a rebalance  UNKNOWN_MEMBER_ID       UNKNOWN_MEMBER_ID       only without a member
-    PreparingRebalance    waits               REBALANCE_IN_PROGRESS   REBALANCE_IN_PROGRESS   yes
-    CompletingRebalance   starts anew (*)     waits for the leader's  yes                     REBALANCE_IN_PROGRESS
-    Stable                starts anew (*)     the assignment          yes                     yes
-    Dead                  COORDINATOR_NOT_AVAILABLE to all of them
+The response to a request depends on the state of the group::
 
-(*) unless the member tells nothing new: then it is told what the group agreed on.
+                          JoinGroup           SyncGroup                Heartbeat               OffsetCommit
+    Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       without a member id only
+    PreparingRebalance    waits               REBALANCE_IN_PROGRESS    REBALANCE_IN_PROGRESS   succeeds
+    CompletingRebalance   restarts (*)        waits for the leader     succeeds                REBALANCE_IN_PROGRESS
+    Stable                restarts (*)        the assignment           succeeds                succeeds
+    Dead                  COORDINATOR_NOT_AVAILABLE for every request
 
-`move` refuses every step that is not in TRANSITIONS, and the documentation's picture is drawn from it.
+(*) A JoinGroup request starts the rebalance again if the member is new or its metadata has changed. Otherwise the
+response contains the current generation.
 
-Source: Kafka's `ClassicGroupState`; design/kafka-0.7 on the rebalancing of consumers, whose place this protocol took.
+For example, a group of two consumers whose first member crashes takes these steps: Stable, MEMBERS_CHANGED,
+PreparingRebalance, ALL_JOINED, CompletingRebalance, ASSIGNED, Stable.
+
+`TRANSITIONS` drives the group: `ClassicRebalance` asks the table for the next state. The documentation draws its
+picture from the same table.
+
+Source: Kafka's `ClassicGroupState`. The Kafka 0.7 design describes the rebalancing of consumers through ZooKeeper,
+which this protocol replaced.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+
+from hmb.state_table import StateTable
 
 
 class GroupState(Enum):
-    """By the names that DescribeGroups and ListGroups tell."""
+    """A state of a classic group. The value is the name in DescribeGroups and ListGroups responses."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -35,33 +44,23 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
-class Transition(NamedTuple):
-    """One arrow of the picture."""
+class GroupEvent(Enum):
+    """An event that changes the state of a classic group."""
 
-    before: GroupState
-    after: GroupState
-    because: str
+    MEMBERS_CHANGED = "a member joins, leaves or changes its metadata"
+    ALL_JOINED = "all members have joined, or the rebalance timeout has passed"
+    ALL_LEFT = "the last member has left"
+    ASSIGNED = "the assignment of the leader is stored"
+    UNLOADED = "the group is deleted, or the broker stops"
 
 
-TRANSITIONS = (
-    Transition(GroupState.EMPTY, GroupState.PREPARING_REBALANCE, "a member joins"),
-    Transition(GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE, "all have joined, or time is up"),
-    Transition(GroupState.PREPARING_REBALANCE, GroupState.EMPTY, "the last member is gone"),
-    Transition(GroupState.COMPLETING_REBALANCE, GroupState.STABLE, "the leader brings the assignment"),
-    Transition(GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE, "a member comes, goes or changes"),
-    Transition(GroupState.STABLE, GroupState.PREPARING_REBALANCE, "a member comes, goes or changes"),
-    Transition(GroupState.EMPTY, GroupState.DEAD, "it is deleted, or its last offset expires"),
-    *(
-        Transition(before, GroupState.DEAD, "the broker stops")
-        for before in (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
-    ),
+_S, _E = GroupState, GroupEvent
+TRANSITIONS = StateTable(
+    (_S.EMPTY, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
+    (_S.PREPARING_REBALANCE, _E.ALL_JOINED, _S.COMPLETING_REBALANCE),
+    (_S.PREPARING_REBALANCE, _E.ALL_LEFT, _S.EMPTY),
+    (_S.COMPLETING_REBALANCE, _E.ASSIGNED, _S.STABLE),
+    (_S.COMPLETING_REBALANCE, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
+    (_S.STABLE, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
+    *((state, _E.UNLOADED, _S.DEAD) for state in GroupState if state is not _S.DEAD),
 )
-
-PREDECESSORS = {state: frozenset(before for before, after, _ in TRANSITIONS if after is state) for state in GroupState}
-
-
-def move(before: GroupState, after: GroupState) -> GroupState:
-    """The state `after`, if it may follow: everything else is a fault of ours."""
-    if before not in PREDECESSORS[after]:
-        raise AssertionError(f"a group cannot go from {before.value} to {after.value}")
-    return after

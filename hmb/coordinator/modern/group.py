@@ -39,8 +39,9 @@ from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId, TopicDesc
 from hmb.coordinator.group import Commit, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, MemberState, subscription_size
+from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
+from hmb.coordinator.modern.states import GroupFacts, MemberState, state_of
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -362,13 +363,13 @@ class ConsumerGroup(ConsumerState):
 
     @property
     def state_name(self) -> str:
-        if not self.members:
-            return "Dead" if self.is_unloaded else "Empty"
-        if self.epoch > self.assignment_epoch:
-            return "Assigning"
-        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
-            return "Stable"
-        return "Reconciling"
+        facts = GroupFacts(
+            is_unloaded=self.is_unloaded,
+            is_empty=self.is_empty,
+            is_target_old=self.epoch > self.assignment_epoch,
+            is_reconciled=all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()),
+        )
+        return state_of(facts).value
 
     @property
     def size(self) -> int:

@@ -1,22 +1,22 @@
-"""A member of a KIP-848 group, and how it gets from the partitions that it has to those that it is to have.
+"""A member of a KIP-848 group, and its way from the current assignment to the target assignment.
 
-There is no barrier at which all members stop.  The group's *target* assignment says what each is to own in the end, and
-every member goes there by itself, heartbeat by heartbeat: it gives up what it is not to have, and takes over what the
-others have given up.  A partition is never owned twice, because it is free only when its owner has said that it has let
-go of it::
+A KIP-848 group has no barrier at which all members stop. The *target* assignment states which partitions each member
+owns in the end. A member approaches its target with each heartbeat: it gives up partitions that the target takes away,
+and receives partitions that other members have given up. A partition never has two owners. It is free only after its
+owner has confirmed in a heartbeat that it has given the partition up.
 
-    Stable                 it has what it is to have, as far as it knows
-    UnrevokedPartitions    it was told to give up partitions and still has some: until then it stays in its epoch
-    UnreleasedPartitions   it is in the target's epoch, and waits for partitions that other members still have
+The states of a member are declared in states.py.
 
-         target changes:           nothing to give up ----------> Stable, or UnreleasedPartitions
-         Stable ------------------ something to give up --------> UnrevokedPartitions
-         UnrevokedPartitions ----- all of it is gone -----------> Stable, or UnreleasedPartitions
-         UnreleasedPartitions ---- the last one is free --------> Stable
+For example, members A and B own partitions {0, 1, 2} and {} in epoch 4. The target of epoch 5 is A: {0, 1}, B: {2}::
 
-The *member epoch* is the epoch of the target that the member has reached.  A heartbeat with an older one comes from a
-member that has missed something, and is fenced; but with the one just before, and nothing owned that it should not, it
-comes from a member that has only missed the last answer.
+    B sends a heartbeat    B enters epoch 5 as UnreleasedPartitions and owns {}, because A still owns partition 2
+    A sends a heartbeat    A stays in epoch 4 as UnrevokedPartitions; the response contains {0, 1}
+    A sends owned={0, 1}   A enters epoch 5 as Stable, and partition 2 is free
+    B sends a heartbeat    B is Stable; the response contains {2}
+
+The *member epoch* is the epoch of the target that the member has reached. The coordinator fences a member whose
+heartbeat contains an older epoch. One case is an exception: the heartbeat contains the previous epoch, and the member
+owns only partitions of its assignment. That member has only missed the last response.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -25,24 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from sys import getsizeof
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 LEFT_FOR_A_WHILE = -2  # the epoch of a static member that will be back
 Owned = Mapping[PartitionId, int]  # each with the epoch in which it was assigned
-
-
-class MemberState(IntEnum):
-    """By the numbers that are in its record."""
-
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +125,11 @@ class ConsumerMember:
         kept = {partition: epoch for partition, epoch in self.assigned.items() if partition in target}
         revoking = {partition: epoch for partition, epoch in self.assigned.items() if partition not in target}
         if revoking and _owns(revoking, owned):
-            return self._moved(MemberState.UNREVOKED_PARTITIONS, self.epoch, kept, revoking)
+            return self._moved(self._after(MemberEvent.MUST_REVOKE), self.epoch, kept, revoking)
         missing = target - kept.keys()
         free = {each for each in missing if each in self.revoking or not goal.is_taken(each)}
-        state = MemberState.STABLE if free == missing else MemberState.UNRELEASED_PARTITIONS
-        return self._moved(state, goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
+        event = MemberEvent.REACHES_TARGET if free == missing else MemberEvent.MUST_WAIT
+        return self._moved(self._after(event), goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
 
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Topics that it does not read any more are given up at once, whatever the target says."""
@@ -147,8 +139,11 @@ class ConsumerMember:
         kept = {partition: epoch for partition, epoch in self.assigned.items() if partition not in unread}
         revoking = {**self.revoking, **unread}
         if _owns(revoking, owned):
-            return self._moved(MemberState.UNREVOKED_PARTITIONS, self.epoch, kept, revoking)
+            return self._moved(self._after(MemberEvent.MUST_REVOKE), self.epoch, kept, revoking)
         return self._moved(self.state, self.epoch, kept, self.revoking)
+
+    def _after(self, event: MemberEvent) -> MemberState:
+        return MEMBER_STATES.next(self.state, event)
 
     def _moved(self, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:
         return replace(self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking)

@@ -33,7 +33,8 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.modern.member import ConsumerMember, MemberState, Owned
+from hmb.coordinator.modern.member import ConsumerMember, Owned
+from hmb.coordinator.modern.states import MemberState
 
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition

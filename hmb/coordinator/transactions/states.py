@@ -1,32 +1,43 @@
-"""The states of a transactional id, and the one table of how it comes from one to the next.
+"""The states of a transactional id, and the table of its transitions.
 
-A transaction is decided in one moment: when PrepareCommit or PrepareAbort is in the journal.  What follows, a marker in
-every partition that has records of it, only makes the decision known, and is done again after a crash until
-CompleteCommit or CompleteAbort is in the journal, too.  That is two-phase commit with a log: phase one is the journal's
-record, phase two the markers::
+A transaction is decided when PrepareCommit or PrepareAbort is written to the journal. The markers that follow, one in
+each partition with records of the transaction, only publish the decision. After a crash the coordinator writes the
+markers again, until CompleteCommit or CompleteAbort is in the journal. This is two-phase commit with a log: the first
+phase is the record in the journal, the second phase is the markers.
 
-                     AddPartitionsToTxn        EndTxn                    InitProducerId
-    Empty            starts a transaction      INVALID_TXN_STATE (*)     a new epoch
-    Ongoing          adds                      decides                   aborts, and is to be asked again
-    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS
-    Complete...      starts a transaction      the same answer again (*) a new epoch
+The response to a request depends on the state of the transactional id::
 
-(*) A producer of transaction version 2 (KIP-890) may abort here as well: it cannot know whether its records have come.
+                     AddPartitionsToTxn        EndTxn                       InitProducerId
+    Empty            starts a transaction      INVALID_TXN_STATE (*)        a new epoch
+    Ongoing          adds partitions           decides                      aborts, CONCURRENT_TRANSACTIONS
+    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
+    Complete...      starts a transaction      the earlier response (*)     a new epoch
 
-PrepareEpochFence is passed through on the way from Ongoing to PrepareAbort, where it is not the producer that aborts:
-its epoch is raised first, so that nothing which it sends meanwhile is taken.
+(*) A producer that uses transaction version 2 (KIP-890) can abort in these states, too. Such a producer does not know
+whether the broker has received any of its records.
+
+When a newer producer starts, or the transaction exceeds its timeout, the coordinator aborts instead of the producer.
+The transactional id then passes through PrepareEpochFence: the coordinator first raises the epoch, and the broker
+rejects every later request of the older producer.
+
+For example, the states of a transactional id during two transactions are Empty, Ongoing, PrepareCommit, CompleteCommit,
+Ongoing, PrepareAbort, CompleteAbort.
+
+`TRANSITIONS` drives the transactional id: `Transaction` asks the table for the next state. The documentation draws its
+picture from the same table.
 
 Source: KIP-98, KIP-890; Kafka's `TransactionState`.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import NamedTuple
+from enum import Enum, IntEnum
+
+from hmb.state_table import StateTable
 
 
 class TransactionState(IntEnum):
-    """By the numbers that the journal's records have for them."""
+    """A state of a transactional id. The value is the number in the journal's records."""
 
     EMPTY = 0
     ONGOING = 1
@@ -39,42 +50,37 @@ class TransactionState(IntEnum):
 
     @property
     def label(self) -> str:
-        """As DescribeTransactions and ListTransactions tell it: PrepareCommit."""
+        """The name in DescribeTransactions and ListTransactions responses, for example "PrepareCommit"."""
         return self.name.title().replace("_", "")
 
 
-class Transition(NamedTuple):
-    """One arrow of the picture."""
+class TransactionEvent(Enum):
+    """An event that changes the state of a transactional id."""
 
-    before: TransactionState
-    after: TransactionState
-    because: str
+    INITIALIZED = "a producer requests its producer id and epoch"
+    PARTITION_ADDED = "the producer adds a partition"
+    COMMIT = "the producer commits"
+    ABORT = "the producer aborts"
+    FENCED = "the timeout has passed, or a newer producer starts"
+    EPOCH_RAISED = "the older producer is fenced"
+    MARKERS_WRITTEN = "all markers are written"
+    EXPIRED = "no producer has used the transactional id for a long time"
 
 
 AT_REST = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 DECIDED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
-TRANSITIONS = (
-    *(Transition(before, TransactionState.EMPTY, "a producer asks for its id and epoch") for before in AT_REST),
-    *(Transition(before, TransactionState.ONGOING, "the first partition") for before in AT_REST),
-    Transition(TransactionState.ONGOING, TransactionState.ONGOING, "another partition"),
-    Transition(TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, "the producer commits"),
-    Transition(TransactionState.ONGOING, TransactionState.PREPARE_ABORT, "the producer aborts"),
-    *(Transition(before, TransactionState.PREPARE_ABORT, "the producer aborts, perhaps nothing") for before in AT_REST),
-    Transition(TransactionState.ONGOING, TransactionState.PREPARE_EPOCH_FENCE, "its time is up, or a newer one starts"),
-    Transition(TransactionState.PREPARE_EPOCH_FENCE, TransactionState.PREPARE_ABORT, "the older one is shut out"),
-    Transition(TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT, "all markers are written"),
-    Transition(TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT, "all markers are written"),
-    *(Transition(before, TransactionState.DEAD, "nobody has used it for long") for before in AT_REST),
+_S, _E = TransactionState, TransactionEvent
+TRANSITIONS = StateTable(
+    *((before, _E.INITIALIZED, _S.EMPTY) for before in AT_REST),
+    *((before, _E.PARTITION_ADDED, _S.ONGOING) for before in AT_REST),
+    (_S.ONGOING, _E.PARTITION_ADDED, _S.ONGOING),
+    (_S.ONGOING, _E.COMMIT, _S.PREPARE_COMMIT),
+    (_S.ONGOING, _E.ABORT, _S.PREPARE_ABORT),
+    *((before, _E.ABORT, _S.PREPARE_ABORT) for before in AT_REST),
+    (_S.ONGOING, _E.FENCED, _S.PREPARE_EPOCH_FENCE),
+    (_S.PREPARE_EPOCH_FENCE, _E.EPOCH_RAISED, _S.PREPARE_ABORT),
+    (_S.PREPARE_COMMIT, _E.MARKERS_WRITTEN, _S.COMPLETE_COMMIT),
+    (_S.PREPARE_ABORT, _E.MARKERS_WRITTEN, _S.COMPLETE_ABORT),
+    *((before, _E.EXPIRED, _S.DEAD) for before in AT_REST),
 )
-
-PREDECESSORS = {
-    state: frozenset(before for before, after, _ in TRANSITIONS if after is state) for state in TransactionState
-}
-
-
-def move(before: TransactionState, after: TransactionState) -> TransactionState:
-    """The state `after`, if it may follow: everything else is a fault of ours."""
-    if before not in PREDECESSORS[after]:
-        raise AssertionError(f"a transaction cannot go from {before.label} to {after.label}")
-    return after

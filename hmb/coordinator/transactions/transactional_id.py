@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.transactions.states import AT_REST, DECIDED, TransactionState, move
+from hmb.coordinator.transactions.states import AT_REST, DECIDED, TRANSITIONS, TransactionEvent, TransactionState
 from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -78,9 +78,9 @@ class Transaction:
     def is_late(self, now: int) -> bool:
         return self.state is TransactionState.ONGOING and self.started + self.timeout < now
 
-    def _to(self, state: TransactionState, now: int, **changes: Any) -> Transaction:
+    def _after(self, event: TransactionEvent, now: int, **changes: Any) -> Transaction:
         before = {"previous_producer_id": self.producer_id, "updated": now}
-        return replace(self, state=move(self.state, state), **(before | changes))
+        return replace(self, state=TRANSITIONS.next(self.state, event), **(before | changes))
 
     # -- InitProducerId
 
@@ -100,11 +100,13 @@ class Transaction:
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            return self._to(TransactionState.EMPTY, now, **start)  # it has not heard our answer
+            return self._after(TransactionEvent.INITIALIZED, now, **start)  # it has not heard our answer
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         if self._is_exhausted:
-            return self._to(TransactionState.EMPTY, now, producer_id=allocate(), epoch=0, last_epoch=last, **start)
-        return self._to(TransactionState.EMPTY, now, epoch=self.epoch + 1, last_epoch=last, **start)
+            identity = {"producer_id": allocate(), "epoch": 0}
+        else:
+            identity = {"epoch": self.epoch + 1}
+        return self._after(TransactionEvent.INITIALIZED, now, last_epoch=last, **identity, **start)
 
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
         if self.epoch == NO_PRODUCER_EPOCH:  # its id was forgotten meanwhile
@@ -122,8 +124,8 @@ class Transaction:
 
     def fence(self, now: int) -> Transaction:
         """Abort, not at the producer's wish: shut it out first."""
-        fenced = self._to(TransactionState.PREPARE_EPOCH_FENCE, now, epoch=min(self.epoch + 1, MAX_EPOCH))
-        return fenced._to(TransactionState.PREPARE_ABORT, now, version=VERSION_2)
+        fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_EPOCH))
+        return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
 
     # -- AddPartitionsToTxn, AddOffsetsToTxn, and what comes with records
 
@@ -149,8 +151,12 @@ class Transaction:
         if self.state is TransactionState.ONGOING and partitions <= self.partitions:
             return self
         started = now if self.is_at_rest else self.started
-        return self._to(
-            TransactionState.ONGOING, now, partitions=self.partitions | partitions, started=started, version=version
+        return self._after(
+            TransactionEvent.PARTITION_ADDED,
+            now,
+            partitions=self.partitions | partitions,
+            started=started,
+            version=version,
         )
 
     # -- EndTxn
@@ -195,14 +201,14 @@ class Transaction:
             changes |= {"epoch": self.epoch + 1, "last_epoch": self.epoch}
         if self.is_at_rest:
             changes["started"] = now
-        return self._to(PREPARE[committed], now, **changes)
+        return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
         """All markers are written."""
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}
-        return self._to(COMPLETE[self.outcome is ControlType.COMMIT], now, **changes)
+        return self._after(TransactionEvent.MARKERS_WRITTEN, now, **changes)
 
     # -- time
 
@@ -212,4 +218,4 @@ class Transaction:
 
     def expire(self, now: int) -> Transaction:
         """The id is forgotten."""
-        return self._to(TransactionState.DEAD, now)
+        return self._after(TransactionEvent.EXPIRED, now)

@@ -1,0 +1,96 @@
+"""The states of a KIP-848 group and of its members.
+
+A *member* moves from its current assignment to its target assignment, one step with each heartbeat:
+
+- Stable: the member owns its target assignment.
+- UnrevokedPartitions: the member must give up partitions and still owns some of them. It stays in its epoch.
+- UnreleasedPartitions: the member is in the epoch of the target. It waits for partitions that other members still own.
+
+Every event can happen in every state, because the target can change before the member has reached it. `MEMBER_STATES`
+drives the members: `ConsumerMember` asks the table for the next state.
+
+The state of a *group* has no transitions of its own. It follows from the members and from two epochs, which the journal
+stores: the group epoch grows with each change, and the assignment epoch is the group epoch for which the target was
+made. `GROUP_STATES` lists the states in order. The group is in the first state whose condition holds.
+
+For example, group "readers" has group epoch 5 and assignment epoch 4. The group is Assigning. The assignor makes a
+target, and the assignment epoch becomes 5. The group is Reconciling until each of its members is Stable in epoch 5.
+
+Source: KIP-848; Kafka's `ConsumerGroup.maybeUpdateGroupState` and `MemberState`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+from hmb.state_table import StateTable
+
+
+class MemberState(IntEnum):
+    """A state of a member. The value is the number in the member's record."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+
+    @property
+    def label(self) -> str:
+        """Kafka's name of the state, for example "UnrevokedPartitions"."""
+        return self.name.title().replace("_", "")
+
+
+class MemberEvent(Enum):
+    """The result of one step of a member towards its target."""
+
+    MUST_REVOKE = "the member owns partitions that it must give up"
+    MUST_WAIT = "other members own partitions of the target"
+    REACHES_TARGET = "the member owns all partitions of the target"
+
+
+MEMBER_STATES = StateTable(
+    *((before, MemberEvent.MUST_REVOKE, MemberState.UNREVOKED_PARTITIONS) for before in MemberState),
+    *((before, MemberEvent.MUST_WAIT, MemberState.UNRELEASED_PARTITIONS) for before in MemberState),
+    *((before, MemberEvent.REACHES_TARGET, MemberState.STABLE) for before in MemberState),
+)
+
+
+class ConsumerGroupState(Enum):
+    """A state of a KIP-848 group. The value is the name in ListGroups and ConsumerGroupDescribe responses."""
+
+    DEAD = "Dead"
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class GroupFacts(NamedTuple):
+    """The facts about a group that determine its state."""
+
+    is_unloaded: bool
+    is_empty: bool
+    is_target_old: bool  # whether the group epoch is greater than the assignment epoch
+    is_reconciled: bool  # whether all members own their target assignments
+
+
+class StateCondition(NamedTuple):
+    """One row of `GROUP_STATES`: a state and the condition under which a group is in it."""
+
+    state: ConsumerGroupState
+    holds: Callable[[GroupFacts], bool]
+
+
+GROUP_STATES = (
+    StateCondition(ConsumerGroupState.DEAD, lambda facts: facts.is_empty and facts.is_unloaded),
+    StateCondition(ConsumerGroupState.EMPTY, lambda facts: facts.is_empty),
+    StateCondition(ConsumerGroupState.ASSIGNING, lambda facts: facts.is_target_old),
+    StateCondition(ConsumerGroupState.RECONCILING, lambda facts: not facts.is_reconciled),
+    StateCondition(ConsumerGroupState.STABLE, lambda facts: True),
+)
+
+
+def state_of(facts: GroupFacts) -> ConsumerGroupState:
+    """Return the first state of `GROUP_STATES` whose condition holds."""
+    return next(row.state for row in GROUP_STATES if row.holds(facts))
