@@ -1,11 +1,11 @@
-"""`hmb hailstorm`: run a topology, watch it, look at its snapshots, check it.
+"""`hmb hailstorm`: commands that run topologies, and show their state.
 
-    run         all processors of a topology, in threads or in processes, with a live display; or one processor
-    status      what a running topology does: master state, processors, figures
-    snapshots   what a snapshot store holds
-    check       are the states monoids, and does the result depend on the order?
-    registry    a registry for processors that are started one by one
-    demo        the examples of the documentation, on real data, with a picture
+    run         runs all processors of a topology, in threads or in processes, with a live display; or one processor
+    status      shows a running topology: master state, processors, figures
+    snapshots   lists the snapshots of a store
+    check       tests whether the states are monoids, and whether the result depends on the order of tuples
+    registry    serves a registry for processors that run in processes of their own
+    demo        runs the examples of the documentation on real data, and draws the result
 
 A topology is named as in `hmb.hailstorm.reference`: `module:name` or `path/to/file.py:name`.
 """
@@ -18,16 +18,16 @@ import click
 
 COMMANDS = {
     "run": "Run a topology until it ends, or one of its processors.",
-    "status": "Show what a running topology does.",
+    "status": "Show the state of a running topology.",
     "snapshots": "List the snapshots of a store.",
-    "check": "Look for broken laws, and for results that depend on the order.",
-    "registry": "Serve a registry for processors that are started one by one.",
+    "check": "Look for broken laws, and for results that depend on the order of tuples.",
+    "registry": "Serve a registry for processors in processes of their own.",
     "demo": "Run an example on real data, and draw its result.",
 }
 
 
 class HailstormGroup(click.Group):
-    """Imports a command's module when the command runs, so that help is quick."""
+    """A group that imports the module of a command when the command runs, so that help is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -45,7 +45,7 @@ class HailstormGroup(click.Group):
 
 @click.group(cls=HailstormGroup)
 def command() -> None:
-    """Exactly-once stream processing on commutative monoids: run, watch and check topologies.
+    """Run, watch and check topologies: exactly-once stream processing on commutative monoids.
 
-    The first steps: hmb broker in one terminal, hmb hailstorm demo trending in another.
+    First step: run hmb hailstorm demo trending.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +17,14 @@ from ..shared.parameters import NewPath
 if TYPE_CHECKING:
     from hmb.hailstorm.registry import Registry
 
+CONNECT_TIMEOUT = 5.0  # seconds
+
 topology_argument = click.argument("topology", metavar="MODULE:NAME")
 store_argument = click.argument("store", type=NewPath(path_type=Path), metavar="STORE")
 
 
 class AddressType(click.ParamType[tuple[str, int]]):
-    """The type of an option: host:port."""
+    """The type of an option whose value is `host:port`."""
 
     name = "HOST:PORT"
 
@@ -48,12 +51,12 @@ def errors_as_lines() -> Iterator[None]:
 
 
 def registry_file(store: Path) -> Path:
-    """Return the file beside a store that holds the address of a running topology's registry."""
+    """Return the path of the file that holds the address of the registry of the topology that runs on `store`."""
     return store / "registry.json" if store.is_dir() else store.with_name(store.name + ".registry.json")
 
 
 def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -> Registry:
-    """Return the registry at an address, or the one of a topology in ZooKeeper."""
+    """Return the registry at an address, or a topology's registry in ZooKeeper. Raises CliError if none answers."""
     if zookeeper is not None:
         from hmb.hailstorm.registry.zookeeper import ZooKeeperRegistry
 
@@ -61,7 +64,12 @@ def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -
     from hmb.hailstorm.registry import RemoteRegistry
 
     if address is None:
-        raise CliError("one processor needs a registry: --registry HOST:PORT, or --zookeeper HOSTS", 2)
+        raise CliError("--processor needs a registry: --registry HOST:PORT, or --zookeeper HOSTS", 2)
+    try:
+        socket.create_connection(address, CONNECT_TIMEOUT).close()
+    except OSError as error:
+        what = f"no registry answers at {address[0]}:{address[1]} ({error.strerror})"
+        raise CliError(f"{what}; start one with `hmb hailstorm registry`", UNREACHABLE) from error
     return RemoteRegistry(address)
 
 
@@ -71,6 +79,6 @@ def running_registry(store: Path) -> tuple[str, int]:
     try:
         host, port = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        what = f"no topology runs on {store}, or it was not started by `hmb hailstorm run`"
-        raise CliError(f"{what}; `hmb hailstorm snapshots {store}` shows what it left", UNREACHABLE) from None
+        what = f"no topology that `hmb hailstorm run` started uses {store}"
+        raise CliError(f"{what}; `hmb hailstorm snapshots {store}` lists its snapshots", UNREACHABLE) from None
     return host, port

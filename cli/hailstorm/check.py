@@ -1,4 +1,4 @@
-"""`hmb hailstorm check`: laws of the states, and results that depend on the order, on records of the real topics."""
+"""`hmb hailstorm check`: tries a topology on records of its topics, in many orders."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 @topology_argument
 @servers_option()
 @click.option(
-    "--records", type=click.IntRange(min=1), default=40, show_default=True, help="How many of each partition to use."
+    "--records", type=click.IntRange(min=1), default=40, show_default=True,
+    help="The number of records of each partition to use.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random states and orders.")
 @json_option
 def command(topology: str, servers: str, records: int, seed: int, as_json: bool) -> None:
     """Look for broken laws, and for results that depend on the order.
 
-    Uses the first records of each partition of the topology's topics. Sinks are not called. The exit code is 1 if a
-    problem was found.
+    The check uses the first records of each partition of the topology's topics. It does not call sinks. The exit code
+    is 1 if the check finds a problem.
     """
     from hmb.hailstorm.check import check
     from hmb.hailstorm.reference import load_topology

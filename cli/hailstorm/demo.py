@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import CliError
-from ..shared.output import json_option, print_json
+from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath, servers
 from .arguments import errors_as_lines
 
@@ -31,17 +31,26 @@ EXAMPLES = ("trending", "weather")
 LOOK_INTERVAL = 0.1  # seconds
 KILL_INTERVAL = 2.0  # seconds
 GRACE_PERIOD = 0.25  # seconds between two snapshots: with --kill, several are completed between two crashes
-SEND_AT_ONCE = 200  # records between two looks at the clock, with --rate
+SEND_AT_ONCE = 200  # records between two pauses, with --rate
 
 
 @click.command()
 @click.argument("example", type=click.Choice(EXAMPLES))
-@click.option("-b", "--bootstrap-server", "address", type=servers, help="A broker; without it, one is started.")
-@click.option("--rate", type=click.FloatRange(min=1), help="Records to send in a second; without it, at full speed.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes for the processors; without it, threads.")
+@click.option(
+    "-b", "--bootstrap-server", "address", type=servers,
+    help="The broker to use. By default the demo starts one.",
+)
+@click.option(
+    "--rate", type=click.FloatRange(min=1),
+    help="The number of records to send in a second. By default the demo sends at full speed.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1),
+    help="Run the processors in this number of processes instead of in threads.",
+)
 @click.option("--kill", is_flag=True, help="Crash a processor every two seconds.")
-@click.option("--plot", type=NewPath(path_type=Path), help="Draw the result into this file; needs matplotlib.")
-@click.option("--quiet", is_flag=True, help="No live display.")
+@click.option("--plot", type=NewPath(path_type=Path), help="Draw the result into this file. This needs matplotlib.")
+@click.option("--quiet", is_flag=True, help="Show no live display.")
 @json_option
 def command(example: str, address: str | None, **options: Any) -> None:
     """Run an example on real data, and draw its result.
@@ -50,7 +59,7 @@ def command(example: str, address: str | None, **options: Any) -> None:
     of four weeks, and writes the sums into hailstorm-weather.db.
     """
     if options["workers"] and options["kill"]:
-        raise CliError("--kill crashes threads: leave --workers out", 2)
+        raise CliError("--kill crashes threads, and excludes --workers", 2)
     module = importlib.import_module(f".examples.{example}", __package__)
     with contextlib.ExitStack() as stack:
         if address is None:
@@ -63,7 +72,8 @@ def command(example: str, address: str | None, **options: Any) -> None:
         print_json({"records": count, "seconds": seconds, "snapshots": result.snapshots, "epochs": result.epochs})
     else:
         print("\n".join(module.lines(result.states)))
-        summary = f"{count:,} records in {seconds:.1f} s, {result.snapshots} snapshots, {result.epochs - 1} recoveries"
+        recoveries = plural(result.epochs - 1, "recovery", "recoveries")
+        summary = f"{count:,} records in {seconds:.1f} s, {plural(result.snapshots, 'snapshot')}, {recoveries}"
         click.echo(summary, err=True)
 
 
@@ -111,7 +121,7 @@ def _create(address: str, topic: str, partitions: int) -> None:
     from hmb.client import Admin, KafkaError, NewTopic
 
     with Admin(address) as admin:
-        settings = {"retention.ms": "-1"}  # the weather is some years old
+        settings = {"retention.ms": "-1"}  # The weather events are some years old.
         (created,) = admin.create_topics([NewTopic(topic, partitions, configs=settings)]).values()
     if isinstance(created, KafkaError):
         advice = f"the demo needs a topic of its own; delete it with `hmb topics delete {topic}`"
@@ -119,7 +129,7 @@ def _create(address: str, topic: str, partitions: int) -> None:
 
 
 def _send(address: str, topic: str, records: list[Any], rate: float | None) -> None:
-    """Send the records, `rate` in a second if it is given."""
+    """Send the records. `rate` is the number of records in a second, or None for full speed."""
     from hmb.client import Producer
 
     started = time.monotonic()
@@ -163,5 +173,5 @@ def _plot(module: Any, result: RunResult, path: Path) -> None:
     try:
         figure = module.draw(result.states)
     except ImportError as error:
-        raise CliError(f"{error}: `pip install matplotlib` brings what the picture needs") from error
+        raise CliError(f"{error}: --plot needs `pip install matplotlib`") from error
     figure.savefig(path)

@@ -15,11 +15,11 @@ from hmb.hailstorm.master import MasterState, Report
 
 
 class TopologyDisplay:
-    """Renders reports, and computes rates from one call to the next."""
+    """A renderer of reports, which computes rates from one call to the next."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._before: dict[str, tuple[float, int]] = {}  # when, and how many tuples
+        self._before: dict[str, tuple[float, int]] = {}  # processor -> time in s, number of tuples
         self._rates: dict[str, float] = {}
 
     def render(self, master: MasterState | None, living: Mapping[str, Report], snapshots: int | None) -> RenderableType:
@@ -50,7 +50,7 @@ class TopologyDisplay:
             if tuples is None:
                 continue
             at, before = self._before.get(name, (now, tuples))
-            if tuples < before:  # a new epoch counts from 0
+            if tuples < before:  # A new epoch counts from 0.
                 before = tuples
             if tuples != before and now > at:
                 self._rates[name] = (tuples - before) / (now - at)
@@ -61,7 +61,7 @@ class TopologyDisplay:
 
 
 def headline(name: str, master: MasterState | None, snapshots: int | None) -> str:
-    """Return one line: the topology, its state, its newest complete clock."""
+    """Return one line with the topology, its master state and its newest complete clock."""
     if master is None:
         return f"{name}: no negotiator"
     completed = f"complete at {_short(master.completed)}" if master.completed is not None else "no complete snapshot"

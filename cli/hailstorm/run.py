@@ -1,4 +1,4 @@
-"""`hmb hailstorm run`: all processors of a topology, or one."""
+"""`hmb hailstorm run`: runs all processors of a topology, or one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from ..shared.client_options import servers_option
 from ..shared.errors import CliError
-from ..shared.output import json_option, print_json
+from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath
 from .arguments import AddressType, connect, errors_as_lines, registry_file, topology_argument
 
@@ -34,8 +34,11 @@ DISPLAY_INTERVAL = 0.25  # seconds
     show_default=True,
     help="The snapshot store: a directory, or an SQLite file (.db, .sqlite).",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes for the processors; without it, threads.")
-@click.option("--until-end", is_flag=True, help="End when everything that the topics hold now has been read.")
+@click.option(
+    "--workers", type=click.IntRange(min=1),
+    help="Run the processors in this number of processes instead of in threads.",
+)
+@click.option("--until-end", is_flag=True, help="End after the last record that the topics hold now.")
 @click.option(
     "--grace-period",
     type=click.FloatRange(min=0),
@@ -44,16 +47,19 @@ DISPLAY_INTERVAL = 0.25  # seconds
     help="Seconds between two snapshots.",
 )
 @click.option("--processor", metavar="NAME", help="Run only this processor, such as count-0, or negotiator.")
-@click.option("--registry", type=AddressType(), help="The registry of processors that are started one by one.")
-@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble as the registry.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where other processors reach this one.")
-@click.option("--quiet", is_flag=True, help="No live display.")
+@click.option("--registry", type=AddressType(), help="The registry to use with --processor.")
+@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble to use as the registry with --processor.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True,
+    help="The address at which other processors reach this one.",
+)
+@click.option("--quiet", is_flag=True, help="Show no live display.")
 @json_option
 def command(topology: str, servers: str, store: Path, **options: Any) -> None:
     """Run a topology until it ends, or one of its processors.
 
-    Ctrl-C takes a last snapshot and ends the topology; a second Ctrl-C ends it at once. Started again with the same
-    store, the topology goes on where it ended.
+    Ctrl-C takes a last snapshot and ends the topology. A second Ctrl-C ends it immediately. The next run on the same
+    store continues at its newest complete snapshot.
     """
     from hmb.hailstorm.negotiator import NegotiatorSettings
     from hmb.hailstorm.reference import load_topology
@@ -72,6 +78,7 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
     if options["as_json"]:
         print_json(_as_json(result))
     else:
+        sys.stdout.flush()  # A sink may have printed to a pipe.
         click.echo(_summary(result), err=True)
 
 
@@ -89,12 +96,12 @@ def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, opt
 def run_all(
     topology: Topology, settings: RunSettings, store: SnapshotStore, path: Path, options: dict[str, Any]
 ) -> RunResult:
-    """Run all processors, show what they do, and return the result."""
+    """Run all processors with a live display, and return the result."""
     from hmb.hailstorm.registry import RegistryServer
     from hmb.hailstorm.runners import ProcessRunner, ThreadRunner
 
     if options["registry"] or options["zookeeper"]:
-        raise CliError("--registry and --zookeeper are for a single --processor", 2)
+        raise CliError("--registry and --zookeeper need --processor", 2)
     runner: Runner
     if options["workers"] is None:
         runner = ThreadRunner(topology, settings, store)
@@ -111,7 +118,7 @@ def run_all(
 
 
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
-    """Wait for the end with a live display on standard error. Ctrl-C asks for the end."""
+    """Wait for the end with a live display on standard error. Ctrl-C requests the end."""
     from rich.console import Console
     from rich.live import Live
 
@@ -132,18 +139,19 @@ def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
                 if stopping:
                     raise
                 stopping = True
-                console.print("A last snapshot is taken. Ctrl-C again ends at once.")
+                console.print("The topology takes a last snapshot. Ctrl-C again ends it immediately.")
                 runner.request_stop()
 
 
 def _summary(result: RunResult) -> str:
-    states = ", ".join(f"{name} {_size(state)}" for name, state in result.states.items())
+    sizes = [f"{name} {_size(state)}" for name, state in result.states.items() if state is not None]
     epochs = "" if result.epochs == 1 else f", epoch {result.epochs}"
-    return f"ended at {result.completed}: {result.snapshots} snapshots{epochs}; states: {states or 'none'}"
+    snapshots = plural(result.snapshots, "snapshot")
+    return f"ended at {result.completed}: {snapshots}{epochs}; states: {', '.join(sizes) or 'none'}"
 
 
 def _size(state: Any) -> str:
-    return f"{len(state):,} entries" if hasattr(state, "__len__") else str(state)
+    return plural(len(state), "entry", "entries") if hasattr(state, "__len__") else str(state)
 
 
 def _as_json(result: RunResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`hmb hailstorm snapshots`: what a snapshot store holds."""
+"""`hmb hailstorm snapshots`: lists the snapshots of a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arguments import errors_as_lines, store_argument
 def command(store: Path, as_json: bool) -> None:
     """List the snapshots of a store: processor, clock, epoch, bytes of the state.
 
-    The exit code is 5 if one of them is damaged.
+    The exit code is 5 if a snapshot is damaged.
     """
     from hmb.hailstorm.snapshots import open_store
 

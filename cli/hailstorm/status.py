@@ -1,4 +1,4 @@
-"""`hmb hailstorm status`: what a running topology does."""
+"""`hmb hailstorm status`: shows a running topology."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.errors import UNREACHABLE, CliError
 from ..shared.output import json_option, print_json
 from .arguments import AddressType, connect, errors_as_lines, running_registry, store_argument
 
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     from hmb.hailstorm.master import MasterState, Report
     from hmb.hailstorm.registry import Registry
 
-LOOK_TIME = 1.2  # seconds, so that figures arrive twice and rates can be computed
+LOOK_TIME = 1.2  # seconds. Figures arrive twice in this time, which a rate needs.
 
 
 @click.command()
 @store_argument
-@click.option("--registry", type=AddressType(), help="The registry, if the processors were started one by one.")
-@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble as the registry.")
+@click.option("--registry", type=AddressType(), help="The registry of processors that were started with --processor.")
+@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble that is the registry.")
 @click.option("--topology", "name", default="topology", help="The topology's name, for --zookeeper.")
 @json_option
 def command(
@@ -36,11 +35,8 @@ def command(
 
     with errors_as_lines():
         address = registry or (None if zookeeper else running_registry(store))
-        try:
-            found = connect(address, zookeeper, name)
-            view = RegistryWatcher(found)
-        except OSError as error:
-            raise CliError(f"the topology on {store} does not run any more: {error}", UNREACHABLE) from error
+        found = connect(address, zookeeper, name)
+        view = RegistryWatcher(found)
     display = TopologyDisplay(str(store))
     display.render(view.master, view.living, None)
     time.sleep(LOOK_TIME)
@@ -57,7 +53,7 @@ def command(
 
 
 class RegistryWatcher:
-    """The present values of a registry."""
+    """Follows a registry: `master` and `living` hold its current values."""
 
     def __init__(self, registry: Registry) -> None:
         from hmb.hailstorm.registry.sessions import MASTER

@@ -30,6 +30,7 @@ PACKAGES: dict[str, tuple[str, str | None]] = {
     "pandas": ("2.2", "3"),
     "pyarrow": ("18", None),
     "numpy": ("1.24", None),
+    "protobuf": ("6.33.5", None),
 }
 WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done

@@ -1,0 +1,205 @@
+"""The same topology on Spark: `on_spark` makes queries of Structured Streaming of it.
+
+One machine is not enough for every topic. Spark distributes the same topology over a cluster, with its own means: a
+checkpoint takes the place of the snapshots, and Spark's driver that of the negotiator. The functions of the topology
+stay the same, and so does the result, because the states are commutative monoids.
+
+    node of the topology            part of the query
+    spout                           readStream.format("hmb"), and `convert` in mapInPandas
+    bolt without a state            `transform` in mapInPandas
+    bolt with a state               group by instance, and transformWithStateInPandas; one value of state an instance
+    sink                            foreachBatch; Spark's driver calls the sink's function
+
+A row between two nodes is one tuple with its origin, so that an idempotent sink receives the same identities:
+
+    topic  partition  offset  path          number   item
+    words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
+
+Spark takes the records in micro-batches. A bolt reads its state from the state store, processes all tuples that the
+batch has for the instance, and writes the state back. Spark repeats a batch whose commit it did not see, with the state
+of before. States are therefore exact. A sink can receive a repeated batch again, so each sink on Spark is written at
+least once, and an `IdempotentSink` makes that exact. `HeldBackSink` and `TransactionalSink` are refused: the checkpoint
+has no place for their outputs.
+
+**Late tuples.** Hailstorm's spouts drop a late record by the order of its partition, and bolts drop windows that are
+closed. On Spark a bolt keeps every window and drops nothing. The results of both are equal on data without late
+records. With late records Spark's result includes them.
+
+`transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. Several of these operators can follow
+each other in one query. Of the older `applyInPandasWithState` Spark refuses a second one.
+
+Source: Hailstorm paper, chapter 6, "Next Steps", which wishes for jobs on a cluster; SPARK-45939 (transformWithState).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.codec import decode, encode
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.grouping import instance_of
+from hmb.hailstorm.monoids.base import Nothing
+from hmb.hailstorm.payload import Number, TupleId
+from hmb.hailstorm.sink import IdempotentSink, Sink
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Declaration, Topology
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+ORIGIN = "topic string, partition int, offset long, path string, number array<int>"
+ROW = f"{ORIGIN}, item binary"
+STATE = "state binary"
+PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
+
+Frames = Iterator["pd.DataFrame"]
+Row = tuple[str, int, int, str, Number, bytes]
+
+
+class SparkRecord(NamedTuple):
+    """A record as Spark's workers see it, with the fields of a `ConsumerRecord` that `convert` uses."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int  # ms since 1970
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def on_spark(
+    topology: Topology, session: SparkSession, bootstrap_servers: str, checkpoint: str, *, until_end: bool = False
+) -> list[StreamingQuery]:
+    """Start one streaming query for each sink of a topology, and return the queries.
+
+    `checkpoint` is a directory in which each query gets a directory of its own. The next start continues there. With
+    `until_end` a query ends after the last record that the topics hold now. Raises TopologyError for a sink that Spark
+    cannot run.
+    """
+    nodes = topology.in_order()
+    sinks = [node for node in nodes if isinstance(node.runs, Sink | IdempotentSink)]
+    refused = [node.name for node in nodes if not isinstance(node.runs, Spout | Bolt | Sink | IdempotentSink)]
+    if refused:
+        raise TopologyError(f"{', '.join(refused)}: Spark runs Sink and IdempotentSink only")
+    session.conf.set(PROVIDER_SETTING, PROVIDER)
+    return [
+        _start(topology, sink, session, bootstrap_servers, f"{checkpoint}/{sink.name}", until_end) for sink in sinks
+    ]
+
+
+def _start(
+    topology: Topology, sink: Declaration, session: SparkSession, servers: str, checkpoint: str, until_end: bool
+) -> StreamingQuery:
+    frames: dict[str, DataFrame] = {}
+    for node in topology.in_order():
+        if isinstance(node.runs, Spout):
+            frames[node.name] = _records(node, node.runs, session, servers)
+        elif isinstance(node.runs, Bolt):
+            frames[node.name] = _bolt(node, node.runs, _union(frames, node))
+    writer = _union(frames, sink).writeStream.foreachBatch(_writer(sink)).queryName(f"{topology.name}-{sink.name}")
+    writer = writer.option("checkpointLocation", checkpoint)
+    return (writer.trigger(availableNow=True) if until_end else writer).start()
+
+
+def _union(frames: dict[str, DataFrame], node: Declaration) -> DataFrame:
+    return reduce(lambda one, other: one.union(other), (frames[before] for before in node.after))
+
+
+# -- spouts
+
+
+def _records(node: Declaration, spout: Spout, session: SparkSession, servers: str) -> DataFrame:
+    """Return the rows of a spout: one for each record of its topic that `convert` makes a tuple of."""
+    reader = session.readStream.format("hmb").options(
+        **{
+            "kafka.bootstrap.servers": servers,
+            "subscribe": spout.topic,
+            "startingOffsets": spout.offset,
+            "includeHeaders": "true",
+            "kafka.isolation.level": spout.isolation_level,
+        }
+    )
+    frame = reader.load()
+    name, convert = node.name, spout.convert
+
+    def rows(frames: Frames) -> Frames:
+        return _frames(frames, lambda frame: _converted(frame, name, convert))
+
+    return frame.mapInPandas(rows, ROW)
+
+
+def _converted(frame: pd.DataFrame, name: str, convert: Callable[[Any], Any]) -> Iterator[Row]:
+    for row in frame.itertuples(index=False):
+        headers = () if row.headers is None else tuple((each["key"], each["value"]) for each in row.headers)
+        milliseconds = row.timestamp.value // 1_000_000
+        record = SparkRecord(row.topic, row.partition, row.offset, milliseconds, row.key, row.value, headers)
+        item = convert(record)
+        if item is not None:
+            yield row.topic, row.partition, row.offset, name, (0,), encode(item)
+
+
+# -- bolts
+
+
+def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
+    """Return the rows that a bolt makes of the rows of its upstream nodes."""
+    name, transform, group, parallelism = node.name, bolt.transform, node.group, node.parallelism
+    if isinstance(bolt.monoid, Nothing):
+
+        def without_state(frames: Frames) -> Frames:
+            return _frames(frames, lambda frame: _outputs(frame, name, lambda item: transform(item, None)))
+
+        return frame.mapInPandas(without_state, ROW)
+
+    from hmb.hailstorm.runners.spark_state import BoltProcessor
+
+    def with_instance(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            yield frame.assign(instance=[instance_of(group(decode(item)), parallelism) for item in frame["item"]])
+
+    grouped = frame.mapInPandas(with_instance, f"{ROW}, instance int").groupBy("instance")
+    return grouped.transformWithStateInPandas(BoltProcessor(name, bolt), ROW, "Append", "None")
+
+
+def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
+    """Yield the rows that a bolt makes of each row. A result has the origin of the tuple that it was made of."""
+    for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
+        for index, made in enumerate(transform(decode(item))):
+            yield topic, partition, offset, f"{path}/{name}", (*number, index), encode(made)
+
+
+_COLUMNS = ["topic", "partition", "offset", "path", "number", "item"]
+
+
+def _frames(frames: Frames, rows: Callable[[pd.DataFrame], Iterator[Row]]) -> Frames:
+    """Return a frame of rows for each frame."""
+    import pandas as pd
+
+    for frame in frames:
+        yield pd.DataFrame(list(rows(frame)), columns=_COLUMNS)
+
+
+# -- sinks
+
+
+def _writer(node: Declaration) -> Callable[[DataFrame, int], None]:
+    """Return the function that writes a micro-batch."""
+    sink = node.runs
+
+    def write(frame: DataFrame, _batch: int) -> None:
+        for row in frame.orderBy("topic", "partition", "offset", "number").toLocalIterator():
+            item = decode(bytes(row["item"]))
+            if isinstance(sink, IdempotentSink):
+                number = tuple(row["number"])
+                sink.write(TupleId(row["topic"], row["partition"], row["offset"], row["path"], number), item)
+            elif isinstance(sink, Sink):
+                sink.write(item)
+
+    return write

@@ -1,0 +1,48 @@
+"""A stateful bolt as Spark's `StatefulProcessor`: one value of state for each instance of the bolt.
+
+This module is the only one that needs PySpark when it is imported. A worker of Spark imports it.
+
+    key     instance       0, 1, ... parallelism - 1
+    state   one value      the bolt's state, encoded by Hailstorm's codec
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.codec import decode, encode
+from hmb.hailstorm.runners.spark import STATE, _frames, _outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BoltProcessor(StatefulProcessor):
+    """The bolt on Spark: merges each tuple into the state, and returns what `transform` makes of it."""
+
+    def __init__(self, name: str, bolt: Bolt) -> None:
+        self._name, self._bolt = name, bolt
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._stored = handle.getValueState("state", STATE)
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Process the tuples that a micro-batch has for one instance."""
+        bolt = self._bolt
+        stored = self._stored.get()  # None before the first micro-batch
+        state = bolt.monoid.empty() if stored is None else bolt.monoid.from_value(decode(bytes(stored[0])))
+
+        def transform(item: Any) -> Iterable[Any]:
+            nonlocal state
+            state = bolt.monoid.absorb(state, bolt.lift(item))
+            return tuple(bolt.transform(item, state))
+
+        yield from _frames(rows, lambda frame: _outputs(frame, self._name, transform))
+        self._stored.update((encode(bolt.monoid.to_value(state)),))
+
+    def close(self) -> None:
+        """Do nothing: the processor holds nothing open."""
