@@ -11,9 +11,12 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from zlib import crc32
 
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.topology import Topology
+
+FILE_PREFIX = "hailstorm_topology_"  # of the names of modules that are loaded from a file
 
 
 def load_topology(reference: str) -> Topology:
@@ -35,11 +38,11 @@ def load_topology(reference: str) -> Topology:
 
 
 def reference_to(topology: Topology) -> str:
-    """Return a reference under which another process finds a topology. Raises TopologyError if there is none."""
+    """Return a reference under which another process finds a topology. Raises TopologyError if no reference exists."""
     for module_name, module in list(sys.modules.items()):
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if value is topology:
-                if module_name != "__main__":
+                if module_name != "__main__" and not module_name.startswith(FILE_PREFIX):
                     return f"{module_name}:{name}"
                 if path := getattr(module, "__file__", None):
                     return f"{Path(path).absolute()}:{name}"
@@ -57,7 +60,8 @@ def _import(name: str) -> ModuleType:
 
 def _load_file(path: Path) -> ModuleType:
     """Run a file as a module that is not `__main__`, so that its `if __name__ == "__main__"` part does not run."""
-    name = f"hailstorm_topology_{path.stem}"
+    path = path.absolute()
+    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # Files of the same name in two folders differ.
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -65,7 +69,7 @@ def _load_file(path: Path) -> ModuleType:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.absolute()))
+    sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
     except BaseException:

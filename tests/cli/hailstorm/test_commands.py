@@ -1,0 +1,156 @@
+"""`hmb hailstorm`: run, check, snapshots, status and the examples."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import hmb
+from hmb.client import NewTopic
+from tests.cli.conftest import Hmb, start
+
+PROGRAM = """
+from hmb.hailstorm import Bolt, Sink, Spout, Sum, Topology
+topology = Topology("words")
+topology.spout("lines", Spout("{topic}"))
+topology.bolt("split", Bolt.stateless(str.split), after="lines", group=str)
+topology.bolt("count", Bolt.keyed(Sum(), key=str, value=lambda word: 1), after="split", group=str)
+topology.sink("console", Sink(lambda count: None), after="count")
+{more}
+"""
+LAST_WINS = """
+last_wins = Bolt(lambda line, state: [], empty=str, merge=lambda a, b: b or a, lift=lambda line: line)
+topology.bolt("last", last_wins, after="lines")
+"""
+
+
+@pytest.fixture
+def program(servers: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Return a file with a topology that counts the words of a topic with four records."""
+    topic = request.node.name
+    with hmb.Admin(servers) as admin:
+        admin.create_topics([NewTopic(topic, 2)])
+    with hmb.Producer(servers) as producer:
+        producer.send_many(topic, [b"to be", b"or", b"not", b"to be"], partition=0)
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.format(topic=topic, more=""))
+    return path
+
+
+def test_a_run_until_the_end_leaves_a_complete_snapshot(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    result = run("hailstorm", "run", f"{program}:topology", "-b", servers, "--until-end", "--store", store, "--json")
+    found = json.loads(result.stdout)
+    assert (found["epochs"], found["state_sizes"]["count"], sum(found["completed"].values())) == (1, 4, 4)
+    listed = run("hailstorm", "snapshots", store, "--json").stdout.splitlines()
+    assert [json.loads(line)["complete"] for line in listed] == [True] * 3
+
+
+def test_a_second_run_continues_at_the_snapshot(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
+    arguments = f"{program}:topology", "-b", servers, "--until-end", "--store", str(tmp_path / "store.db"), "--json"
+    first, second = (json.loads(run("hailstorm", "run", *arguments).stdout) for _ in range(2))
+    assert second["completed"] == first["completed"]
+    assert second["epochs"] == 2
+
+
+def test_worker_processes_find_a_topology_that_is_named_by_its_file(
+    run: Hmb, servers: str, program: Path, tmp_path: Path
+) -> None:
+    options = "--until-end", "--workers", "2", "--store", str(tmp_path / "store"), "--json"
+    result = run("hailstorm", "run", f"{program}:topology", "-b", servers, *options)
+    assert json.loads(result.stdout)["state_sizes"]["count"] == 4
+
+
+def test_check_finds_nothing_wrong_with_word_count(run: Hmb, servers: str, program: Path) -> None:
+    result = run("hailstorm", "check", f"{program}:topology", "-b", servers, "--json")
+    assert json.loads(result.stdout) == {"topology": "words", "records": 4, "problems": []}
+
+
+def test_check_names_a_merge_that_is_not_commutative(run: Hmb, servers: str, program: Path) -> None:
+    topic = "test_check_names_a_merge_that_is_not_commutative"
+    program.write_text(PROGRAM.format(topic=topic, more=LAST_WINS))
+    result = run("hailstorm", "check", f"{program}:topology", "-b", servers, exit_code=1)
+    assert "last: merge is not commutative: merge(a, b) = " in result.stdout
+
+
+def test_a_damaged_snapshot_is_listed_with_exit_code_5(
+    run: Hmb, servers: str, program: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    run("hailstorm", "run", f"{program}:topology", "-b", servers, "--until-end", "--store", str(store))
+    victim = max(path for path in store.rglob("*") if "count-0" in str(path) and path.is_file())
+    content = bytearray(victim.read_bytes())
+    content[-1] ^= 1
+    victim.write_bytes(content)
+    result = run("hailstorm", "snapshots", str(store), exit_code=5)
+    assert "DAMAGED" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (("snapshots", "nosuch"), 3, "nosuch does not exist"),
+        (("status", "nosuch"), 4, "no topology that `hmb hailstorm run` started uses nosuch"),
+        (("run", "nosuch.py:topology"), 1, "nosuch.py"),
+        (("status", "store", "--registry", "127.0.0.1:1"), 4, "no registry answers at 127.0.0.1:1"),
+        (("run", "x.py:topology", "--registry", "nohost"), 2, "'nohost' is not of the form host:port"),
+    ],
+)
+def test_a_mistake_is_one_line(run: Hmb, arguments: tuple[str, ...], exit_code: int, message: str) -> None:
+    result = run("hailstorm", *arguments, exit_code=exit_code)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_status_shows_a_running_topology_and_ctrl_c_takes_a_last_snapshot(
+    run: Hmb, servers: str, program: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    options = "-b", servers, "--store", str(store), "--grace-period", "60"
+    runner = start("hailstorm", "run", f"{program}:topology", *options)
+    try:
+        master = wait_for_flow(run, store, runner)
+        assert master["phase"] == "Flowing(None)"
+        runner.send_signal(2)
+        _, errors = runner.communicate(timeout=60)
+        assert runner.returncode == 0
+        assert b"The topology takes a last snapshot" in errors
+        assert b"states: count 4 entries" in errors
+    finally:
+        runner.kill()
+
+
+def wait_for_flow(run: Hmb, store: Path, runner: subprocess.Popen[bytes]) -> dict[str, object]:
+    """Return the master state when `hmb hailstorm status` shows that four tuples have arrived."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert runner.poll() is None
+        if (store / "registry.json").exists():
+            found = json.loads(run("hailstorm", "status", str(store), "--json").stdout)
+            if found["processors"].get("count-0", {}).get("figures", {}).get("tuples") == 6:
+                master: dict[str, object] = found["master"]
+                return master
+        time.sleep(0.1)
+    pytest.fail("count-0 has not received the six words")
+
+
+@pytest.mark.slow
+def test_the_weather_example_with_kills_has_the_sum_of_the_data(
+    run: Hmb, servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows do not lose or repeat a day: the rows of the database add up to the rain of the data set."""
+    from hmb.cli import demo_data
+    from hmb.cli.hailstorm.examples import weather
+
+    database = tmp_path / "weather.db"
+    monkeypatch.setattr(weather, "DATABASE", str(database))
+    run("hailstorm", "demo", "weather", "-b", servers, "--kill", "--quiet")
+    expected = sum(json.loads(event.value).get("precipitation_mm", 0) for event in demo_data.events())
+    with sqlite3.connect(database) as connection:
+        (found,) = connection.execute("SELECT sum(mm) FROM rain").fetchone()
+    assert found == pytest.approx(expected)
