@@ -9,7 +9,7 @@ over the network, once a transaction; here it is in the same process, and is ask
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hmb.broker.context import RequestContext
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -17,9 +17,11 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
-from hmb.records import RecordBatch, iter_batches
+from hmb.records import RecordBatch
+from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.log import AppendResult, Log
 
+Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 # What a producer does not expect of a partition, and would give up on: NOT_ENOUGH_REPLICAS makes it try again.
 COORDINATORS = (
@@ -47,7 +49,7 @@ def told_to_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
 class TransactionalProduce:
     """A Produce with a transactional id."""
 
-    def __init__(self, request: ProduceRequest, context: RequestContext) -> None:
+    def __init__(self, request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext) -> None:
         """Adds the partitions that are to get records to the transaction, where the version does that."""
         assert request.transactional_id is not None
         self._id = request.transactional_id
@@ -55,7 +57,7 @@ class TransactionalProduce:
         self._version = context.version
         self._failure: KafkaError | None = None
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING:
-            self._add(_partitions(request, context))
+            self._add(_partitions(request, parsed, context))
 
     def _add(self, partitions: dict[TopicPartition, ProducerIdAndEpoch]) -> None:
         producers = set(partitions.values())
@@ -68,7 +70,7 @@ class TransactionalProduce:
             self._failure = error
 
     def append(
-        self, records: memoryview, partition: TopicPartition, log: Log, append: Callable[[], AppendResult]
+        self, records: ProducedRecords, partition: TopicPartition, log: Log, append: Callable[[], AppendResult]
     ) -> AppendResult:
         """Append one batch, in the transaction if it says so.  Raises KafkaError, in words that the producer knows."""
         batch, appended = _transactional(records), False
@@ -99,30 +101,28 @@ class TransactionalProduce:
         return told_to_writer(error, knows_abortable=self._version >= ProduceRequest.FIRST_VERSION_OF_ABORTABLE)
 
 
-def _partitions(request: ProduceRequest, context: RequestContext) -> dict[TopicPartition, ProducerIdAndEpoch]:
+def _partitions(
+    request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext
+) -> dict[TopicPartition, ProducerIdAndEpoch]:
     """Those that are there and for which there is a batch of a transaction, with its producer."""
     found = {}
-    for each in request.topic_data:
+    for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         try:
             topic = context.broker.topics.find(
                 each.name if context.version < FIRST_VERSION_OF_IDS else None, each.topic_id
             )
         except KafkaError:  # which the partition's own answer will tell
             continue
-        for data in each.partition_data:
-            batch = _transactional(data.records)
+        for data, records in zip(each.partition_data, parsed_of_topic, strict=True):
+            batch = _transactional(records)
             if batch is not None and data.index in topic.partitions and not topic.is_internal:
                 found[TopicPartition(topic.name, data.index)] = _producer(batch)
     return found
 
 
-def _transactional(records: memoryview | None) -> RecordBatch | None:
-    """The batch, if it is one of a transaction; None for any other, also for one that is damaged."""
-    try:
-        batch = next(iter_batches(records or memoryview(b"")), None)
-    except KafkaError:
-        return None
-    return batch if isinstance(batch, RecordBatch) and batch.is_transactional else None
+def _transactional(records: Parsed) -> RecordBatch | None:
+    """Return the batch if it belongs to a transaction."""
+    return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 
 def _producer(batch: RecordBatch) -> ProducerIdAndEpoch:

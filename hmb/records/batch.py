@@ -36,7 +36,6 @@ from hmb.records.record import Record, TimestampType, decode_records, encode_rec
 
 LOG_OVERHEAD = 12  # base offset and length, in front of every batch and message
 RECORD_BATCH_OVERHEAD = 61
-SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, no headers
 MAGIC = 2
 
 HEADER = Struct(">qiibIhiqqqhii")
@@ -134,20 +133,6 @@ class RecordBatch(NamedTuple):
         computed = crc32c(self.view[CRC_START:])
         if computed != self.crc:
             raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
-
-    def validate(self) -> None:
-        """INVALID_RECORD (or INVALID_TIMESTAMP) unless a producer may send this batch, whose bytes are right."""
-        if self.is_control:
-            raise _invalid("clients may not write control records")
-        if not 0 < self.records_count == self.last_offset_delta + 1:
-            raise _invalid(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
-        room = self.size - RECORD_BATCH_OVERHEAD
-        if not self.attributes & CODEC_MASK and self.records_count * SMALLEST_RECORD > room:
-            raise _invalid(f"{self.records_count} records do not fit into {room} bytes")
-        if self.producer_id >= 0 > self.base_sequence:
-            raise _invalid(f"producer id {self.producer_id} without a sequence number")
-        if self.attributes & LOG_APPEND_TIME_BIT:
-            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
         """The records, decompressed to `limit` bytes at most. Call `check` first."""
@@ -270,7 +255,3 @@ def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: by
 
 def _corrupt(why: str) -> KafkaError:
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

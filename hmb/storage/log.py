@@ -32,6 +32,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading
 from hmb.storage.batches import preparation
+from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.compaction import swap
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve
@@ -166,7 +167,7 @@ class Log:
 
     # -- append
 
-    def append(self, records: memoryview, *, own: bool = False) -> AppendResult:
+    def append(self, records: ProducedRecords, *, own: bool = False) -> AppendResult:
         """Append what a producer sent, record batches v2, or messages v0 or v1; or a batch of the broker's own.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,

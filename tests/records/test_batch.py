@@ -131,22 +131,6 @@ def test_sequence_numbers_wrap_around() -> None:
     assert RecordBatch.parse(encode_batch(SMALL)).last_sequence == -1
 
 
-def refuse(data: bytes) -> ErrorCode:
-    batch = RecordBatch.parse(data)
-    batch.check()
-    with pytest.raises(KafkaError) as refused:
-        batch.validate()
-    return refused.value.code
-
-
-def test_what_no_producer_may_send() -> None:
-    RecordBatch.parse(encode_batch(SMALL)).validate()
-    assert refuse(encode_batch(SMALL, control=True)) is ErrorCode.INVALID_RECORD
-    assert refuse(encode_batch([Record(1), Record(3)], keep_offsets=True)) is ErrorCode.INVALID_RECORD
-    assert refuse(encode_batch(SMALL, producer_id=5, producer_epoch=0)) is ErrorCode.INVALID_RECORD
-    assert refuse(encode_batch(SMALL, log_append_time=5)) is ErrorCode.INVALID_TIMESTAMP
-
-
 @pytest.mark.parametrize("magic", [3, 127, 255])
 def test_unknown_magic(magic: int) -> None:
     data = bytearray(encode_batch(SMALL))

@@ -31,14 +31,12 @@ from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.records import RecordBatch, iter_batches, parse_batch
-from hmb.records.compression import Codec
-from hmb.storage.batches.validation import InvalidRecords
+from hmb.storage.batches.validation import InvalidRecords, ProducedRecords, parse_produced
 from hmb.storage.log import AppendResult, Log
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
-FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
+PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 ADMIN_CLIENT = "__admin_client"  # by whom Kafka lets its own topics be mended
 # Errors with which an answer does not name the log's start.
@@ -47,19 +45,24 @@ TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, Error
 
 def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
     response = ProduceResponse()
-    transaction = None if request.transactional_id is None else TransactionalProduce(request, context)
+    parsed = [
+        [_parsed(partition, request, context.version) for partition in topic.partition_data]
+        for topic in request.topic_data
+    ]
+    transaction = None if request.transactional_id is None else TransactionalProduce(request, parsed, context)
     appended: list[tuple[Log, PartitionResponse]] = []
-    for topic in request.topic_data:
+    for topic, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
         name = topic.name if context.version < FIRST_VERSION_OF_IDS else None
-        for partition in topic.partition_data:
+        for partition, records in zip(topic.partition_data, parsed_of_topic, strict=True):
             answer = PartitionResponse(index=partition.index, base_offset=-1)
             topic_response.partition_responses.append(answer)
             with answering(answer):
                 target = context.broker.topics.find(name, topic.topic_id)
                 log = target.log(partition.index)
-                records = _checked(partition.records, request, context.version)
+                if isinstance(records, KafkaError):
+                    raise records
                 if target.is_internal and context.header.client_id != ADMIN_CLIENT:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
                 if transaction is None:
@@ -85,7 +88,7 @@ def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionRe
     return response
 
 
-def _append(log: Log, records: memoryview, answer: PartitionResponse) -> AppendResult:
+def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> AppendResult:
     try:
         return log.append(records)
     except KafkaError as error:
@@ -99,24 +102,14 @@ def _append(log: Log, records: memoryview, answer: PartitionResponse) -> AppendR
         raise
 
 
-def _checked(records: memoryview | None, request: ProduceRequest, version: int) -> memoryview:
-    """The records of one partition, if this version may carry them.  Raises KafkaError."""
-    if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
-        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
-    if not records:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "no records")
-    takes_batches = version >= FIRST_VERSION_OF_BATCHES
-    batch = next(iter_batches(records), None) if takes_batches else parse_batch(records)
-    if batch is None or (takes_batches and batch.size != len(records)):
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"{len(records)} bytes are not one whole batch")
-    if takes_batches != isinstance(batch, RecordBatch):
-        wanted = "record batches v2" if takes_batches else "messages v0 and v1"
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"Produce v{version} takes {wanted}, not magic {batch.magic}")
-    if batch.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
-    if batch.is_transactional and request.transactional_id is None:
-        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without its id")
-    return records
+def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> ProducedRecords | KafkaError:
+    """Return the records of one partition, or the error for its response."""
+    try:
+        if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
+        return parse_produced(partition.records, version, is_transactional=request.transactional_id is not None)
+    except KafkaError as error:
+        return error
 
 
 def _close_on_error(response: ProduceResponse) -> None:

@@ -20,18 +20,30 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
 from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.batches.opening import PREPARING
-from hmb.storage.batches.validation import check_batch, check_count, check_messages, check_size, check_sizes
+from hmb.storage.batches.validation import (
+    ProducedRecords,
+    check_batch,
+    check_count,
+    check_messages,
+    check_size,
+    check_sizes,
+)
 from hmb.storage.config import LogConfig
 
 
-def prepare(records: memoryview, config: LogConfig, now: int, expected_offset: int) -> RecordBatch | AssignedMessages:
-    """Return the records of a producer, ready to be appended.  Raises KafkaError; `now` is in ms."""
-    if len(records) <= MAGIC_POSITION:
+def prepare(
+    records: ProducedRecords, config: LogConfig, now: int, expected_offset: int
+) -> RecordBatch | AssignedMessages:
+    """Return the records of a producer, ready to be appended. Raises KafkaError; `now` is in ms."""
+    if isinstance(records, RecordBatch):
+        batch, length = records, len(records.view)
+    elif len(records) <= MAGIC_POSITION:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are no batch")
-    if records[MAGIC_POSITION] < 2:
+    elif records[MAGIC_POSITION] < 2:
         return _prepare_messages(records, config, now, expected_offset)
-    batch = RecordBatch.parse(records)
-    check_batch(batch, len(records), config, now)
+    else:
+        batch, length = RecordBatch.parse(records), len(records)
+    check_batch(batch, length, config, now)
     if config.compression_type != "producer" and batch.codec is not config.codec:
         assert config.codec is not None
         with PREPARING:
@@ -40,9 +52,9 @@ def prepare(records: memoryview, config: LogConfig, now: int, expected_offset: i
     return batch if config.message_timestamp_type == "CreateTime" else batch.with_log_append_time(now)
 
 
-def prepare_own(records: memoryview, config: LogConfig, now: int, expected_offset: int) -> RecordBatch:
-    """Return a batch that the broker made itself: only its size may be wrong.  Raises MESSAGE_TOO_LARGE."""
-    batch = RecordBatch.parse(records)
+def prepare_own(records: ProducedRecords, config: LogConfig, now: int, expected_offset: int) -> RecordBatch:
+    """Return a batch that the broker made itself: only its size may be wrong. Raises MESSAGE_TOO_LARGE."""
+    batch = records if isinstance(records, RecordBatch) else RecordBatch.parse(records)
     check_size(batch, config)
     return batch
 

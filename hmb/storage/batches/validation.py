@@ -1,4 +1,12 @@
-"""What a producer may append to a log.
+"""What a producer may append to a log: everything that can be wrong with a batch, in the order of the checks.
+
+1. `parse_produced` parses the records of a Produce request. It raises the errors that depend on the request's version.
+2. `check_batch` checks the bytes, the header and the size of a record batch. `check_sizes` and `check_messages` do the
+   same for messages v0 and v1.
+3. `_check_records` reads the records, if the log's settings require it.
+
+The header of a record batch is parsed once, in the first step. The result, a `RecordBatch`, then passes through the
+transaction, the checks and the append.
 
 The broker reads only a batch's header and CRC, so an append costs the same whatever the records are.  A consumer finds
 out when the records of a batch v2 contradict its header.  The broker reads each record in these cases only:
@@ -24,12 +32,27 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, AssignedMessages, Batch, RecordBatch, iter_batches
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.records import (
+    NO_TIMESTAMP,
+    RECORD_BATCH_OVERHEAD,
+    AssignedMessages,
+    Batch,
+    Codec,
+    RecordBatch,
+    iter_batches,
+    parse_batch,
+)
+from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT
 from hmb.records.filtering import MOST_RECORDS
 from hmb.records.heads import heads
 from hmb.storage.batches.opening import PREPARING
 from hmb.storage.config import LogConfig
 
+ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of messages v0 or v1
+
+FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
+SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
 MOST_ERRORS = 10  # that are named: a response must not become larger than its request
 
 NO_KEY = "a record of a compacted topic needs a key"
@@ -47,6 +70,28 @@ class InvalidRecords(KafkaError):
         self.errors = errors
 
 
+def parse_produced(records: memoryview | None, version: int, *, is_transactional: bool) -> ProducedRecords:
+    """Return the records of one partition in a Produce request of this version, if the version permits them.
+
+    Messages v0 and v1 are returned as bytes. `is_transactional` says whether the request has a transactional id. Raises
+    KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    """
+    if not records:
+        raise _invalid("no records")
+    has_batches = version >= FIRST_VERSION_OF_BATCHES
+    batch = next(iter_batches(records), None) if has_batches else parse_batch(records)
+    if batch is None or (has_batches and batch.size != len(records)):
+        raise _invalid(f"{len(records)} bytes are not one whole batch")
+    if has_batches != isinstance(batch, RecordBatch):
+        expected = "record batches v2" if has_batches else "messages v0 and v1"
+        raise _invalid(f"Produce v{version} takes {expected}, not magic {batch.magic}")
+    if batch.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
+    if batch.is_transactional and not is_transactional:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without its id")
+    return batch if isinstance(batch, RecordBatch) else records
+
+
 def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) -> None:
     """Raise CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE if the log cannot take the batch.
 
@@ -55,13 +100,28 @@ def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) ->
     if length > config.max_message_bytes:
         check_size(batch, config)
     batch.check_bytes()
-    batch.validate()
+    check_header(batch)
     if batch.base_offset:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"offsets of a new batch begin at 0, not at {batch.base_offset}")
+        raise _invalid(f"offsets of a new batch begin at 0, not at {batch.base_offset}")
     if len(batch.view) != length:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"one batch of {batch.size} bytes expected, {length} bytes came")
+        raise _invalid(f"one batch of {batch.size} bytes expected, {length} bytes came")
     if batch.max_timestamp - now > config.message_timestamp_after_max_ms or config.looks_at_records:
         _check_records([batch], batch.records_count, batch.max_timestamp, config, now)
+
+
+def check_header(batch: RecordBatch) -> None:
+    """Raise INVALID_RECORD or INVALID_TIMESTAMP if a producer may not send a batch with this header."""
+    if batch.is_control:
+        raise _invalid("clients may not write control records")
+    if not 0 < batch.records_count == batch.last_offset_delta + 1:
+        raise _invalid(f"{batch.records_count} records, but a last offset delta of {batch.last_offset_delta}")
+    content_size = batch.size - RECORD_BATCH_OVERHEAD
+    if not batch.attributes & CODEC_MASK and batch.records_count * SMALLEST_RECORD > content_size:
+        raise _invalid(f"{batch.records_count} records do not fit into {content_size} bytes")
+    if batch.producer_id >= 0 > batch.base_sequence:
+        raise _invalid(f"producer id {batch.producer_id} without a sequence number")
+    if batch.attributes & LOG_APPEND_TIME_BIT:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
@@ -125,3 +185,7 @@ def _errors(
         if len(errors) == MOST_ERRORS:
             break
     return errors, code
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, why)

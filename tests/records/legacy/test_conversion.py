@@ -26,6 +26,7 @@ from hmb.records import (
     up_convert,
 )
 from hmb.records.legacy.down_conversion import BATCH_SIZE, PIECE_SIZE, DamagedBatch
+from hmb.storage.batches.validation import check_header
 from tests.records.record_strategies import record_lists
 
 PLENTY = 1 << 30
@@ -61,7 +62,7 @@ def test_messages_become_one_batch(magic: int, inside: Codec, records: list[Reco
     data = encode_message_set(records, magic) + encode_message_set(records, magic, inside)
     batch = up_convert(assign_offsets(data, 0), codec)
     batch.check()
-    batch.validate()
+    check_header(batch)
     assert batch.codec is codec
     timestamps = [record.timestamp if magic else -1 for record in records * 2]
     assert (batch.base_timestamp, batch.max_timestamp) == (timestamps[0], max(timestamps))
