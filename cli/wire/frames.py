@@ -210,7 +210,7 @@ def brief(message: Struct) -> str:
     shown = (
         (name, value)
         for name, field in message.fields.items()
-        if (value := getattr(message, name)) != field.absent() or name in IDENTITIES
+        if (value := getattr(message, name)) != field.default_value() or name in IDENTITIES
     )
     return ", ".join(f"{name}={_brief_value(value, name)}" for name, value in shown)
 

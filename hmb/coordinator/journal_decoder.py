@@ -89,7 +89,7 @@ def as_json(struct: Struct, version: int) -> dict[str, Any]:
         _camel_case(name): _json(getattr(struct, name), version)
         for name, field in struct.fields.items()
         if version in version_range(field.versions)
-        and not (field.tag is not None and getattr(struct, name) == field.absent())
+        and not (field.tag is not None and getattr(struct, name) == field.default_value())
     }
 
 

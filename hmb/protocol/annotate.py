@@ -151,8 +151,8 @@ def _tagged_fields(plan: Plan, buffer: memoryview, position: int, path: str) -> 
         seen.add(tag)
         end = position + size
         yield Line(start, buffer[start:position], f"{path}tag, size", (tag, size), "uvarint, uvarint")
-        if tag in plan.tagged:
-            name = plan.tagged[tag][0]
+        if tag in plan.tagged.by_tag:
+            name = plan.tagged.by_tag[tag].name
             if end != (yield from _field(plan.struct.fields[name], plan, buffer[:end], position, path + name)):
                 raise ValueError(f"tag {tag} has length {size}, more than {name} takes")
         else:

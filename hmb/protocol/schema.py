@@ -1,21 +1,26 @@
-"""Messages as classes that read like Kafka's specification.
+"""Message classes that read like Kafka's specification, and the plans that encode and decode them.
 
-A message class says for all its versions at once which fields it has, one line a field:
+A message class declares the fields of all its versions, one line for each field::
 
-    transactional_id: str | None = t.string("3+", nullable="3+", default=None)      # from v3 on, where it may be null
+    transactional_id: str | None = t.string("3+", nullable="3+", default=None)      # exists from version 3 on
 
-`compile(version)` picks the fields of one version, once, and keeps them as a flat plan: a list of (name, codec).
-Encoding and decoding are short loops over that list.  Kafka's rules about versions live here and nowhere else:
+`compile(version)` selects the fields of one version, once, and stores them as a *plan*: a flat list of names and
+codecs. Encoding and decoding are short loops over this list. Three rules about versions are implemented in this module
+and nowhere else:
 
-- A field that a version lacks decodes to its default.  Encoding it there is fine at its default or when it is
-  `ignorable` (the peer can do without), else an error: what was asked for would be lost without a word.
-- From its `flexible` version on, a message writes lengths compactly and every struct ends with *tagged fields*
-  (KIP-482): a count, then (tag, size, bytes) in the order of tags.  A field at its default is not written.  A reader
-  keeps the tags it does not know (`unknown_tagged_fields`) and writes them back.
-- Whatever else the bytes are, reading them gives a message or a ProtocolError with the field and the position.
+- A field that does not exist in a version decodes to its default value. Encoding another value in that version is an
+  error, because the receiver would not get it. An `ignorable` field is an exception: the receiver can do without it.
+- From its `flexible` version on, a message writes lengths in the compact form, and every struct ends with tagged fields
+  (KIP-482, see `tagged_fields`).
+- Any bytes decode to a message or raise a ProtocolError, which names the field and the position.
+
+For example, `MetadataRequest.compile(1)` has the plan `[("topics", array of structs)]`, and the plan of a topic is
+`[("name", string)]`. The topics ["a"] are then encoded as `00 00 00 01 00 01 61`: count 1, length 1, "a".
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md), KIP-482.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -25,13 +30,13 @@ from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
 from uuid import UUID
 
 from hmb.protocol import primitives as p
-from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.tagged_fields import TaggedField, TaggedFields
 
 
 def version_range(text: str) -> range:
-    """Kafka's notation: "3" or "0-12" or "3+" or "none"."""
+    """Return the versions that a text in Kafka's notation stands for: "3", "0-12", "3+" or "none"."""
     if text == "none":
         return range(0)
     first, _, last = text.rstrip("+").partition("-")
@@ -40,31 +45,31 @@ def version_range(text: str) -> range:
 
 @dataclass(frozen=True)
 class Field:
-    """One line of a message's definition."""
+    """One line in the declaration of a message class."""
 
-    kind: str  # Kafka's word for the type; "array"; "struct"
+    kind: str  # Kafka's name of the type, or "array", or "struct"
     versions: str = "0+"
     _: KW_ONLY
     nullable: str = "none"
-    default: Any  # `list` or a struct's class: a new one each time
+    default: Any  # a value, or a class (`list` or a struct) that makes a new value for each message
     ignorable: bool = False
-    tag: int | None = None  # a tagged field, wherever it exists
-    compact: bool = True  # its length, in flexible versions
-    item: "Field | None" = None  # of an array
-    struct: "type[Struct] | None" = None
+    tag: int | None = None  # the tag of a tagged field
+    compact: bool = True  # whether flexible versions write its length in the compact form
+    item: Field | None = None  # the type of an array's items
+    struct: type[Struct] | None = None
 
-    def absent(self) -> Any:
-        """The value where nothing is said."""
+    def default_value(self) -> Any:
+        """Return the default value."""
         return self.default() if isinstance(self.default, type) else self.default
 
     def length(self, flexible: bool) -> p.FieldCodec:
-        """How the length in front of the value is written."""
+        """Return the codec of the length before the value."""
         if flexible and self.compact:
             return p.COMPACT_LENGTH
         return p.INT16 if self.kind == "string" else p.INT32
 
     def codec(self, version: int, flexible: bool) -> p.FieldCodec:
-        """How the value is written in this version."""
+        """Return the codec of the value in this version."""
         nullable = version in version_range(self.nullable)
         if self.struct is not None:
             plan = self.struct.compile(version, flexible)
@@ -76,7 +81,7 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# What stands on a field's line: t.string("3+", nullable="3+", default=None).  A type checker sees the field's value.
+# The functions that declare a field: t.string("3+", nullable="3+", default=None). A type checker sees a value.
 Maker: TypeAlias = Callable[..., Any]
 
 boolean: Maker = partial(Field, "bool", default=False)
@@ -93,46 +98,45 @@ bytestring: Maker = partial(Field, "bytes", default=b"")
 records: Maker = partial(Field, "records", default=None)
 
 
-def struct(struct: "type[Struct]", versions: str = "0+", **options: Any) -> Any:
-    """A struct inside a struct; by default one at its own defaults."""
+def struct(struct: type[Struct], versions: str = "0+", **options: Any) -> Any:
+    """Declare a struct inside a struct. Its default is a struct with default values in all fields."""
     return Field("struct", versions, struct=struct, **{"default": struct, **options})
 
 
-def array(item: "type[Struct] | Maker", versions: str = "0+", **options: Any) -> Any:
-    """An array of structs, `t.array(Topic)`, or of primitives, `t.array(t.int32)`."""
+def array(item: type[Struct] | Maker, versions: str = "0+", **options: Any) -> Any:
+    """Declare an array of structs, `t.array(Topic)`, or of primitives, `t.array(t.int32)`."""
     each = struct(item) if isinstance(item, type) else item()
     return Field("array", versions, item=each, **{"default": list, **options})
 
-
-_TAGGED = p.bytestring(p.UVARINT, nullable=False)  # the size and the bytes of a tagged field
 
 Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
 
 
 def defaults(fields: dict[str, Field]) -> Defaults:
-    """The values that all structs can share, and for the others what makes them."""
+    """Return the default values that all structs can share, and the classes that make the other default values."""
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
 
 
 class Plan:
-    """One struct in one version: which fields, in which order, written how."""
+    """The fields of one struct in one version: their order and their codecs."""
 
-    def __init__(self, struct: "type[Struct]", version: int, flexible: bool) -> None:
+    def __init__(self, struct: type[Struct], version: int, flexible: bool) -> None:
         self.struct, self.version, self.flexible = struct, version, flexible
-        here = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
-        codecs = {name: field.codec(version, flexible) for name, field in here.items()}
-        self.fields = {name: field for name, field in here.items() if field.tag is None}
+        existing = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
+        codecs = {name: field.codec(version, flexible) for name, field in existing.items()}
+        self.fields = {name: field for name, field in existing.items() if field.tag is None}
         self.encoders = [(name, codecs[name].encode) for name in self.fields]
         self.decoders = [(name, codecs[name].decode) for name in self.fields]
-        tagged = sorted((field.tag, name) for name, field in here.items() if field.tag is not None)
-        self.tagged = {tag: (name, codecs[name], here[name].absent()) for tag, name in tagged}
-        lacking = {name: field for name, field in struct.fields.items() if name not in self.fields}
-        self.defaults = defaults(lacking)
-        self.unsaid = [(n, f.absent()) for n, f in lacking.items() if n not in here and not f.ignorable]
+        tagged = [(field.tag, name, field) for name, field in existing.items() if field.tag is not None]
+        self.tagged = TaggedFields([TaggedField(tag, name, codecs[name], f.default_value()) for tag, name, f in tagged])
+        missing = {name: field for name, field in struct.fields.items() if name not in self.fields}
+        self.defaults = defaults(missing)
+        lost = {name: f for name, f in missing.items() if name not in existing and not f.ignorable}
+        self.required_defaults = [(name, field.default_value()) for name, field in lost.items()]
 
     def decode(self, buffer: memoryview, position: int) -> tuple[Any, int]:
-        """Read one struct; ProtocolError on anything it cannot be."""
+        """Return the struct at `position`, and the position after it. Raises ProtocolError for malformed bytes."""
         shared, fresh = self.defaults
         values = shared.copy()
         for name, new in fresh:
@@ -143,79 +147,52 @@ class Plan:
             if self.flexible:
                 name = "tagged fields"
                 if buffer[position]:
-                    position = self._decode_tags(values, buffer, position)
+                    position = self.tagged.decode(values, buffer, position)
                 else:
-                    position += 1  # there are none, as in nearly every struct
+                    position += 1  # Nearly every struct has no tagged fields.
         except p.MALFORMED as error:
-            what = error if isinstance(error, ValueError) else "the bytes end here"
-            raise ProtocolError(f"{self._place(name)}, byte {position} of {len(buffer)}: {what}") from error
+            reason = error if isinstance(error, ValueError) else "the bytes end here"
+            raise ProtocolError(f"{self._path(name)}, byte {position} of {len(buffer)}: {reason}") from error
         result = object.__new__(self.struct)
         result.__dict__ = values
         return result, position
 
-    def _decode_tags(self, values: dict[str, Any], buffer: memoryview, position: int) -> int:
-        count, position = p.decode_uvarint(buffer, position)
-        ALLOWANCE.spend(min(count, len(buffer) - position) * ITEM_SIZE)
-        seen: set[int] = set()
-        for _ in range(count):
-            tag, position = p.decode_uvarint(buffer, position)
-            data, end = _TAGGED.decode(buffer, position)
-            if tag in seen:
-                raise ValueError(f"tag {tag} comes twice")
-            seen.add(tag)
-            if tag in self.tagged:
-                name, codec, _ = self.tagged[tag]
-                values[name], position = codec.decode(buffer[:end], end - len(data))
-                if position != end:
-                    raise ValueError(f"tag {tag} has length {len(data)}, {end - position} more than {name} takes")
-            else:
-                values.setdefault("unknown_tagged_fields", {})[tag] = bytes(data)
-            position = end
-        return position
+    def encode(self, out: p.Output, message: Struct) -> None:
+        """Write one struct.
 
-    def encode(self, out: p.Output, message: "Struct") -> None:
-        """Write one struct; KafkaError if it holds something that this version cannot say."""
+        Raises KafkaError with UNSUPPORTED_VERSION if a field that the version lacks has another value than its
+        default, and ValueError if a value does not fit into its field.
+        """
         values = message.__dict__
-        for name, default in self.unsaid:
+        for name, default in self.required_defaults:
             if values[name] != default:
-                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"no {self._place(name)} (it is {values[name]!r})")
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"no {self._path(name)} (it is {values[name]!r})")
         try:
             for name, encode in self.encoders:
                 encode(out, values[name])
         except p.UNWRITABLE as error:
-            raise ValueError(f"{self._place(name)} cannot be {values[name]!r}: {error}") from error
-        if self.flexible and (self.tagged or "unknown_tagged_fields" in values):
-            self._encode_tags(out, values)
+            raise ValueError(f"{self._path(name)} cannot be {values[name]!r}: {error}") from error
+        if self.flexible and (self.tagged.by_tag or "unknown_tagged_fields" in values):
+            self.tagged.encode(out, values)
         elif self.flexible:
-            out.append(0)  # no tagged field, as in nearly every struct
+            out.append(0)  # Nearly every struct has no tagged fields.
 
-    def _encode_tags(self, out: p.Output, values: dict[str, Any]) -> None:
-        tags = dict(values.get("unknown_tagged_fields", ()))
-        for tag, (name, codec, default) in self.tagged.items():
-            if values[name] != default:
-                data = p.Output()
-                codec.encode(data, values[name])
-                tags[tag] = b"".join(cast(list[bytes], data.parts()))
-        p.encode_uvarint(out, len(tags))
-        for tag in sorted(tags):
-            p.encode_uvarint(out, tag)
-            _TAGGED.encode(out, tags[tag])
-
-    def _place(self, name: str) -> str:
+    def _path(self, name: str) -> str:
         return f"{self.struct.__qualname__}.{name} in version {self.version}"
 
 
 @dataclass_transform(kw_only_default=True)
 class Struct:
-    """A message or a part of one.  The constructor takes fields by name; what is not named is at its default.
+    """A message or a part of a message. The constructor takes fields by name; all other fields have their defaults.
 
-    `==` compares class and fields.  `repr` leaves out what is at its default; it is Python while `records` are small.
+    `==` compares the class and the fields. `repr` omits fields with default values. It is valid Python if all `records`
+    have at most 512 bytes.
     """
 
     fields: ClassVar[dict[str, Field]]
     versions: ClassVar[range]
     flexible: ClassVar[range]
-    unknown_tagged_fields: Mapping[int, bytes] = MappingProxyType({})  # tag -> bytes, kept as they came
+    unknown_tagged_fields: Mapping[int, bytes] = MappingProxyType({})  # tag -> bytes, unchanged
     _plans: ClassVar[dict[tuple[int, bool], Plan]]
     _defaults: ClassVar[Defaults]
 
@@ -227,25 +204,28 @@ class Struct:
 
     def __init__(self, **values: Any) -> None:
         shared, fresh = self._defaults
-        self.__dict__ = said = shared | values
+        self.__dict__ = fields = shared | values
         for name, new in fresh:
-            if name not in said:
-                said[name] = new()
-        if len(said) > len(self.fields):
-            strange = ", ".join(sorted(said.keys() - self.fields.keys()))
-            raise TypeError(f"{type(self).__qualname__} has no field {strange}")
+            if name not in fields:
+                fields[name] = new()
+        if len(fields) > len(self.fields):
+            unknown = ", ".join(sorted(fields.keys() - self.fields.keys()))
+            raise TypeError(f"{type(self).__qualname__} has no field {unknown}")
 
     def __eq__(self, other: object) -> bool:
         return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented
 
     def __repr__(self) -> str:
-        said = [(n, v) for n, f in self.fields.items() if (v := getattr(self, n)) != f.absent()]
-        values = (f"{n}={bytes(v) if isinstance(v, memoryview) and len(v) <= 512 else v!r}" for n, v in said)
+        fields = [(n, v) for n, f in self.fields.items() if (v := getattr(self, n)) != f.default_value()]
+        values = (f"{n}={bytes(v) if isinstance(v, memoryview) and len(v) <= 512 else v!r}" for n, v in fields)
         return f"{type(self).__qualname__}({', '.join(values)})"
 
     @classmethod
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
-        """The plan of one version.  A struct inside a message is as flexible as the message."""
+        """Return the plan of one version. The message decides whether a struct inside it is flexible.
+
+        Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
+        """
         key = version, version in cls.flexible if flexible is None else flexible
         if key not in cls._plans:
             if version not in cls.versions:
@@ -255,7 +235,7 @@ class Struct:
 
     @classmethod
     def first_version(cls, path: str) -> int:
-        """Return the first version that has a field.  `path` leads through structs: "topics.topic_id"."""
+        """Return the first version that has a field. A path names a field inside structs: "topics.topic_id"."""
         name, _, rest = path.partition(".")
         field = cls.fields[name]
         item = field if field.item is None else field.item
@@ -265,30 +245,30 @@ class Struct:
 
     @classmethod
     def decode_prefix(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
-        """Read the struct that begins at `position`; says where it ends."""
+        """Return the struct that begins at `position`, and the position after it. Raises ProtocolError."""
         return cls.compile(version).decode(memoryview(buffer), position)
 
     @classmethod
     def decode(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> Self:
-        """Read the struct that fills the buffer from `position` to its very end."""
+        """Return the struct that fills the buffer from `position` to its end. Raises ProtocolError."""
         message, end = cls.decode_prefix(buffer, version, position)
         if end != len(buffer):
             raise ProtocolError(f"{cls.__qualname__} in version {version} ends at byte {end} of {len(buffer)}")
         return message
 
     def encode_parts(self, version: int) -> list[p.Part]:
-        """What goes on the wire, in order: bytes, and in between `records` as they were given."""
+        """Return the encoded message in parts: bytes, and between them the `records` without a copy."""
         out = p.Output()
         self.compile(version).encode(out, self)
         return out.parts()
 
     def encode(self, version: int) -> bytes:
-        """The same as one byte string; not for `records` that lie in a file."""
+        """Return the encoded message as one byte string. The message has no `records` in a file."""
         return b"".join(cast(list[bytes], self.encode_parts(version)))
 
 
 class Request(Struct):
-    """What a client sends.  Its header (headers.py) is version 2 in flexible versions, else 1."""
+    """A message that a client sends. Its header (headers.py) has version 2 in flexible versions, and 1 in others."""
 
     api_key: ClassVar[ApiKey]
 
@@ -302,10 +282,13 @@ class Request(Struct):
 
 
 class Response(Struct):
-    """What a broker answers, in the request's version.  Its header is version 1 in flexible versions, else 0."""
+    """A message that a broker sends, in the request's version.
+
+    Its header has version 1 in flexible versions, and 0 in others.
+    """
 
     api_key: ClassVar[ApiKey]
-    flexible_header: ClassVar[range]  # `header="none"` is ApiVersions' quirk
+    flexible_header: ClassVar[range]  # Only ApiVersions differs from `flexible`, by `header="none"`.
 
     def __init_subclass__(cls, api_key: ApiKey, versions: str, flexible: str = "none", header: str = "") -> None:
         super().__init_subclass__(versions, flexible)

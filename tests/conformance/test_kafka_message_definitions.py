@@ -116,7 +116,7 @@ def our_type(field: Field) -> str:
 
 
 def our_default(field: Field) -> Any:
-    default = field.absent()
+    default = field.default_value()
     if isinstance(default, Struct):
         return "struct"
     return str(default) if field.kind == "uuid" else default

@@ -91,6 +91,7 @@ def pretty(value: Any, indent: str = "") -> str:
     inner = indent + "    "
     if isinstance(value, list):
         return "[\n" + "".join(f"{inner}{pretty(each, inner)},\n" for each in value) + indent + "]"
-    said = {name: each for name, field in value.fields.items() if (each := getattr(value, name)) != field.absent()}
+    values = {name: getattr(value, name) for name in value.fields}
+    said = {name: each for name, each in values.items() if each != value.fields[name].default_value()}
     fields = "".join(f"{inner}{name}={pretty(each, inner)},\n" for name, each in said.items())
     return f"{type(value).__qualname__}(\n{fields}{indent})"

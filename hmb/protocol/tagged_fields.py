@@ -1,0 +1,77 @@
+"""Tagged fields: optional fields at the end of every struct of a flexible version (KIP-482).
+
+A new optional field would normally need a new version of its message. A tagged field needs none, because each one
+carries its tag and its size. A reader skips a tag that it does not know::
+
+    uvarint  number of tagged fields
+    each:    uvarint tag, uvarint size in bytes, the value
+
+The fields are in ascending order of their tags. A field with its default value is not written, so nearly every struct
+ends with one zero byte. For example, an ApiVersions response with `finalized_features_epoch` (tag 1) set to 5 ends
+with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the value 5.
+
+A reader stores the fields that it does not know in `unknown_tagged_fields`, and writes them back unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from hmb.protocol import primitives as p
+from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE
+
+_VALUE = p.bytestring(p.UVARINT, nullable=False)  # the size and the bytes of a tagged field
+
+
+class TaggedField(NamedTuple):
+    """A tagged field that a message class declares."""
+
+    tag: int
+    name: str
+    codec: p.FieldCodec
+    default: Any
+
+
+class TaggedFields:
+    """The tagged fields of one struct in one version."""
+
+    def __init__(self, fields: Sequence[TaggedField]) -> None:
+        self.by_tag = {field.tag: field for field in sorted(fields)}
+
+    def decode(self, values: dict[str, Any], buffer: memoryview, position: int) -> int:
+        """Read the fields at `position` into `values`, and return the position after them.
+
+        Raises one of `primitives.MALFORMED`, for example if a tag occurs twice.
+        """
+        count, position = p.decode_uvarint(buffer, position)
+        ALLOWANCE.spend(min(count, len(buffer) - position) * ITEM_SIZE)
+        seen: set[int] = set()
+        for _ in range(count):
+            tag, position = p.decode_uvarint(buffer, position)
+            data, end = _VALUE.decode(buffer, position)
+            if tag in seen:
+                raise ValueError(f"tag {tag} comes twice")
+            seen.add(tag)
+            if tag in self.by_tag:
+                _, name, codec, _ = self.by_tag[tag]
+                values[name], position = codec.decode(buffer[:end], end - len(data))
+                if position != end:
+                    raise ValueError(f"tag {tag} has length {len(data)}, {end - position} more than {name} takes")
+            else:
+                values.setdefault("unknown_tagged_fields", {})[tag] = bytes(data)
+            position = end
+        return position
+
+    def encode(self, out: p.Output, values: dict[str, Any]) -> None:
+        """Write the fields of `values` that differ from their defaults, and the unknown ones."""
+        tags = dict(values.get("unknown_tagged_fields", ()))
+        for tag, name, codec, default in self.by_tag.values():
+            if values[name] != default:
+                data = p.Output()
+                codec.encode(data, values[name])
+                tags[tag] = b"".join(cast(list[bytes], data.parts()))
+        p.encode_uvarint(out, len(tags))
+        for tag in sorted(tags):
+            p.encode_uvarint(out, tag)
+            _VALUE.encode(out, tags[tag])
