@@ -8,7 +8,7 @@
     FromStart(10)           10 after the first offset
     AtTime(1700000000000)   the first record at or after this time (ms since 1970), or the end if all are older
 
-Only a number from 0 on is an offset already. For all others the client sends ListOffsets to the leaders. The request
+A number from 0 on needs no request. For all other values the client sends ListOffsets to the leaders. The request
 has one field for the question, a timestamp with two special values: -2 means the first offset, and -1 means the end.
 With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
 

@@ -18,9 +18,12 @@ Read in this order:
 2. `topics`: create, list, describe and delete topics.
 3. `groups` and `group_offsets`: members, and committed offsets.
 
-The other modules have the same structure and can be skipped in a first reading: `configs` (settings of topics, brokers,
-loggers and groups), `lag` (the lag of groups, and resets), `records` (offsets of timestamps, deletion of records),
-`cluster` (brokers, their versions, data directories and elections).
+The other modules have the same structure and can be skipped in a first reading:
+
+- `configs`: settings of topics, brokers, loggers and groups.
+- `lag`: the lag of groups, and resets.
+- `records`: offsets of timestamps, and deletion of records.
+- `cluster`: brokers, their versions, data directories and elections.
 """
 
 from hmb.client.admin.base import raised

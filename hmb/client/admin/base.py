@@ -121,7 +121,10 @@ class AdminBase:
         return self._connection(self._coordinators[group])
 
     def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
-        """Return the result of `ask` with the group's coordinator, also after it has moved to another broker."""
+        """Call `ask` with the connection to the group's coordinator, and return its result.
+
+        If the coordinator has moved to another broker, find it and call `ask` again.
+        """
 
         def attempt() -> T:
             try:
@@ -135,7 +138,10 @@ class AdminBase:
     def _at_leaders(
         self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """Return the results of `ask` with the leaders. Retry the partitions whose leader has moved or is unknown."""
+        """Call `ask` for the partitions of each leader, and return all results.
+
+        Partitions whose leader has moved or is unknown are retried.
+        """
         started = time.monotonic()
         found: Answers[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
         waiting = list(found)

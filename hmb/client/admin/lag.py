@@ -124,7 +124,7 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
         return {partition: raised(found).offset for partition, found in self.list_offsets(specs).items()}
 
     def _timestamps(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the timestamp of the first record at or after each offset. Partitions without one are missing."""
+        """Return the timestamp of the first record at or after each offset. Partitions without such a record are missing."""
         by_leader: dict[Node, dict[TopicPartition, int]] = {}
         for partition, offset in offsets.items():
             by_leader.setdefault(self.cluster.leader(partition), {})[partition] = offset
@@ -152,7 +152,7 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        elif answer.next_offset > offset or number:  # only a transaction marker, or the response was full
+        elif answer.next_offset > offset or number:  # The batch was a transaction marker, or the response was full.
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))
 

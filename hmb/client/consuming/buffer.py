@@ -189,7 +189,7 @@ class RecordBuffer:
         return self.take(len(self._records) - self._next)
 
     def next_fetched(self) -> FetchedBatches | None:
-        """Return the next undecoded batches without removing them. None if there are none."""
+        """Return the next undecoded batches, or None. They stay in the buffer."""
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:

@@ -177,7 +177,7 @@ class Consumer(AssignedPartitions):
         self.close()
 
     def poll_arrow(self, timeout: float = 0.0) -> pyarrow.RecordBatch | None:
-        """Return the next records of one partition as Arrow columns (see `arrow`), or None if there are none.
+        """Return the next records of one partition as Arrow columns (see `arrow`), or None if no records arrived.
 
         The method makes no Python objects for records, and therefore runs no deserializers. Raises ValueError if the
         consumer has some. Needs `pip install 'hmb[arrow]'`.

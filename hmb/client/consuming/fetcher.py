@@ -96,7 +96,7 @@ class Fetcher:
         self._positions = positions
         self._settings = settings
         self._connections: dict[Node, Connection] = {}
-        self._pending: dict[Node, _PendingFetch] = {}  # by leader, the oldest request first
+        self._pending: dict[Node, _PendingFetch] = {}  # pending fetches by leader, the oldest first
         self.fetches = self.fetched_bytes = self.failures = 0
 
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
@@ -146,7 +146,7 @@ class Fetcher:
             position.topic_id = topic.topic_id
         elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
             self._topic_created_again(position)
-        return topic.leaders.get(number) or self._cluster.leader(position.partition)  # raises an error with the reason
+        return topic.leaders.get(number) or self._cluster.leader(position.partition)  # Without a leader, this call raises the reason.
 
     def _topic_created_again(self, position: Position) -> None:
         what = f"{position.partition} was deleted and created again since offset {position.fetched}"

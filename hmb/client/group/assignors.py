@@ -39,7 +39,7 @@ Assignment = dict[str, set[TopicPartition]]  # by member id; every member has an
 
 
 class SubscribedMember(NamedTuple):
-    """What the leader knows about a member. `generation` is the one in which the member received `owned`."""
+    """A member as the leader knows it. `generation` is the one in which the member received `owned`."""
 
     member_id: str
     topics: frozenset[str]

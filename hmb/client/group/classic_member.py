@@ -60,7 +60,8 @@ LOGGER = logging.getLogger(__name__)
 REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-# In the other states a request waits at the coordinator, and shows it that the member is alive.
+# A member sends heartbeats in these states. In the others, a JoinGroup or SyncGroup request waits at the coordinator
+# and shows that the member is alive.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )
@@ -81,7 +82,7 @@ class ClassicGroupMember:
         self._topics: frozenset[str] | None = None  # None until the first `subscribe`
         self._assignment = NO_PARTITIONS
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
-        self._target_generation = -1  # the generation of that response
+        self._target_generation = -1  # the generation of the last SyncGroup response
         self._is_lost = False  # whether the listener must learn that the partitions are lost
         self._must_rejoin = False  # whether another rebalance follows the one in progress
         self._members: list[member_metadata.JoinedMember] = []  # empty unless this member is the leader

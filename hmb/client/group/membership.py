@@ -63,7 +63,8 @@ class GroupMembership:
         self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
-        # Guards the member and `_is_closing`, and is notified of every change. No thread takes another lock under it.
+        # This lock guards the member and `_is_closing`. Every change notifies the waiting threads. No thread takes
+        # another lock while it holds this one.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False

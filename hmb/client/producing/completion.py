@@ -110,7 +110,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # The batches after it have waited as long. Trying each of them once would take a request timeout each.
+            # The batches after an expired batch have waited as long. Another attempt for each would take a request
+            # timeout each.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

@@ -78,7 +78,7 @@ class AtLeastOnce:
         """Let the numbers of a partition start from 0 again."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Prepare for batches that are about to be sent to these partitions."""
+        """Prepare for the first batch of each of these partitions. Only transactions need a request for it."""
 
     def failed(self, error: Exception) -> None:
         """Note that a batch has failed."""

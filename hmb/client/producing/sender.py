@@ -181,7 +181,7 @@ class Sender(threading.Thread):
                 error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}")
                 self._note_failure(FailedBatch(batch, error))
             elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-                # A duplicate was written by an earlier attempt, too long ago for the broker to know its offset.
+                # An earlier attempt has written this duplicate, and the broker does not remember its offset any more.
                 self._completion.deliver(
                     batch, -1 if answer.error_code else answer.base_offset, answer.log_append_time_ms
                 )

@@ -180,7 +180,7 @@ class Transactions(AtLeastOnce):
         self._move(ProducerEvent.INITIALIZED)
 
     def begin(self) -> None:
-        """Begin a transaction. All records that are sent from here on belong to it."""
+        """Begin a transaction. All records that are sent after this call belong to it."""
         self._check("begin_transaction", ProducerEvent.BEGIN)
         self._move(ProducerEvent.BEGIN)
 
