@@ -1,4 +1,4 @@
-"""A broker for a test file, and a broker that does what a test tells it."""
+"""A fixture for the tests of the client: a broker for each test module."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A server that is no broker."""
+"""A server that is not a Kafka broker."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def raw_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A server that is no broker: `serve` gets each connection."""
+    """Run a server that is not a Kafka broker, and yield its port. `serve` receives each connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def accept() -> None:

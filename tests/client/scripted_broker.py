@@ -1,4 +1,4 @@
-"""A broker that answers what a test tells it to: one function for all requests, over real sockets."""
+"""A broker with real sockets whose responses a test chooses, with one function for all requests."""
 
 import socket
 import threading
@@ -18,7 +18,7 @@ Answer = Callable[[Request, int], "Response | None"]
 
 
 class Clock:
-    """Seconds, as many as a test says."""
+    """A clock that only a test moves, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -28,14 +28,17 @@ class Clock:
 
 
 class HangUp(Exception):
-    """Raised by an answer: close the connection, say nothing."""
+    """Raised by the function of a test to close the connection without a response."""
 
 
 class ScriptedBroker:
-    """Leads one partition of every topic; ApiVersions and Metadata are answered here, all else by `answer`."""
+    """A broker that leads one partition of every topic. It answers ApiVersions and Metadata itself.
+
+    The function `answer` of the test returns all other responses.
+    """
 
     def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None, port: int = 0) -> None:
-        """`versions`: the newest of a request, -1 for one that the broker does not have."""
+        """Listen. `versions` contains the newest version of a request, or -1 if the broker does not have it."""
         self._answer = answer
         self._versions = versions or {}
         self.oldest_versions: dict[type[Request], int] = {}
@@ -43,7 +46,7 @@ class ScriptedBroker:
         self._clients: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
-        self.hang_ups: float = 0  # on so many questions for versions; inf: a broker before 0.10
+        self.hang_ups: float = 0  # ApiVersions requests that close the connection; inf: a broker before Kafka 0.10
         self.requests: list[tuple[Request, int]] = []  # without ApiVersions and Metadata
         self.metadata: Callable[[MetadataRequest], MetadataResponse] = self._metadata
 
@@ -55,7 +58,7 @@ class ScriptedBroker:
         self.stop()
 
     def stop(self) -> None:
-        """Listen no more, and leave everybody."""
+        """Stop listening, and close all connections."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -1,4 +1,4 @@
-"""What takes several things: a text or a wrong dict is an error before anything is sent, and says what to write."""
+"""Tests of arguments with several items: a str or a wrong dict raises an error with an example, and nothing is sent."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,6 +1,6 @@
-"""Whatever is at the other end, every part of the client says what is wrong and with whom, and in time.
+"""Tests of every part of the client with bad servers: each raises an error with a reason and an address, in time.
 
-The parts are tried with the same servers: those that are no brokers, and one whose answers are damaged on the way.
+All parts use the same servers: some are not Kafka brokers, and one sends damaged responses.
 """
 
 import math
@@ -31,33 +31,33 @@ from tests.client.producing.produce_scripts import Script
 from tests.client.raw_server import raw_server
 from tests.client.scripted_broker import HangUp, ScriptedBroker
 
-PATIENCE = 0.3  # seconds that the clients have
-BOUND = 20.0  # seconds in which each test is over by far
-each_seed = pytest.mark.parametrize("seed", range(int(os.environ.get("HMB_TEST_SEEDS", "3"))))  # of damage
+CLIENT_TIMEOUT = 0.3  # seconds; the timeout of the clients
+BOUND = 20.0  # seconds; each test takes much less
+each_seed = pytest.mark.parametrize("seed", range(int(os.environ.get("HMB_TEST_SEEDS", "3"))))  # of the damage
 
 
 def produce(address: str) -> None:
-    with Producer(address, request_timeout=PATIENCE, delivery_timeout=1.0, max_block=1.0) as producer:
+    with Producer(address, request_timeout=CLIENT_TIMEOUT, delivery_timeout=1.0, max_block=1.0) as producer:
         producer.send("t", b"1").result(BOUND)
 
 
 def consume(address: str) -> None:
-    with Consumer(address, "t", until="end", request_timeout=PATIENCE, retry_for=0.5) as consumer:
+    with Consumer(address, "t", until="end", request_timeout=CLIENT_TIMEOUT, retry_for=0.5) as consumer:
         list(consumer)
 
 
 def consume_in_a_group(address: str) -> None:
-    with Consumer(address, "t", group="g", until="end", request_timeout=PATIENCE, retry_for=0.5) as consumer:
+    with Consumer(address, "t", group="g", until="end", request_timeout=CLIENT_TIMEOUT, retry_for=0.5) as consumer:
         consumer.poll(1.0)
 
 
 def administer(address: str) -> None:
-    with Admin(address, request_timeout=PATIENCE) as admin:
+    with Admin(address, request_timeout=CLIENT_TIMEOUT) as admin:
         admin.list_topics()
 
 
 def fetch(address: str) -> None:
-    with SimpleConsumer(address, timeout=PATIENCE) as consumer:
+    with SimpleConsumer(address, timeout=CLIENT_TIMEOUT) as consumer:
         consumer.fetch("t", 0, 0)
 
 
@@ -103,7 +103,7 @@ def answer_with_zeros(client: socket.socket) -> None:
 
 
 def dribble(client: socket.socket) -> None:
-    """An answer of 1,000 bytes, one at a time."""
+    """Send a response of 1,000 bytes, one byte at a time."""
     client.recv(1024)
     with suppress(OSError):
         for byte in (b"\0", b"\0", b"\x03", b"\xe8", *[b"\0"] * 1_000):
@@ -133,15 +133,15 @@ def test_a_broker_that_is_not_there(use: Callable[[str], None]) -> None:
 
 
 class Damage:
-    """A proxy that changes, drops or adds bytes in answers, without regard for what they mean."""
+    """A proxy that changes, drops or adds random bytes in responses."""
 
     def __init__(self) -> None:
         self.target = 0  # the broker's port
-        self._lock = threading.Lock()  # guards the chance and what is spared
+        self._lock = threading.Lock()  # guards the random generator and the count of intact responses
         self._chance, self._spared = random.Random(), math.inf
 
     def begin(self, seed: int) -> None:
-        """The first answers, up to five, are spared; of the others most are damaged."""
+        """Leave up to five responses intact, and damage most of the others."""
         with self._lock:
             self._chance, self._spared = random.Random(seed), seed % 6
 
@@ -185,7 +185,7 @@ class Damage:
 
 @pytest.fixture(scope="module")
 def damage() -> Iterator[tuple[Damage, str]]:
-    """With its address, which the broker behind it takes for its own."""
+    """Yield the proxy and its address, which the broker advertises as its own."""
     damage = Damage()
     with socket.create_server(("127.0.0.1", 0)) as free:
         damage.target = free.getsockname()[1]
@@ -203,7 +203,7 @@ def damage() -> Iterator[tuple[Damage, str]]:
 def test_damaged_answers_are_errors_of_ours_or_do_no_harm(
     damage: tuple[Damage, str], use: Callable[[str], None], seed: int
 ) -> None:
-    """Nothing but these errors comes out, and nobody waits for ever."""
+    """Only these errors are raised, and no thread waits forever."""
     started = time.monotonic()
     damage[0].begin(seed)
     with suppress(ConnectionFailed, KafkaError, TimeoutError):
@@ -214,16 +214,16 @@ def test_damaged_answers_are_errors_of_ours_or_do_no_harm(
 @each_seed
 def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: int) -> None:
     for number, ask in enumerate(QUESTIONS):
-        with suppress(ConnectionFailed, KafkaError), Admin(damage[1], request_timeout=PATIENCE) as admin:
+        with suppress(ConnectionFailed, KafkaError), Admin(damage[1], request_timeout=CLIENT_TIMEOUT) as admin:
             damage[0].begin(seed * len(QUESTIONS) + number)
             ask(admin)
-    with suppress(ConnectionFailed, KafkaError), SimpleConsumer(damage[1], timeout=PATIENCE) as consumer:
+    with suppress(ConnectionFailed, KafkaError), SimpleConsumer(damage[1], timeout=CLIENT_TIMEOUT) as consumer:
         damage[0].begin(seed)
         consumer.offsets_before("t", 0, -1)
 
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A started broker knows no topics at first; how long it had been away was counted as how long they were gone."""
+    """A started broker knows no topics at first. The client counted the outage as time without the topics."""
     monkeypatch.setattr("hmb.client.consuming.fetcher.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5
     log = Log(encode_batch(RECORDS), len(RECORDS), *outage, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -232,7 +232,7 @@ def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest
 
 
 def break_off(client: socket.socket) -> None:
-    """Name the versions, then close the connection in the middle of the next answer."""
+    """Answer ApiVersions, then close the connection in the middle of the next response."""
     protocol = ServerConnection()
     keys = [ApiVersionsResponse.ApiVersion(api_key=key, max_version=0) for key in API_KEYS]
     with client.makefile("rb") as stream:
@@ -244,7 +244,7 @@ def break_off(client: socket.socket) -> None:
 
 
 def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> None:
-    """It was said that it does not speak Kafka's protocol."""
+    """The error claimed that the broker does not speak Kafka's protocol."""
     with (
         raw_server(break_off) as port,
         Connection("127.0.0.1", port) as connection,
@@ -254,7 +254,7 @@ def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> No
 
 
 def test_a_broker_that_has_named_its_versions_counts_as_reached() -> None:
-    """A connection that broke at the first question for a topic was an error at once, as for a wrong address."""
+    """A connection that broke at the first Metadata request was an error at once, as with a wrong address."""
     troubles = [HangUp()]
     with ScriptedBroker(Script()) as broker, Producer(broker.address, retry_backoff=0.01) as producer:
         answer = broker.metadata

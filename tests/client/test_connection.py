@@ -1,4 +1,4 @@
-"""One connection: agreeing on versions, and every way in which it can fail."""
+"""Tests of one connection: the agreement on versions, and all failures."""
 
 import http.server
 import socket
@@ -169,7 +169,7 @@ def test_a_server_that_speaks_something_else(said: bytes) -> None:
 
 
 def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None:
-    """The first request has a correlation id of line ends, so that a server of a protocol in lines answers at once."""
+    """The correlation id of the first request consists of line ends, so a server of a line protocol answers at once."""
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -231,7 +231,7 @@ def test_a_connection_that_was_closed_while_it_was_idle_is_opened_again_before_a
     with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
         broker.drop_connections()
-        while not connection.is_answered:  # the end takes a moment to arrive
+        while not connection.is_answered:  # The end of the connection takes a moment to arrive.
             pass
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
 

@@ -1,4 +1,4 @@
-"""Addresses, and who leads what."""
+"""Tests of metadata: addresses, and leaders of partitions."""
 
 import pytest
 
@@ -47,9 +47,9 @@ def test_names_every_address_that_does_not() -> None:
 
 def test_a_thread_does_not_wait_for_ever_for_its_turn(servers: str) -> None:
     cluster = Cluster(servers, timeout=0.01)
-    with cluster._lock:  # as a request of another thread that gets no answer
+    with cluster._lock:  # A request of another thread without a response holds the lock, too.
         for ask in (cluster.topics, lambda: cluster.topic("t")):
             with pytest.raises(ConnectionFailed, match=r"no broker answered within 0\.02 s"):
                 ask()
         cluster.forget("t")
-        cluster.close()  # whoever wants to leave does not wait for an answer that may never come
+        cluster.close()  # `close` does not wait for a response that may never arrive.

@@ -1,4 +1,4 @@
-"""How long an address is left alone after it could not be reached."""
+"""Tests of the pauses after failed connections."""
 
 import socket
 
@@ -13,7 +13,7 @@ ADDRESS = "127.0.0.1:9"
 
 
 def pause_after(failures: int) -> float:
-    """How long, to a hundredth of a second, an address is left alone that has failed so often."""
+    """Return the pause after that many failures, to a hundredth of a second."""
     clock = Clock()
     known = KnownBrokers(clock)
     for _ in range(failures):

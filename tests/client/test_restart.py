@@ -1,4 +1,4 @@
-"""Clients that are there before, during and after a restart of the broker."""
+"""Tests of clients that run before, during and after a restart of the broker."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A client and several brokers: one dies, a leader changes, what is known grows old."""
+"""Tests of a client with several brokers: a broker fails, a leader changes, metadata become outdated."""
 
 import threading
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def answer(request: Request, version: int) -> Response:
 
 
 class Brokers:
-    """What the brokers say about themselves and their topics, the same in each unless a test has it otherwise."""
+    """The metadata that several scripted brokers return. A test can change those of each broker."""
 
     def __init__(self, *brokers: ScriptedBroker) -> None:
         self.brokers = dict(enumerate(brokers, 1))
@@ -109,7 +109,7 @@ def test_a_new_leader_is_found() -> None:
         cluster = Cluster(one.address)
         assert cluster.leader(TopicPartition("t", 0)) == brokers.node(1)
         brokers.leaders["t"] = (2, 1)
-        assert cluster.leader(TopicPartition("t", 0)) == brokers.node(1)  # nobody has complained yet
+        assert cluster.leader(TopicPartition("t", 0)) == brokers.node(1)  # No request has failed yet.
         cluster.forget("t")
         assert cluster.leader(TopicPartition("t", 0)) == brokers.node(2)
 
@@ -118,7 +118,7 @@ def test_an_answer_that_is_older_than_what_is_known_does_not_bring_the_old_leade
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         cluster = Cluster(one.address)
-        for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1), (2, -1, 2)):  # -1: from a broker before 2.1
+        for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1), (2, -1, 2)):  # -1: before Kafka 2.1
             brokers.leaders["t"] = (leader, epoch)
             cluster.forget("t")
             assert cluster.leader(TopicPartition("t", 0)) == brokers.node(expected)
@@ -229,7 +229,7 @@ def test_a_broker_that_is_of_another_cluster_now_is_left_for_the_bootstrap_serve
         cluster = Cluster(bootstrap.address)
         cluster.topic("t")
         bootstrap.drop_connections()
-        for _ in range(20):  # whichever of the two is asked
+        for _ in range(20):  # either broker may receive the request
             cluster.topics()
             cluster.close()
         assert cluster.nodes
@@ -246,7 +246,7 @@ def test_a_broker_that_says_nothing_costs_its_timeout_and_no_more() -> None:
             raise HangUp
 
         silent.metadata = say_nothing
-        for _ in range(5):  # whichever of the two is asked first
+        for _ in range(5):  # either broker may receive the request first
             cluster = Cluster([silent.address, good.address], timeout=0.2)
             assert cluster.leader(TopicPartition("t", 0)) == brokers.node(2)
             cluster.close()

@@ -124,7 +124,10 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
         return {partition: raised(found).offset for partition, found in self.list_offsets(specs).items()}
 
     def _timestamps(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the timestamp of the first record at or after each offset. Partitions without such a record are missing."""
+        """Return the timestamp of the first record at or after each offset.
+
+        Partitions without such a record are missing in the result.
+        """
         by_leader: dict[Node, dict[TopicPartition, int]] = {}
         for partition, offset in offsets.items():
             by_leader.setdefault(self.cluster.leader(partition), {})[partition] = offset

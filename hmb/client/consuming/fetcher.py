@@ -146,7 +146,8 @@ class Fetcher:
             position.topic_id = topic.topic_id
         elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
             self._topic_created_again(position)
-        return topic.leaders.get(number) or self._cluster.leader(position.partition)  # Without a leader, this call raises the reason.
+        # Without a leader, the second call raises the reason.
+        return topic.leaders.get(number) or self._cluster.leader(position.partition)
 
     def _topic_created_again(self, position: Position) -> None:
         what = f"{position.partition} was deleted and created again since offset {position.fetched}"

@@ -53,7 +53,8 @@ PARTITION_ERRORS = frozenset(
     }
 )
 HAS_MEMBERS = "group {!r} has members, and only they may commit; use another group for partitions assigned by hand"
-TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})  # A retry succeeds after the next heartbeat, whose response contains the new epoch.
+# A retry succeeds after the next heartbeat, whose response contains the new epoch.
+TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 
 class _PendingCommit(NamedTuple):

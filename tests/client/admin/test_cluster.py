@@ -1,4 +1,4 @@
-"""The brokers: where they are, what they can do, what lies on their disks."""
+"""Tests of `Admin` for the cluster: brokers, their versions and their data directories."""
 
 import pytest
 

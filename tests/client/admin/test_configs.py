@@ -1,4 +1,4 @@
-"""Settings: where they come from, and changes by the new way and the old one."""
+"""Tests of `Admin` for settings: their sources, and changes with the new and the old request."""
 
 import logging
 
@@ -62,7 +62,7 @@ def test_a_name_that_a_topic_does_not_know_changes_nothing(servers: str) -> None
 
 
 class OldBroker:
-    """Kafka 2.2: no IncrementalAlterConfigs."""
+    """A broker like Kafka 2.2, which does not have IncrementalAlterConfigs."""
 
     def __init__(self, **own: str) -> None:
         self.own = {name.replace("_", "."): value for name, value in own.items()}

@@ -1,4 +1,4 @@
-"""Groups and what they have committed; how far behind they are."""
+"""Tests of `Admin` for groups: members, committed offsets and lag."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))
 
 @pytest.fixture(scope="module")
 def admin(servers: str) -> Iterator[Admin]:
-    """Ten records in partition 0 of topic t, at 1000, 1001 ... ms; five in 1."""
+    """Return an admin. Topic t has ten records in partition 0, at 1000, 1001, ... ms, and five in partition 1."""
     with hmb.Producer(servers) as producer:
         for partition, count in ((0, 10), (1, 5)):
             for number in range(count):
@@ -147,7 +147,7 @@ def test_what_was_never_committed_cannot_be_shifted(admin: Admin) -> None:
 
 
 class Coordinators:
-    """Two brokers: the first one says that the second is the coordinator, after it has thought so of itself."""
+    """Two brokers. The first one claims to be the coordinator, and later names the second one."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -181,7 +181,7 @@ def test_a_coordinator_that_has_moved_is_found() -> None:
 
 
 def old_broker(request: Request, version: int) -> Response:
-    """Of Kafka 0.10: one member leaves at a time, an unknown group is dead, there are no instance ids."""
+    """Answer as Kafka 0.10 does: one member leaves at a time, an unknown group is Dead, and no instance ids exist."""
     match request:
         case FindCoordinatorRequest():
             return FindCoordinatorResponse(host="127.0.0.1", port=old_broker.port)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Offsets of a time, deleted records, and what is asked again because a leader has moved."""
+"""Tests of `Admin` for records: offsets of times, deletion of records, and leaders that have moved."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_what_producers_have_left(servers: str) -> None:
 
 
 class Leader:
-    """Answers once that it does not lead."""
+    """A broker that answers one request with NOT_LEADER_OR_FOLLOWER."""
 
     def __init__(self) -> None:
         self.errors = [ErrorCode.NOT_LEADER_OR_FOLLOWER]

@@ -1,4 +1,4 @@
-"""Topics: each result or error by its name."""
+"""Tests of `Admin` for topics: each topic has its own result or error."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_what_a_broker_is_too_old_for_is_named() -> None:
 
 
 def test_asking_an_old_broker_for_a_topic_does_not_create_it() -> None:
-    """Before version 4 of Metadata there was no way to forbid that, but not to name the topic."""
+    """Before Metadata v4, a request that names a topic may create it. The client requests all topics instead."""
     with ScriptedBroker(lambda request, version: None, {MetadataRequest: 1}) as broker, Admin(broker.address) as admin:
         answer, asked = broker.metadata, []
 

@@ -1,4 +1,4 @@
-"""A partition as a scripted broker has it."""
+"""The log of one partition, for a scripted broker."""
 
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -11,7 +11,7 @@ RECORDS = [Record(timestamp=1, value=b"%d" % number) for number in range(4)]
 
 
 class Log:
-    """Answers as a broker whose only partition has these bytes, from offset 0 to `end`."""
+    """Answers requests as a broker with one partition, which contains these bytes from offset 0 to `end`."""
 
     def __init__(self, data: bytes, end: int, *troubles: ErrorCode | bool) -> None:
         self.data, self.end = data, end

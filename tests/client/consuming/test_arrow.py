@@ -1,4 +1,4 @@
-"""Arrow columns are the records, column by column; and damage is found as by the record reader."""
+"""Tests of Arrow columns: they contain the same values as records, and damage raises the same errors."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The consumer: where it starts, where it ends, and what it leaves out."""
+"""Tests of the consumer: its start, its end, and the records that it leaves out."""
 
 import threading
 from typing import Any
@@ -174,7 +174,7 @@ def test_damage_is_named_with_its_place() -> None:
 
 
 class Two:
-    """Answers as a broker with the topics a and b: what a Fetch gets of b is up to the test, once."""
+    """Answers as a broker with the topics a and b. A test may choose one response of b."""
 
     def __init__(self, trouble: ErrorCode, data_of_b: bytes) -> None:
         self.trouble, self.data_of_b = trouble, data_of_b

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a poll: what was not handed out is not consumed, and comes again."""
+"""Tests of Ctrl-C during a poll: records that were not returned are not consumed, and the next poll returns them."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ SMALL_BATCHES = b"".join(encode_batch([record], base_offset=offset) for offset, 
 
 
 def interrupting(at: bytes) -> Callable[[bytes], bytes]:
-    """A deserializer in which Ctrl-C comes, once."""
+    """Return a deserializer that raises KeyboardInterrupt once."""
     left = [at]
 
     def deserialize(data: bytes) -> bytes:
@@ -33,7 +33,7 @@ def test_control_c_in_the_second_batch_of_a_poll_gives_the_first_one_back() -> N
         consumer = Consumer(broker.address, "t", until="end", value_deserializer=interrupting(b"2"))
         with consumer, pytest.raises(KeyboardInterrupt):
             consumer.poll(10)
-        assert consumer.position(T0) == 0  # which is what a group would have committed
+        assert consumer.position(T0) == 0  # A group would have committed this position.
 
 
 def test_after_control_c_in_a_poll_the_next_one_hands_out_all() -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong while a consumer reads: it says what and where, loses nothing, and goes on where it can."""
+"""Tests of errors while a consumer reads: it reports the place, loses no records, and continues where possible."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ T0 = TopicPartition("t", 0)
 
 
 def poll_all(consumer: Consumer, count: int) -> list[bytes]:
-    """The next so many values; fewer if they do not come."""
+    """Return the next `count` values, or fewer if no more arrive."""
     found: list[bytes] = []
     deadline = time.monotonic() + 10
     while len(found) < count and time.monotonic() < deadline:
@@ -42,7 +42,7 @@ def test_a_record_that_cannot_be_deserialized_is_named_and_loses_no_other(what: 
     options: dict[str, Any] = {f"{what}_deserializer": number}
     with ScriptedBroker(Log(encode_batch(records), 4)) as broker, Consumer(broker.address, "t", **options) as consumer:
         assert [getattr(record, what) for record in consumer.poll(10)] == [0, 1]
-        for _ in range(2):  # until the program says what to do
+        for _ in range(2):  # Every poll raises the error until the application reacts.
             with pytest.raises(
                 DeserializationError, match=rf"t-0, offset 2: the {what} cannot be .* seek\(.*, 3\)"
             ) as caught:
@@ -81,7 +81,7 @@ def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
 @pytest.mark.parametrize("by_arrow", [False, True])
 def test_what_came_before_bytes_that_are_no_batches_is_handed_out(by_arrow: bool) -> None:
     class Damaged(Log):
-        """Of which a fetch from offset 2 on begins with the damage."""
+        """A log in which a fetch from offset 2 on begins with a damaged batch."""
 
         def __call__(self, request: Request, version: int) -> Response | None:
             if isinstance(request, FetchRequest) and request.topics[0].partitions[0].fetch_offset == 2:
@@ -234,7 +234,7 @@ def test_an_arrow_batch_may_follow_records() -> None:
 
 
 class Late:
-    """A log whose answers to a fetch come too late, so many times."""
+    """A log whose first responses to Fetch arrive after the request timeout."""
 
     def __init__(self, log: Log, times: int, seconds: float) -> None:
         self.log, self.times, self.seconds = log, times, seconds
@@ -277,7 +277,7 @@ def test_poll_comes_back_in_time_though_a_broker_is_silent() -> None:
 
 
 def lead(number_of: dict[str, int], *brokers: ScriptedBroker) -> Callable[[MetadataRequest], MetadataResponse]:
-    """Metadata in which these brokers lead the topics' partitions 0, by their numbers among them."""
+    """Return an answer to Metadata in which partition 0 of each topic is led by the broker with the given number."""
     topic, broker = MetadataResponse.MetadataResponseTopic, MetadataResponse.MetadataResponseBroker
     return lambda request: MetadataResponse(
         brokers=[broker(node_id=node, host="127.0.0.1", port=it.port) for node, it in enumerate(brokers)],

@@ -1,4 +1,4 @@
-"""When a consumer asks for what: ahead of its work, but not further than one answer."""
+"""Tests of the fetcher: one request is in flight while the application works on the last response."""
 
 import time
 
@@ -11,7 +11,7 @@ from tests.client.scripted_broker import ScriptedBroker
 
 
 class Piecemeal(Log):
-    """A log whose every answer is one batch of two records."""
+    """A log that returns one batch of two records in each response."""
 
     def __init__(self, batches: int) -> None:
         super().__init__(b"", 2 * batches)
@@ -33,7 +33,7 @@ class Piecemeal(Log):
 
 
 def offsets_asked(broker: ScriptedBroker, count: int) -> list[int]:
-    """From which offsets records were fetched, when `count` fetches have come, or more."""
+    """Wait for `count` fetches, and return their offsets."""
     deadline = time.monotonic() + 10
     while True:
         asked = [it.topics[0].partitions[0].fetch_offset for it, _ in broker.requests if isinstance(it, FetchRequest)]
@@ -76,7 +76,7 @@ def test_an_answer_that_came_while_nobody_polled_is_not_late() -> None:
 
 def test_an_answer_to_a_fetch_from_elsewhere_is_not_taken() -> None:
     with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
-        assert len(consumer.poll(10)) == 2  # and the fetch from offset 2 on is under way
+        assert len(consumer.poll(10)) == 2  # The fetch from offset 2 on is in flight now.
         consumer.seek(TopicPartition("t", 0), 6)
         assert [it.value for it in consumer.poll(10)] == [b"6", b"7"]
 

@@ -1,4 +1,4 @@
-"""Consumers in groups: what is read by whom, what is committed when, and what the program is told."""
+"""Tests of consumers in groups: assigned partitions, commits and callbacks."""
 
 import itertools
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str) -> str:
-    """Two partitions with the records 0 to 9 each."""
+    """Create a topic with two partitions, each with the records 0 to 9."""
     name = next(NAMES)
     make_topic(servers, name, 2)
     produce(servers, name, range(10))
@@ -47,7 +47,7 @@ def reader(servers: str, topic: str, **more: Any) -> Consumer:
 
 
 def read(*consumers: Consumer, count: int = 20) -> list[ConsumerRecord]:
-    """Poll them in turns until they have read so many together."""
+    """Poll the consumers alternately until they have read `count` records together."""
     records: list[ConsumerRecord] = []
 
     def have_read() -> bool:

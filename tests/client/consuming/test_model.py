@@ -1,4 +1,4 @@
-"""Whatever a program does with a consumer, it gets each partition's records in order, from where it is: a model."""
+"""A comparison of the consumer with a model: after any steps, it returns each partition's records in order."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -31,7 +31,7 @@ def written(servers: str) -> str:
 
 
 def taken(consumer: Consumer, step: str, count: object) -> Iterator[tuple[int, int, bytes]]:
-    """Partition, offset and value of each record that a step brings."""
+    """Return partition, offset and value of each record that a step returns."""
     if step == "arrow":
         batch = consumer.poll_arrow(0.02)
         for row in batch.to_pylist() if batch is not None else []:
@@ -76,7 +76,7 @@ def test_records_come_in_order_from_where_one_is(written: str, actions: list[tup
                     if not consumer.at_end and consumer.paused != set(model):
                         check(taken(consumer, step if not (step == "iterate" and consumer.paused) else "poll", what))
             if step == "iterate" and consumer.at_end:
-                break  # it has closed the consumer
+                break  # The iteration has closed the consumer.
         else:
             consumer.resume(*model)
             while not consumer.at_end:

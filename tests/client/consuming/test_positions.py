@@ -1,4 +1,4 @@
-"""Where a consumer is, and how it is moved: assign, seek, pause, and where it stops."""
+"""Tests of positions: assign, seek, pause and `until`."""
 
 import re
 import time
@@ -17,7 +17,7 @@ NAME = re.compile(r"[^a-z0-9]+", re.I)
 
 
 def write(servers: str, topic: str, count: int = 10, partition: int = 0) -> TopicPartition:
-    """Records 0, 1, 2 ..., a day apart, in batches of one."""
+    """Produce the records 0, 1, 2 and so on, one day apart, each in its own batch."""
     with Producer(servers) as producer:
         for number in range(count):
             producer.send(topic, b"%d" % number, partition=partition, timestamp=NOW + number * DAY).result()
@@ -25,7 +25,7 @@ def write(servers: str, topic: str, count: int = 10, partition: int = 0) -> Topi
 
 
 def read(consumer: Consumer, count: int) -> list[int]:
-    """The next so many values."""
+    """Return the next `count` values."""
     found: list[ConsumerRecord] = []
     deadline = time.monotonic() + 10
     while len(found) < count and time.monotonic() < deadline:
@@ -171,7 +171,7 @@ def test_nothing_is_handed_out_of_a_paused_partition(servers: str) -> None:
         here, there = (zero, one) if first.partition == 0 else (one, zero)
         consumer.pause(here)
         assert consumer.paused == {here}
-        assert read(consumer, 3) == [0, 1, 2]  # of the other
+        assert read(consumer, 3) == [0, 1, 2]  # records of the other topic
         assert consumer.position(here) == 1
         assert consumer.poll(0.05) == []
         consumer.resume(here)

@@ -1,4 +1,4 @@
-"""Reading committed records only: what aborted transactions left in the log is not handed out."""
+"""Tests of `read_committed`: records of aborted transactions are not returned."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ COMMIT, ABORT = ControlType.COMMIT, ControlType.ABORT
 
 
 class TransactionLog:
-    """A partition's bytes, written by transactions one batch after the other."""
+    """The bytes of a partition to which transactions write one batch after another."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -54,7 +54,7 @@ def three_transactions() -> TransactionLog:
     written.write(2, b"c1", b"c2")
     written.write(1, b"a2")
     written.finish(1, ABORT)
-    written.write(1, b"c3")  # the same producer, its next transaction
+    written.write(1, b"c3")  # the next transaction of the same producer
     written.finish(2, COMMIT)
     written.finish(1, COMMIT)
     return written

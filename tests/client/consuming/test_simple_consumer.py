@@ -1,4 +1,4 @@
-"""The low-level consumer: one request, one answer, errors as they are."""
+"""Tests of the low-level consumer: one request, one response, and unchanged errors."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_log_is_read_fetch_by_fetch(servers: str) -> None:
     read: list[bytes] = []
     with hmb.SimpleConsumer(servers) as consumer:
         offset, fetches = 0, 0
-        while fetched := consumer.fetch("walked", 0, offset, max_bytes=1):  # a batch at least, however large
+        while fetched := consumer.fetch("walked", 0, offset, max_bytes=1):  # always at least one batch
             read += values(fetched)
             offset, fetches = fetched.next_offset, fetches + 1
     assert read == [b"0", b"1", b"2", b"3", b"4"]

@@ -1,4 +1,4 @@
-"""Which topics a consumer reads: by name and by pattern, and what comes and goes while it reads."""
+"""Tests of subscriptions: topics by name and by pattern, and topics that appear and disappear."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Members of groups for tests: a membership each, and a listener that writes down what it hears."""
+"""Members of groups for tests. Each has a membership and a listener that records its calls."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -32,12 +32,12 @@ COOPERATIVE: dict[str, Any] = {"assignors": ("cooperative-sticky",)}
 CONSUMER: dict[str, Any] = {"group_protocol": "consumer"}
 KINDS = [pytest.param(EAGER, id="eager"), pytest.param(COOPERATIVE, id="cooperative"), pytest.param(CONSUMER, id="848")]
 
-Told = Callable[["Member", str, frozenset[TopicPartition]], None]
+OnCall = Callable[["Member", str, frozenset[TopicPartition]], None]
 
 
 @contextmanager
 def group_servers() -> Iterator[str]:
-    """A broker set up as GROUP_CONFIG says: HMB, or the one that HMB_TEST_SERVERS names (tests/conformance)."""
+    """Yield the address of a broker with GROUP_CONFIG: HMB, or the broker in HMB_TEST_SERVERS (tests/conformance)."""
     given = os.environ.get("HMB_TEST_SERVERS")
     if given:
         yield given
@@ -47,11 +47,11 @@ def group_servers() -> Iterator[str]:
 
 
 class Member:
-    """One consumer's place in a group. Its own listener: `events` are what it heard; `told` may do something then."""
+    """A membership that is its own listener. `events` records the calls, and `on_call` may act in each of them."""
 
-    def __init__(self, servers: str, group: str, *topics: str, told: Told | None = None, **settings: Any) -> None:
+    def __init__(self, servers: str, group: str, *topics: str, on_call: OnCall | None = None, **settings: Any) -> None:
         self.events: list[tuple[str, frozenset[TopicPartition]]] = []
-        self.told = told
+        self.on_call = on_call
         self.cluster = Cluster(servers)
         settings = {"heartbeat_interval": 0.02, "retry_backoff": 0.01, **settings}
         self.membership = join_group(self.cluster, MemberSettings(group_id=group, **settings), self)
@@ -59,8 +59,8 @@ class Member:
 
     def _note(self, name: str, partitions: Collection[TopicPartition]) -> None:
         self.events.append((name, frozenset(partitions)))
-        if self.told is not None:
-            self.told(self, name, frozenset(partitions))
+        if self.on_call is not None:
+            self.on_call(self, name, frozenset(partitions))
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         self._note("assigned", partitions)
@@ -102,7 +102,7 @@ def add_partitions(servers: str, name: str, count: int) -> None:
 
 
 def share(members: Iterable[Member], partitions: frozenset[TopicPartition]) -> None:
-    """Poll until each partition has one owner, all members have some, and all are at rest."""
+    """Poll until each partition has one owner, each member has partitions, and no rebalance is in progress."""
     everybody = list(members)
 
     def are_shared_out() -> bool:

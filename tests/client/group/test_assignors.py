@@ -1,4 +1,4 @@
-"""The leader's assignors: every partition once, evenly, and as few changes of hands as possible."""
+"""Tests of the assignors: each partition has one owner, the result is even, and few partitions move."""
 
 from collections import Counter
 from random import Random
@@ -22,7 +22,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 def partitions(*names: str) -> set[TopicPartition]:
-    """ "a0 a1" -> the partitions 0 and 1 of topic a."""
+    """ Return the partitions with these names: "a0 a1" means the partitions 0 and 1 of topic a."""
     return {TopicPartition(name[0], int(name[1:])) for line in names for name in line.split()}
 
 
@@ -111,7 +111,8 @@ def test_a_member_is_cooperative_only_if_all_its_assignors_are() -> None:
         check_assignors([])
 
 
-JAVAS = [  # of Kafka 4.3.0: assignor, partitions of each topic, members (id:instance:topics), what each was given
+# Results of Kafka 4.3.0: assignor, partition counts of topics, members (id:instance:topics), and their assignments.
+ASSIGNMENTS_OF_KAFKA = [
     ("range", "a5 b3 c3", "m9::abc m8::abc", "m8:a0,a1,a2,b0,b1,c0,c1 m9:a3,a4,b2,c2"),
     ("roundrobin", "a5 b3 c3", "m9::abc m8::abc", "m8:a0,a2,a4,b1,c0,c2 m9:a1,a3,b0,b2,c1"),
     ("range", "a3", "m9:: m8:i1:a m7::a m6::", "m6: m7:a2 m8:a0,a1 m9:"),
@@ -125,7 +126,7 @@ JAVAS = [  # of Kafka 4.3.0: assignor, partitions of each topic, members (id:ins
 ]
 
 
-@pytest.mark.parametrize(("name", "topics", "group", "expected"), JAVAS)
+@pytest.mark.parametrize(("name", "topics", "group", "expected"), ASSIGNMENTS_OF_KAFKA)
 def test_gives_what_javas_assignor_gives(name: str, topics: str, group: str, expected: str) -> None:
     counts = {topic[0]: int(topic[1:]) for topic in topics.split()}
     members = [
@@ -144,7 +145,7 @@ TOPICS = st.sets(st.sampled_from("abcd")).map("".join)
 
 @st.composite
 def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[SubscribedMember], dict[str, int]]:
-    """Members with what they may once have owned; claims may contradict each other."""
+    """Draw members with partitions that they owned before. Their claims may contradict each other."""
     counts = draw(COUNTS)
     every = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     same = draw(TOPICS) if alike else None
@@ -210,9 +211,9 @@ def test_sticky_takes_nothing_away_that_balance_does_not_ask_for(
 ) -> None:
     members, counts = group
     members = after(members, assign_sticky(members, counts), 4)
-    assert assign_sticky(members, counts) == {it.member_id: it.owned for it in members}  # nothing has changed
+    assert assign_sticky(members, counts) == {it.member_id: it.owned for it in members}  # A second run changes nothing.
     left = [it for number, it in enumerate(members) if number != gone]
-    if len({it.topics for it in members}) == 1 and left:  # all get more, so none must lose any
+    if len({it.topics for it in members}) == 1 and left:  # Each member gets more partitions, so none may lose any.
         assignment = assign_sticky(left, counts)
         assert all(it.owned <= assignment[it.member_id] for it in left)
 

@@ -1,4 +1,4 @@
-"""Groups with brokers of every age, a broker that goes away, and what is left of a group without members."""
+"""Tests of groups with old brokers, with a broker that fails, and without members."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_offsets_of_a_group_without_members(servers: str) -> None:
     answers: list[Exception | None] = []
     for number in range(3):
         offsets.commit_async({first: OffsetAndMetadata(number)}, lambda them, error: answers.append(error))
-    offsets.commit({second: OffsetAndMetadata(9)})  # those before it are answered first
+    offsets.commit({second: OffsetAndMetadata(9)})  # The earlier commits are answered first.
     assert answers == [None, None, None]
     assert offsets.committed([first])[first] == OffsetAndMetadata(2)
     assert offsets.committed([]) == {} and offsets.metadata.generation_id == -1

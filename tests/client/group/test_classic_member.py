@@ -1,4 +1,4 @@
-"""A member of a classic group, step by step: what it sends, what its consumer is told, and when."""
+"""Tests of a member of a classic group, step by step: its requests and the calls of its listener."""
 
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ def assignment(*numbers: int) -> bytes:
 
 
 class Driven:
-    """A member, and hands for both of its threads. Time goes on only where a test says so."""
+    """A member whose two threads and whose clock are driven by the test."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         self.member = ClassicGroupMember(MemberSettings(group_id="g", **settings))
@@ -56,7 +56,7 @@ class Driven:
         self.member.response_received(request, response, self.now)
 
     def calls(self) -> list[ListenerCall]:
-        """All that the listener is told when the consumer polls."""
+        """Poll, and return all calls of the listener."""
         calls = []
         while (call := self.member.next_call()) is not None:
             self.member.call_finished(call)
@@ -69,22 +69,22 @@ class Driven:
         )
         self.answer(response)
 
-    def settle(self, *numbers: int, generation: int = 1, assignor: str = "range") -> list[ListenerCall]:
-        """From UNJOINED to STABLE, as a follower."""
+    def join_and_sync(self, *numbers: int, generation: int = 1, assignor: str = "range") -> list[ListenerCall]:
+        """Move a follower from UNJOINED to STABLE, and return the calls of the listener."""
         calls = self.calls()
         self.join(generation, assignor=assignor)
         self.answer(SyncGroupResponse(assignment=assignment(*numbers)))
         return calls + self.calls()
 
-    def hear(self, code: ErrorCode = ErrorCode.NONE) -> None:
-        """Wait for the next heartbeat, and answer it."""
+    def heartbeat(self, code: ErrorCode = ErrorCode.NONE) -> None:
+        """Wait for the next heartbeat, and answer it with `code`."""
         self.now = max(self.now, self.member.deadline())
         self.request(HeartbeatRequest)
         self.answer(HeartbeatResponse(error_code=code))
 
 
 def joined_as(*members: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
-    """What the leader is told of its members: all want the topic a."""
+    """Return members as a JoinGroup response lists them for the leader. All subscribe to topic a."""
     said = subscriptions(["range"], ["a"], owned(), owned(), -1)[0].metadata
     return [JoinGroupResponse.JoinGroupResponseMember(member_id=it, metadata=said) for it in members]
 
@@ -143,7 +143,7 @@ def test_a_leader_that_need_not_assign_hands_in_nothing_and_watches_the_topics_a
     driven.answer(TopicLookupResult({"a": 1}, {}))
     assert driven.member.is_stable
     driven.now += 50
-    driven.hear()
+    driven.heartbeat()
     driven.answer(TopicLookupResult({"a": 2}, {}))
     assert driven.state is ClassicMemberState.UNJOINED
 
@@ -155,17 +155,17 @@ def test_a_leader_rebalances_when_its_topics_have_changed_and_looks_sooner_where
     driven.answer(TopicLookupResult({}, {}))
     driven.answer(SyncGroupResponse(assignment=assignment()))
     assert driven.calls() == [assigned(owned())]
-    driven.hear()
+    driven.heartbeat()
     driven.answer(TopicLookupResult({"a": 2}, {}))
     assert driven.state is ClassicMemberState.UNJOINED
 
 
 def test_an_eager_member_gives_up_everything_before_it_joins_again() -> None:
     driven = Driven()
-    driven.settle(0, 1)
-    driven.hear(ErrorCode.REBALANCE_IN_PROGRESS)
+    driven.join_and_sync(0, 1)
+    driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
     assert driven.state is ClassicMemberState.UNJOINED
-    driven.hear(ErrorCode.REBALANCE_IN_PROGRESS)  # heartbeats go on until the consumer polls
+    driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)  # Heartbeats continue until the consumer polls.
     assert driven.calls() == [revoked(owned(0, 1))]
     assert driven.request(JoinGroupRequest).member_id == ME
     driven.join(generation=2)
@@ -175,9 +175,9 @@ def test_an_eager_member_gives_up_everything_before_it_joins_again() -> None:
 
 def test_a_cooperative_member_gives_up_only_what_moves_and_joins_again_for_it() -> None:
     driven = Driven(assignors=COOPERATIVE)
-    driven.settle(0, 1, assignor="cooperative-sticky", generation=3)
-    driven.hear(ErrorCode.REBALANCE_IN_PROGRESS)
-    assert driven.calls() == []  # it reads on
+    driven.join_and_sync(0, 1, assignor="cooperative-sticky", generation=3)
+    driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert driven.calls() == []  # The member continues to read.
     said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
     assert [(it.topic, it.partitions) for it in said.owned_partitions] == [("a", [0, 1])]
     assert said.generation_id == 3
@@ -190,7 +190,7 @@ def test_a_cooperative_member_gives_up_only_what_moves_and_joins_again_for_it() 
 
 def test_a_cooperative_member_gives_up_a_topic_that_it_does_not_want_any_more() -> None:
     driven = Driven("a", "b", assignors=COOPERATIVE)
-    driven.settle(0, assignor="cooperative-sticky")
+    driven.join_and_sync(0, assignor="cooperative-sticky")
     driven.member.subscribe(["b"])
     assert driven.calls() == [revoked(owned(0))]
     said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
@@ -199,8 +199,8 @@ def test_a_cooperative_member_gives_up_a_topic_that_it_does_not_want_any_more() 
 
 def test_a_sticky_member_tells_what_it_had_though_it_has_given_it_up() -> None:
     driven = Driven(assignors=("sticky",))
-    driven.settle(0, 1, assignor="sticky", generation=8)
-    driven.hear(ErrorCode.REBALANCE_IN_PROGRESS)
+    driven.join_and_sync(0, 1, assignor="sticky", generation=8)
+    driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
     driven.calls()
     said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
     assert said.owned_partitions == []
@@ -224,7 +224,7 @@ def test_a_change_of_the_subscription_while_it_joins_makes_it_join_once_more() -
 
 def test_the_same_subscription_again_changes_nothing() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_sync(0)
     driven.member.subscribe(["a"])
     assert driven.state is ClassicMemberState.STABLE
 
@@ -232,10 +232,10 @@ def test_the_same_subscription_again_changes_nothing() -> None:
 def test_a_group_that_went_on_without_it_has_given_its_partitions_away() -> None:
     for code, member_id in ((ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, ME)):
         driven = Driven(assignors=COOPERATIVE)
-        driven.settle(0, 1, assignor="cooperative-sticky")
-        driven.hear(code)
+        driven.join_and_sync(0, 1, assignor="cooperative-sticky")
+        driven.heartbeat(code)
         assert driven.member.metadata.generation_id == -1
-        assert driven.member.next_request(driven.now) is None  # no heartbeat of somebody whom nobody knows
+        assert driven.member.next_request(driven.now) is None  # An unknown member sends no heartbeats.
         assert driven.calls() == [lost(owned(0, 1))]
         request = driven.request(JoinGroupRequest)
         said, _ = ConsumerProtocolSubscription.parse(request.protocols[0].metadata)
@@ -249,7 +249,7 @@ def test_what_it_takes_over_while_the_group_goes_on_without_it_is_lost_at_once()
     driven.answer(SyncGroupResponse(assignment=assignment(0)))
     call = driven.member.next_call()
     assert call == assigned(owned(0))
-    driven.hear(ErrorCode.UNKNOWN_MEMBER_ID)  # while the listener is being told
+    driven.heartbeat(ErrorCode.UNKNOWN_MEMBER_ID)  # while the listener is running
     driven.member.call_finished(call)
     assert driven.calls() == [lost(owned(0))]
 
@@ -265,7 +265,7 @@ def test_a_sync_that_comes_too_late_leads_to_the_next_rebalance() -> None:
 
 def test_an_answer_to_a_heartbeat_from_before_it_began_to_join_is_old_news() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_sync(0)
     driven.now = driven.member.deadline()
     heartbeat = driven.request(HeartbeatRequest)
     driven.member.subscribe(["b"])
@@ -296,7 +296,7 @@ def test_a_coordinator_that_is_not_ready_is_asked_again_and_ever_later(code: Err
     driven.now = driven.member.deadline()
     driven.answer(SyncGroupResponse(assignment=assignment(0)))
     driven.calls()
-    driven.hear(code)
+    driven.heartbeat(code)
     assert driven.member.is_stable and driven.member.deadline() - driven.now == 0.5
 
 
@@ -322,8 +322,8 @@ def test_what_is_final_says_what_to_do(code: ErrorCode, why: str) -> None:
 
 def test_a_static_member_that_is_fenced_has_lost_its_partitions() -> None:
     driven = Driven(group_instance_id="i")
-    driven.settle(0)
-    driven.hear(ErrorCode.FENCED_INSTANCE_ID)
+    driven.join_and_sync(0)
+    driven.heartbeat(ErrorCode.FENCED_INSTANCE_ID)
     assert driven.calls() == [lost(owned(0))]
     assert driven.member.error is not None
 
@@ -347,9 +347,9 @@ def test_an_assignor_that_it_does_not_know_and_a_member_that_talks_nonsense() ->
 
 def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> None:
     driven = Driven(max_poll_interval=10.0, heartbeat_interval=3.0)
-    driven.settle(0)
+    driven.join_and_sync(0)
     for _ in range(3):
-        driven.hear()
+        driven.heartbeat()
     driven.now = driven.member.deadline()
     assert driven.now == 1010.0
     request = driven.request(LeaveGroupRequest)
@@ -365,7 +365,7 @@ def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> 
 
 def test_a_static_member_that_does_not_poll_falls_silent_and_one_that_is_closed_says_nothing() -> None:
     driven = Driven(max_poll_interval=10.0, group_instance_id="i")
-    driven.settle(0)
+    driven.join_and_sync(0)
     assert driven.member.leave_request() is None
     driven.now += 10
     assert driven.member.next_request(driven.now) is None
@@ -374,11 +374,11 @@ def test_a_static_member_that_does_not_poll_falls_silent_and_one_that_is_closed_
 
 def test_a_commit_that_is_refused_tells_as_much_as_a_heartbeat() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_sync(0)
     before = driven.member.metadata
     driven.member.commit_refused(ErrorCode.REBALANCE_IN_PROGRESS, before)
-    assert driven.settle(0, generation=2) == [revoked(owned(0)), assigned(owned(0))]
-    driven.member.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, before)  # one of the last generation's
+    assert driven.join_and_sync(0, generation=2) == [revoked(owned(0)), assigned(owned(0))]
+    driven.member.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, before)  # a commit of the last generation
     assert driven.member.is_stable
     driven.member.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, driven.member.metadata)
     assert driven.calls() == [lost(owned(0))]
@@ -387,8 +387,8 @@ def test_a_commit_that_is_refused_tells_as_much_as_a_heartbeat() -> None:
 def test_the_last_call_gives_back_what_it_has_and_says_goodbye() -> None:
     driven = Driven()
     assert driven.member.last_call() is None and driven.member.leave_request() is None
-    driven.settle(0)
+    driven.join_and_sync(0)
     assert driven.member.last_call() == revoked(owned(0))
     assert isinstance(driven.member.leave_request(), LeaveGroupRequest)
-    driven.hear(ErrorCode.UNKNOWN_MEMBER_ID)
+    driven.heartbeat(ErrorCode.UNKNOWN_MEMBER_ID)
     assert driven.member.last_call() == lost(owned(0))

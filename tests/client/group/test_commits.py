@@ -1,4 +1,4 @@
-"""Commits and the coordinator, with brokers of every age and with one that says what a test tells it to."""
+"""Tests of commits, with old brokers and with a scripted coordinator."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ ME = GroupMetadata("g", 5, "me", None)
 
 
 class Coordinator:
-    """Answers a scripted broker's requests: finds itself, and answers commits with `codes`, one after the other."""
+    """A scripted coordinator. It names itself as coordinator, and answers each commit with the next of `codes`."""
 
     def __init__(self, *codes: int, versions: dict[type[Request], int] | None = None) -> None:
         self.codes = list(codes)
@@ -185,10 +185,10 @@ def test_what_time_may_heal_is_tried_again(code: int) -> None:
 )
 def test_what_is_final_is_explained_and_told_to_the_member(code: int, why: str) -> None:
     coordinator = Coordinator(code)
-    told = []
+    refusals = []
     with coordinator.broker, pytest.raises(KafkaError, match=why):
-        offsets_of(coordinator, refused=lambda *what: told.append(what)).commit({P0: OffsetAndMetadata(1)})
-    assert [(int(it), who) for it, who in told] == [(code if code < 1000 else -1, ME)]
+        offsets_of(coordinator, refused=lambda *what: refusals.append(what)).commit({P0: OffsetAndMetadata(1)})
+    assert [(int(it), who) for it, who in refusals] == [(code if code < 1000 else -1, ME)]
 
 
 def test_trying_again_has_an_end() -> None:
@@ -207,7 +207,7 @@ def test_what_a_group_has_committed_may_be_asked_too_early() -> None:
         assert offsets_of(coordinator).committed([P0])[P0] == OffsetAndMetadata(42, "m")
     coordinator = Coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     with coordinator.broker, pytest.raises(KafkaError, match="still loading"):
-        offsets_of(coordinator).committed([P0], timeout=0.0)  # for who has no time to try again
+        offsets_of(coordinator).committed([P0], timeout=0.0)  # A timeout of 0 allows one attempt.
     coordinator = Coordinator(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     with coordinator.broker, pytest.raises(KafkaError, match="group 'g': Not allowed"):
         offsets_of(coordinator).committed([P0])
@@ -238,7 +238,7 @@ def test_commits_that_nobody_waits_for_are_told_in_order_even_if_the_connection_
 def test_a_commit_that_cannot_even_be_sent_is_told_at_once() -> None:
     coordinator = Coordinator()
     with coordinator.broker:
-        pass  # it is gone
+        pass  # The connection is closed.
     heard: list[Exception | None] = []
     offsets_of(coordinator).commit_async({P0: OffsetAndMetadata(1)}, lambda _, error: heard.append(error))
     assert isinstance(heard[0], ConnectionFailed)

@@ -1,4 +1,4 @@
-"""A member of a KIP-848 group, step by step: what its heartbeats say, and what its consumer is told."""
+"""Tests of a member of a KIP-848 group, step by step: its heartbeats and the calls of its listener."""
 
 from typing import Any
 from uuid import UUID
@@ -26,7 +26,7 @@ def owned(*numbers: int, topic: str = "a") -> frozenset[TopicPartition]:
 
 
 class Driven:
-    """A member, and hands for both of its threads. Time goes on only where a test says so."""
+    """A member whose two threads and whose clock are driven by the test."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         self.member = ConsumerGroupMember(MemberSettings(group_id="g", group_protocol="consumer", **settings))
@@ -35,14 +35,14 @@ class Driven:
         self.member.subscribe(topics or ("a",))
 
     def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
-        """The next one; waits until it is due."""
+        """Wait until the next heartbeat is due, and return it."""
         self.now = max(self.now, self.member.deadline())
         request = self.member.next_request(self.now)
         assert isinstance(request, ConsumerGroupHeartbeatRequest), request
         return request
 
     def answer(self, epoch: int, *numbers: int, error: int = 0, topics: dict[UUID, list[int]] | None = None) -> None:
-        """To the next heartbeat: with an assignment of these partitions of topic a, or of those topics, or without."""
+        """Answer the next heartbeat, optionally with an assignment of partitions of topic a or of `topics`."""
         request = self.heartbeat()
         topics = topics if topics is not None else ({A: list(numbers)} if numbers else None)
         assignment = None
@@ -67,8 +67,8 @@ class Driven:
             calls.append(call)
         return calls
 
-    def settle(self, *numbers: int, epoch: int = 1) -> list[ListenerCall]:
-        """Join, and take over what the group gives."""
+    def join_and_reconcile(self, *numbers: int, epoch: int = 1) -> list[ListenerCall]:
+        """Join, apply the assignment, and return the calls of the listener."""
         self.answer(epoch, *numbers)
         if isinstance(self.member.next_request(self.now), TopicLookup):
             self.look_up()
@@ -77,8 +77,8 @@ class Driven:
         return calls
 
 
-def told(request: ConsumerGroupHeartbeatRequest) -> dict[UUID, list[int]] | None:
-    """Which partitions a heartbeat says to own."""
+def owned_in(request: ConsumerGroupHeartbeatRequest) -> dict[UUID, list[int]] | None:
+    """Return the owned partitions in a heartbeat."""
     topics = request.topic_partitions
     return None if topics is None else {it.topic_id: it.partitions for it in topics}
 
@@ -95,50 +95,50 @@ def test_joins_with_an_id_of_its_own_and_says_everything() -> None:
     request = driven.heartbeat()
     assert len(request.member_id) == 36
     assert (request.member_epoch, request.subscribed_topic_names) == (0, ["a", "b"])
-    assert (request.server_assignor, request.rebalance_timeout_ms, told(request)) == ("range", 11_000, {})
+    assert (request.server_assignor, request.rebalance_timeout_ms, owned_in(request)) == ("range", 11_000, {})
 
 
 def test_takes_over_what_it_is_given_and_says_so_at_once() -> None:
     driven = Driven()
     driven.answer(3, 0, 2)
-    assert driven.member.next_call() is None  # topics have ids only, so far
+    assert driven.member.next_call() is None  # The topic names are not known yet.
     driven.look_up()
     assert driven.calls() == [assigned(owned(0, 2))]
     assert driven.member.is_stable and driven.member.metadata.generation_id == 3
     request = driven.heartbeat()
     assert driven.now == 1000.0
-    assert (request.member_epoch, told(request)) == (3, {A: [0, 2]})
+    assert (request.member_epoch, owned_in(request)) == (3, {A: [0, 2]})
     assert request.subscribed_topic_names is None and request.rebalance_timeout_ms == -1
 
 
 def test_then_it_only_lives_on() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     assert driven.member.next_request(driven.now) is None
     request = driven.heartbeat()
-    assert driven.now == 1005.0 and told(request) is None and request.subscribed_topic_names is None
+    assert driven.now == 1005.0 and owned_in(request) is None and request.subscribed_topic_names is None
 
 
 def test_gives_up_what_goes_to_others_before_it_takes_what_is_new() -> None:
     driven = Driven()
-    driven.settle(1, 2)
+    driven.join_and_reconcile(1, 2)
     driven.answer(2, 0, 1)
-    heartbeat = driven.heartbeat()  # while the consumer works on its records
-    assert told(heartbeat) is None
+    heartbeat = driven.heartbeat()  # The consumer is working on its records.
+    assert owned_in(heartbeat) is None
     assert driven.calls() == [revoked(owned(2)), assigned(owned(0))]
-    assert told(driven.heartbeat()) == {A: [0, 1]}
+    assert owned_in(driven.heartbeat()) == {A: [0, 1]}
 
 
 def test_an_assignment_that_comes_while_the_listener_is_told_of_another() -> None:
     driven = Driven()
-    driven.settle(0, 1)
+    driven.join_and_reconcile(0, 1)
     driven.answer(2, 0)
     call = driven.member.next_call()
     assert call == revoked(owned(1))
     driven.answer(3, 0, 2)
     driven.member.call_finished(call)
     assert driven.calls() == [assigned(owned(2))]
-    assert told(driven.heartbeat()) == {A: [0, 2]}
+    assert owned_in(driven.heartbeat()) == {A: [0, 2]}
 
 
 def test_a_topic_without_a_name_so_far_is_taken_over_when_it_has_one() -> None:
@@ -152,7 +152,7 @@ def test_a_topic_without_a_name_so_far_is_taken_over_when_it_has_one() -> None:
     assert lookup == TopicLookup(ids=frozenset({unknown}))
     driven.member.response_received(lookup, TopicLookupResult({}, {unknown: "c"}), driven.now)
     assert driven.calls() == [assigned(owned(0, topic="c"))]
-    assert told(driven.heartbeat()) == {A: [0], unknown: [0]}
+    assert owned_in(driven.heartbeat()) == {A: [0], unknown: [0]}
 
 
 def test_an_assignment_of_nothing_is_told_too() -> None:
@@ -163,7 +163,7 @@ def test_an_assignment_of_nothing_is_told_too() -> None:
 
 def test_a_change_of_the_subscription_is_said_at_once() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     driven.member.subscribe(["b"])
     request = driven.heartbeat()
     assert driven.now == 1000.0 and request.subscribed_topic_names == ["b"]
@@ -172,36 +172,37 @@ def test_a_change_of_the_subscription_is_said_at_once() -> None:
 @pytest.mark.parametrize("code", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID])
 def test_a_member_that_is_fenced_has_lost_everything_and_joins_again(code: ErrorCode) -> None:
     driven = Driven()
-    driven.settle(0, 1)
+    driven.join_and_reconcile(0, 1)
     before = driven.member.metadata.member_id
     driven.answer(0, error=code)
-    assert driven.member.next_request(driven.now) is None  # first the listener has to hear of it
+    assert driven.member.next_request(driven.now) is None  # The listener must be called first.
     assert driven.calls() == [lost(owned(0, 1))]
     request = driven.heartbeat()
-    assert (request.member_epoch, request.member_id, told(request)) == (0, before, {})
-    assert driven.settle(1, epoch=4) == [assigned(owned(1))]
+    assert (request.member_epoch, request.member_id, owned_in(request)) == (0, before, {})
+    assert driven.join_and_reconcile(1, epoch=4) == [assigned(owned(1))]
 
 
 def test_a_heartbeat_that_got_no_answer_is_said_again_in_full() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     driven.heartbeat()
     driven.member.request_failed(driven.now)
     assert driven.member.next_request(driven.now) is None
     request = driven.heartbeat()
-    assert (request.subscribed_topic_names, told(request), request.rebalance_timeout_ms) == (["a"], {A: [0]}, 300_000)
+    sent = request.subscribed_topic_names, owned_in(request), request.rebalance_timeout_ms
+    assert sent == (["a"], {A: [0]}, 300_000)
 
 
 def test_while_it_reconciles_a_lost_answer_is_asked_for_again_too() -> None:
-    """Else the coordinator takes for known what it has said once, and the member waits for it for ever."""
+    """Otherwise the coordinator does not send the lost assignment again, and the member waits for it forever."""
     driven = Driven("a", "b")
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     driven.answer(2, topics={B: [0]})
     driven.look_up()
-    driven.heartbeat()  # the answer to this one, with another assignment, is lost
+    driven.heartbeat()  # The response to this heartbeat contains another assignment, and is lost.
     driven.member.request_failed(driven.now)
     request = driven.heartbeat()
-    assert (request.subscribed_topic_names, told(request), request.rebalance_timeout_ms) == (
+    assert (request.subscribed_topic_names, owned_in(request), request.rebalance_timeout_ms) == (
         ["a", "b"],
         {A: [0]},
         300_000,
@@ -212,7 +213,7 @@ def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
     driven = Driven()
     driven.answer(0, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     assert driven.member.next_request(driven.now) is None and driven.member.error is None
-    assert driven.settle(0) == [assigned(owned(0))]
+    assert driven.join_and_reconcile(0) == [assigned(owned(0))]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_what_is_final_says_what_to_do(code: ErrorCode, why: str) -> None:
 
 def test_after_what_is_final_nothing_is_taken_over_any_more() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     driven.answer(2, 0, 1)
     driven.answer(0, error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     assert driven.calls() == [lost(owned(0))]
@@ -241,7 +242,7 @@ def test_after_what_is_final_nothing_is_taken_over_any_more() -> None:
 def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> None:
     for instance_id, epoch in ((None, -1), ("i", -2)):
         driven = Driven(max_poll_interval=7.0, group_instance_id=instance_id)
-        driven.settle(0)
+        driven.join_and_reconcile(0)
         driven.answer(1)
         request = driven.heartbeat()
         assert (driven.now, request.member_epoch) == (1007.0, epoch)
@@ -255,7 +256,7 @@ def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> 
 def test_the_last_call_gives_back_what_it_has_and_says_goodbye() -> None:
     driven = Driven()
     assert driven.member.last_call() is None and driven.member.leave_request() is None
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     assert driven.member.last_call() == revoked(owned(0))
     goodbye = driven.member.leave_request()
     assert isinstance(goodbye, ConsumerGroupHeartbeatRequest) and goodbye.member_epoch == -1
@@ -265,7 +266,7 @@ def test_the_last_call_gives_back_what_it_has_and_says_goodbye() -> None:
 
 def test_a_topic_that_was_deleted_and_made_anew_is_told_by_its_new_id() -> None:
     driven = Driven()
-    driven.settle(0)
+    driven.join_and_reconcile(0)
     anew = UUID(int=0xAA)
     driven.answer(2, topics={anew: [0]})
     lookup = driven.member.next_request(driven.now)
@@ -274,4 +275,4 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told_by_its_new_id() -> None:
     driven.calls()
     driven.heartbeat()
     driven.member.request_failed(driven.now)
-    assert told(driven.heartbeat()) == {anew: [0]}
+    assert owned_in(driven.heartbeat()) == {anew: [0]}

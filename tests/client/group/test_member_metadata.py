@@ -1,4 +1,4 @@
-"""What members tell each other, byte by byte as Kafka 4.3.0's consumers do, and as other clients did."""
+"""Tests of subscriptions and assignments as bytes: the bytes of Kafka 4.3.0's consumers, and those of other clients."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from hmb.protocol.topics import TopicPartition
 OWNED = frozenset({TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 3)})
 NONE: frozenset[TopicPartition] = frozenset()
 
-# Written by the assignors and by ConsumerProtocol of Kafka 4.3.0, for OWNED in generation 7.
+# The assignors and ConsumerProtocol of Kafka 4.3.0 have written these bytes for OWNED in generation 7.
 PARTITIONS = "00000002 000161 00000002 00000000 00000001 000162 00000001 00000003"
 TOPICS = "00000002 000161 000162"
 STICKY = f"0003 {TOPICS} 00000022 {PARTITIONS} 00000007 00000000 00000007 ffff"

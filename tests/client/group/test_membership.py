@@ -1,4 +1,4 @@
-"""Memberships and a broker: what listeners hear, in which order, and what is left when something goes wrong."""
+"""Tests of memberships with a broker: the calls of listeners, their order, and errors."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def topic() -> str:
 
 @pytest.fixture
 def join(servers: str, topic: str) -> Iterator[Join]:
-    """Makes members of a group named as the topic, and closes those that are left."""
+    """Yield a function that makes members of a group. The fixture closes them at the end."""
     with ExitStack() as stack:
 
         def join(**settings: Any) -> Member:
@@ -65,7 +65,7 @@ def test_members_share_the_partitions_as_they_come_and_go(servers: str, topic: s
     share(members, partitions)
     for member in members:
         owned: frozenset[TopicPartition] = frozenset()
-        for event, them in member.events:  # what is revoked was owned, and what is assigned was not
+        for event, them in member.events:  # Only owned partitions are revoked, and only others are assigned.
             assert them <= owned if event == "revoked" else not them & owned
             owned = owned - them if event == "revoked" else owned | them
         assert owned == member.owned
@@ -92,7 +92,7 @@ def test_an_eager_member_gives_up_all_and_a_cooperative_one_what_moves(servers: 
 def test_what_is_committed_when_it_is_revoked_is_where_the_next_owner_begins(
     servers: str, topic: str, join: Join, protocol: Any
 ) -> None:
-    def told(member: Member, event: str, partitions: frozenset[TopicPartition]) -> None:
+    def on_call(member: Member, event: str, partitions: frozenset[TopicPartition]) -> None:
         if event == "revoked":
             member.membership.offsets.commit({it: OffsetAndMetadata(7 + it.partition, "so far") for it in partitions})
         elif event == "assigned" and partitions:
@@ -100,10 +100,10 @@ def test_what_is_committed_when_it_is_revoked_is_where_the_next_owner_begins(
 
     found: dict[TopicPartition, OffsetAndMetadata | None] = {}
     partitions = make_topic(servers, topic, 2)
-    first = join(told=told, **protocol)
+    first = join(on_call=on_call, **protocol)
     share([first], partitions)
     assert found == dict.fromkeys(partitions)
-    second = join(told=told, **protocol)
+    second = join(on_call=on_call, **protocol)
     share([first, second], partitions)
     for partition in second.owned:
         assert found[partition] == OffsetAndMetadata(7 + partition.partition, "so far")
@@ -115,32 +115,32 @@ def test_what_is_committed_when_it_is_revoked_is_where_the_next_owner_begins(
 def test_a_listener_that_raises_stops_no_rebalance_and_leaks_no_partition(
     servers: str, topic: str, join: Join, protocol: Any, event: str, raised: type[BaseException]
 ) -> None:
-    def told(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
+    def on_call(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
         if name == event and partitions:
-            member.told = None
+            member.on_call = None
             raise raised("the program's own fault")
 
     partitions = make_topic(servers, topic, 2)
     first = join(**protocol)
     share([first], partitions)
     second = join(**protocol)
-    (first if event == "revoked" else second).told = told
+    (first if event == "revoked" else second).on_call = on_call
     with pytest.raises(raised, match="the program's own fault"):
         share([first, second], partitions)
     share([first, second], partitions)
 
 
 def test_the_first_of_several_errors_is_raised_when_all_has_been_told(servers: str, topic: str, join: Join) -> None:
-    def told(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
+    def on_call(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
         if name == "assigned":
-            member.told = None
+            member.on_call = None
         raise RuntimeError(name)
 
     partitions = make_topic(servers, topic, 2)
     first = join(**COOPERATIVE)
     share([first], partitions)
     second = join(**COOPERATIVE)
-    first.told = told
+    first.on_call = on_call
     with pytest.raises(RuntimeError, match="revoked"):
         share([first, second], partitions)
     revoked, assigned = first.events[-2:]
@@ -150,7 +150,7 @@ def test_the_first_of_several_errors_is_raised_when_all_has_been_told(servers: s
 @each_kind
 def test_a_listener_that_polls_is_not_called_within_itself(servers: str, topic: str, join: Join, protocol: Any) -> None:
     partitions = make_topic(servers, topic, 2)
-    first = join(told=lambda member, *what: member.membership.poll(60), **protocol)
+    first = join(on_call=lambda member, *what: member.membership.poll(60), **protocol)
     share([first], partitions)
     share([first, join(**protocol)], partitions)
     assert len([event for event, them in first.events if event == "assigned" and them == partitions]) == 1
@@ -164,7 +164,7 @@ def test_closing_gives_back_what_is_owned_and_leaves(servers: str, topic: str, j
     owned = first.owned
     first.close()
     assert first.events[-1] == ("revoked", owned)
-    share([second], partitions)  # a session's time is 45 s, which is longer than this waits for
+    share([second], partitions)  # The session timeout is 45 s, and `share` waits for less.
 
 
 def test_closing_ends_a_join_that_waits_for_others(servers: str, topic: str, join: Join) -> None:
@@ -173,21 +173,21 @@ def test_closing_ends_a_join_that_waits_for_others(servers: str, topic: str, joi
     share([first], partitions)
     second = join()
     second.poll()
-    until(lambda: second.membership.metadata.member_id)  # it has an id, and waits for the first one
+    until(lambda: second.membership.metadata.member_id)  # The second member has an id, and waits for the first one.
     second.close()
     assert not second.membership._thread.is_alive()  # type: ignore[attr-defined]
     share([first], partitions)
 
 
 def test_closing_raises_what_the_listener_raised_but_leaves_all_the_same(servers: str, topic: str, join: Join) -> None:
-    def told(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
-        member.told = None
+    def on_call(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
+        member.on_call = None
         raise RuntimeError(f"not {name} now")
 
     partitions = make_topic(servers, topic, 2)
     first, second = join(**COOPERATIVE), join(**COOPERATIVE)
     share([first, second], partitions)
-    first.told = told
+    first.on_call = on_call
     with pytest.raises(RuntimeError, match="not revoked now"):
         first.membership.close()
     share([second], partitions)
@@ -201,7 +201,7 @@ def test_a_consumer_that_does_not_poll_has_lost_its_partitions_when_it_does(
     slow = join(max_poll_interval=0.5, **protocol)
     share([slow], partitions)
     other = join(**protocol)
-    share([other], partitions)  # now and then the slow one has not polled for 0.5 s
+    share([other], partitions)  # The slow member sometimes does not poll for 0.5 s.
     with pytest.raises(KafkaError, match="the group has rebalanced without this consumer"):
         slow.membership.offsets.commit({next(iter(partitions)): OffsetAndMetadata(1)})
     slow.poll()

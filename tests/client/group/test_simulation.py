@@ -1,8 +1,8 @@
-"""The members' state machines and the coordinator's, with nothing but hypothesis in between.
+"""A simulation of members and a coordinator: their state machines exchange messages in random order.
 
-No thread, no socket, no clock: a test's steps say whose turn it is, which requests and which answers are lost, how much
-time goes by. Whatever they are, no two members that the coordinator knows own the same partition at any time; and when
-the trouble is over, all partitions are shared out, and each listener was told a story that holds together.
+The simulation has no threads, no sockets and no clock. Random steps choose the next member, lose requests and
+responses, and let time pass. At any time, two members that the coordinator knows must not own the same partition. After
+the last failure, each partition must have an owner, and the calls of each listener must be consistent.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ from tests.coordinator.consumer_driver import Topics
 MEMBERS = 4
 SESSION, HEARTBEAT = 10.0, 3.0  # seconds
 TIMES: dict[str, Any] = {"session_timeout": SESSION, "heartbeat_interval": HEARTBEAT, "max_poll_interval": 20.0}
-FOREVER = 400  # rounds in which everything must have come to rest
+FOREVER = 400  # rounds after which all members must be stable
 
 
 class Coordinator(Protocol):
@@ -42,14 +42,14 @@ class Coordinator(Protocol):
     topics: Topics
 
     def ask(self, request: Request) -> Any:
-        """The answer, or a WaitingCall that is answered later."""
+        """Return the response, or a WaitingCall that is answered later."""
 
     def answer_to(self, call: WaitingCall) -> Any | None: ...
 
     def pass_time(self) -> None: ...
 
     def known(self) -> Iterable[str]:
-        """The members' ids."""
+        """Return the ids of the members."""
 
 
 class ClassicCoordinator:
@@ -131,17 +131,17 @@ class ConsumerCoordinator:
 
 @dataclass
 class Client:
-    """A member, what it has under way, and the program whose listener it calls."""
+    """A member, its request in flight, and its listener."""
 
     member: GroupMember
     asked: Request | TopicLookup | None = None
     answer: Any = None  # or a WaitingCall
-    call: ListenerCall | None = None  # that the listener has begun, and not ended
-    owned: frozenset[TopicPartition] = frozenset()  # as the listener was told
-    told: list[ListenerCall] = field(default_factory=list)
+    call: ListenerCall | None = None  # the call that the listener has begun and not ended
+    owned: frozenset[TopicPartition] = frozenset()  # the partitions according to the calls of the listener
+    calls_made: list[ListenerCall] = field(default_factory=list)
 
     def tell(self, call: ListenerCall) -> None:
-        self.told.append(call)
+        self.calls_made.append(call)
         if call.method is ListenerMethod.ON_ASSIGNED:
             assert not call.partitions & self.owned, "what it has is assigned again"
             self.owned |= call.partitions
@@ -161,7 +161,7 @@ class World:
     def now(self) -> float:
         return self.coordinator.now / 1000
 
-    # -- steps; `number` is a client's
+    # -- steps; `number` chooses a client
 
     def start(self, number: int) -> None:
         if number not in self.clients:
@@ -170,7 +170,7 @@ class World:
             self.clients[number] = client
 
     def poll(self, number: int) -> None:
-        """The consumer polls, and its listener begins to do what it is called for."""
+        """Poll the consumer. Its listener begins a call."""
         if client := self.clients.get(number):
             client.member.polled(self.now)
             if client.call is None:
@@ -217,7 +217,7 @@ class World:
             client.member.request_failed(self.now)
 
     def turn(self, number: int) -> None:
-        """Some of these at once, or a rebalance would take more steps than a script has."""
+        """Make several steps at once. Otherwise a rebalance would take more steps than a script has."""
         for step in (self.receive, self.poll, self.called, self.send):
             step(number)
 
@@ -239,7 +239,7 @@ class World:
     def grow(self, number: int) -> None:
         self.coordinator.topics.make("ab"[number % 2], 2 + 2 * number)
 
-    # -- what must hold
+    # -- invariants
 
     def check(self) -> None:
         known = set(self.coordinator.known())
@@ -255,7 +255,7 @@ class World:
             assert client.owned == client.member.assignment
 
     def settle(self, number: int = 0) -> None:
-        """Everybody does what there is to do, and nothing is lost meanwhile."""
+        """Let all members finish, without any lost message."""
         for _ in range(FOREVER):
             self.wait(1)
             for number in list(self.clients):
@@ -294,7 +294,7 @@ STEPS = {
     "grow": World.grow,
     "settle": World.settle,
 }
-# The ordinary ones come more often; scripts are long, for trouble takes several steps.
+# Ordinary steps are more frequent. Scripts are long, because a failure takes several steps.
 OFTEN = [*["turn"] * 12, *["wait"] * 3, "start", "lose_answer", *STEPS]
 SCRIPTS = st.lists(st.tuples(st.sampled_from(OFTEN), st.integers(0, MEMBERS - 1)), min_size=40, max_size=150)
 KINDS: list[dict[str, Any]] = [

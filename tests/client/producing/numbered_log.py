@@ -1,4 +1,4 @@
-"""One partition at a broker that keeps Kafka's rules for numbered batches, and does what a test wants besides."""
+"""A partition that checks the sequence numbers of batches as Kafka does, with faults that a test chooses."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,14 +16,14 @@ REMEMBERED = 5
 
 
 class Fault(Enum):
-    """What happens to a batch."""
+    """The fault that happens to a batch."""
 
     NONE = auto()
-    IS_LOST = auto()  # and the connection with it
-    ANSWER_IS_LOST = auto()  # and the connection with it
-    COMES_LATE = auto()  # some time after the connection broke
+    IS_LOST = auto()  # The connection is lost, too.
+    ANSWER_IS_LOST = auto()  # The connection is lost, too.
+    COMES_LATE = auto()  # The batch arrives after the connection has broken.
     NOT_LEADER = auto()
-    NOT_LEADER_ANY_MORE = auto()  # it is written nevertheless
+    NOT_LEADER_ANY_MORE = auto()  # The batch is written anyway.
     TOO_LARGE = auto()
     INVALID = auto()
 
@@ -37,16 +37,19 @@ ANSWERS = {
 
 
 class NumberedLog:
-    """Answers Produce and InitProducerId for t-0."""
+    """Answers Produce and InitProducerId for the partition t-0."""
 
     def __init__(self, fault_of: Callable[[list[int]], Fault], late: Callable[[], bool] = lambda: True) -> None:
-        """`fault_of` gets a batch's values; `late` says before each request whether what is late comes now."""
+        """Use `fault_of` to choose the fault of a batch by its values.
+
+        Before each request, `late` decides whether late batches arrive now.
+        """
         self._fault_of, self._late = fault_of, late
-        self.values: list[int] = []  # what is written, by offset
-        self.seen: list[tuple[int, int, int]] = []  # the first value, epoch and number of each batch that came
+        self.values: list[int] = []  # the written values, by offset
+        self.seen: list[tuple[int, int, int]] = []  # the first value, epoch and sequence number of each received batch
         self._held: list[RecordBatch] = []
         self._epochs: dict[int, int] = {}
-        self._known: dict[int, deque[tuple[int, int, int]]] = {}  # first and last number and offset, by producer id
+        self._known: dict[int, deque[tuple[int, int, int]]] = {}  # first and last number, and offset, by producer id
 
     def __call__(self, request: Request, version: int) -> Response | None:
         if isinstance(request, InitProducerIdRequest):
@@ -85,7 +88,7 @@ class NumberedLog:
                     if (its_first, its_last) == (first, last):
                         return ErrorCode.NONE, offset
             expected = None if current is None else known[-1][1] + 1 if epoch == current else 0
-            if expected not in (None, first):  # none: one who is not known may begin anywhere
+            if expected not in (None, first):  # An unknown producer may begin with any sequence number.
                 return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
             if epoch != current:
                 known.clear()

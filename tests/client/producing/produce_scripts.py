@@ -1,4 +1,4 @@
-"""Scripts for brokers that producers send to."""
+"""Scripts for brokers that receive records from producers."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ PartitionResponse = TopicResponse.PartitionProduceResponse
 
 
 def produced(error: ErrorCode = ErrorCode.NONE, offset: int = 0, guilty: dict[int, str] | None = None) -> Response:
-    """The answer to one batch for t-0."""
+    """Return the response to one batch for t-0."""
     errors = [
         PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
         for index, message in (guilty or {}).items()
@@ -25,7 +25,7 @@ def produced(error: ErrorCode = ErrorCode.NONE, offset: int = 0, guilty: dict[in
 
 
 class Script:
-    """Answers a Produce with the next of `answers`, at last always with success; True stands for "hang up"."""
+    """Answers each Produce with the next of `answers`, and with success after the last. True closes the connection."""
 
     def __init__(self, *answers: Response | bool) -> None:
         self.answers = list(answers)
@@ -55,7 +55,7 @@ def delivered(request: ProduceRequest) -> Response:
 
 
 def batches(broker: ScriptedBroker) -> list[RecordBatch]:
-    """The batches that came, in order."""
+    """Return the received batches in their order."""
     found = []
     for request, _ in broker.requests:
         if isinstance(request, ProduceRequest):
@@ -69,21 +69,21 @@ def batches(broker: ScriptedBroker) -> list[RecordBatch]:
 
 
 def values(broker: ScriptedBroker) -> list[list[bytes | None]]:
-    """Of each batch that came."""
+    """Return the values of each received batch."""
     return [[record.value for record in read_records(batch.view)] for batch in batches(broker)]
 
 
 def numbers(broker: ScriptedBroker) -> list[tuple[int, int, int]]:
-    """Producer id, epoch and base sequence of each batch that came."""
+    """Return producer id, epoch and base sequence of each received batch."""
     return [(batch.producer_id, batch.producer_epoch, batch.base_sequence) for batch in batches(broker)]
 
 
 class Leaders:
-    """Which of several brokers leads which partition of "t"."""
+    """The leaders of the partitions of "t" among several brokers."""
 
     def __init__(self, *brokers: ScriptedBroker, leaders: Sequence[int]) -> None:
         self.brokers = brokers
-        self.leaders = list(leaders)  # by partition: the number of a broker
+        self.leaders = list(leaders)  # the number of the leading broker, by partition
         self.epoch = 0
         for broker in brokers:
             broker.metadata = self.metadata

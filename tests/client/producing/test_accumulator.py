@@ -1,4 +1,4 @@
-"""Batches: what goes together, when it may go, and what bounds it."""
+"""Tests of the accumulator: batches, the time at which they are due, and the limit of memory."""
 
 import threading
 
@@ -14,13 +14,13 @@ from hmb.records.batch import wrap_records
 from hmb.records.compression import Codec
 
 AGES = 3600.0
-TINY = 1 + RECORD_OVERHEAD  # how much room a record of one byte is given
+TINY = 1 + RECORD_OVERHEAD  # the bytes that the accumulator reserves for a record of one byte
 
 
 def accumulator(
     records: int = 100, linger: float = AGES, memory: int = 100_000, max_block: float = AGES
 ) -> Accumulator:
-    """Its batches have room for that many tiny records."""
+    """Return an accumulator whose batches have room for that many tiny records."""
     size = RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD + (records - 1) * len(encoded(b"x")) + 1
     return Accumulator(size, linger, memory, max_block)
 
@@ -58,7 +58,7 @@ def test_records_gather_until_a_batch_is_full() -> None:
     it = accumulator(records=2)
     for value in (b"a", b"b", b"c"):
         append(it, value)
-    (batch,) = take(it)  # the first is due, for it has no room for c; the second lingers
+    (batch,) = take(it)  # The first batch has no room for c, so it is due. The second one lingers.
     assert values(batch) == [b"a", b"b"]
 
 
@@ -68,7 +68,7 @@ def test_only_front_batches_go_so_that_order_stays() -> None:
         append(it, value, partition)
     first, other = take(it)
     assert values(first, other) == [b"1", b"3"]
-    assert take(it) == [first, other]  # still, until they are done
+    assert take(it) == [first, other]  # Both remain until they are complete.
     it.done(first)
     assert values(*take(it)) == [b"2", b"3"]
 
@@ -115,7 +115,7 @@ def test_memory_that_comes_free_lets_a_waiting_thread_go_on() -> None:
     append(it, b"x")
     waiting = threading.Thread(target=append, args=(it, b"y"))
     waiting.start()
-    (batch,) = take(it)  # due at once, because somebody waits
+    (batch,) = take(it)  # The batch is due at once, because a thread waits.
     it.done(batch)
     waiting.join(timeout=10)
     assert not waiting.is_alive()
@@ -138,7 +138,7 @@ def test_a_large_record_is_not_overtaken_for_ever_by_small_ones(monkeypatch: pyt
 
     monkeypatch.setattr(it, "_wait_for_memory", announced)
     threads = []
-    for value, name in ((b"y" * 79, "large"), (b"z", "small")):  # the small one would have room at once
+    for value, name in ((b"y" * 79, "large"), (b"z", "small")):  # The small record would have room at once.
         threads.append(threading.Thread(target=send, args=(value, name)))
         threads[-1].start()
         assert came.acquire(timeout=10)
@@ -215,14 +215,14 @@ def test_what_is_abandoned_is_failed_once() -> None:
     it.close()
     it.abandon(TimeoutError("enough"))
     assert str(first.exception()) == str(second.exception()) == "enough"
-    batch.deliver(5, -1)  # its answer comes too late
+    batch.deliver(5, -1)  # The response arrives too late.
     it.done(batch)
     assert str(first.exception()) == "enough"
     assert (it.used, take(it)) == (0, [])
 
 
 def test_a_batch_that_was_abandoned_is_not_split() -> None:
-    """Its halves had no place any more, and who waited for its records waited for ever."""
+    """Its halves had no position in the queue, and a thread that waited for their records waited forever."""
     it = accumulator(linger=0)
     first, second = append(it, b"1"), append(it, b"2")
     (batch,) = take(it)

@@ -1,4 +1,4 @@
-"""Many records at a time: from lists and from Arrow columns, against a broker."""
+"""Tests of `send_many` with a broker: records from lists and from Arrow columns."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ def producer(servers: str) -> Iterator[Producer]:
 
 
 def read(servers: str, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
-    """Partition, key and value of all records, by partition and offset."""
+    """Return partition, key and value of all records, sorted by partition and offset."""
     records = sorted(Consumer(servers, topic, until="end"), key=lambda it: (it.partition, it.offset))
     return [(it.partition, it.key, it.value) for it in records]
 
@@ -40,7 +40,7 @@ def test_keys_go_to_their_partitions_in_order(servers: str, producer: Producer) 
     deliveries = producer.send_many("keys", values, keys)
     assert sum(place.records for place in deliveries.result(10)) == 500
     rows = [(partition_of_key(key, 3), key, value) for key, value in zip(keys, values, strict=True)]
-    expected = sorted(rows, key=lambda row: row[0])  # stable
+    expected = sorted(rows, key=lambda row: row[0])  # The sort is stable.
     assert read(servers, "keys") == expected
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the refused batches of a partition."""
+"""Tests of completion: the rejected batches of a partition."""
 
 import pytest
 
@@ -12,12 +12,12 @@ from hmb.client.producing.idempotence import AtLeastOnce
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec
 
-AT_ONCE = 0.0  # seconds until the next try
+AT_ONCE = 0.0  # seconds until the next attempt
 LOST = ConnectionFailed("127.0.0.1", 1, "lost")
 
 
 def test_another_thread_gets_a_queue_when_all_its_batches_are_decided_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It got it with the first one; the others then took it away again while it sent from it."""
+    """The other thread received the queue after the first batch, and lost it while it sent from it."""
     it = Accumulator(RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD, 0, 10_000, 1)
     for value in (b"1", b"2", b"3"):
         it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())

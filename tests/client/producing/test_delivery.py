@@ -1,4 +1,4 @@
-"""Receipts: one per batch, from which each record's delivery knows what became of it."""
+"""Tests of deliveries: the result of a batch, and the result of each of its records."""
 
 import logging
 import sys
@@ -62,7 +62,7 @@ def test_callbacks_get_the_delivery_and_may_ask_for_the_result() -> None:
     deliveries[0].add_done_callback(lambda it: offsets.append(it.result().offset))
     deliveries[0].add_done_callback(lambda it: offsets.append(deliveries[1].result().offset))
     result.complete(0, Outcome(2, base_offset=5))
-    deliveries[1].add_done_callback(lambda it: offsets.append(it.result().offset))  # at once
+    deliveries[1].add_done_callback(lambda it: offsets.append(it.result().offset))  # The callback runs at once.
     assert offsets == [5, 6, 6]
 
 

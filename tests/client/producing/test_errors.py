@@ -1,4 +1,4 @@
-"""The producer when brokers refuse, lose track, die, move or say nothing."""
+"""Tests of a producer whose brokers reject batches, fail, lose their leadership or do not answer."""
 
 import threading
 
@@ -35,7 +35,7 @@ def test_a_batch_that_is_too_large_is_split_in_halves_until_it_fits() -> None:
         assert producer.metrics().batches_split == 2
     sizes = [len(batch) for batch in values(broker)]
     assert sizes[:5] == [8, 4, 2, 2, 4]
-    assert max(sizes[5:]) <= 4  # it is remembered
+    assert max(sizes[5:]) <= 4  # The producer remembers the limit.
     assert numbers(broker)[:5] == [(101, 0, number) for number in (0, 0, 0, 2, 4)]
 
 
@@ -261,4 +261,4 @@ def test_what_has_waited_for_too_long_behind_others_is_given_up_with_them() -> N
         queued = [producer.send("t", b"%d" % number) for number in range(20)]
         assert all(isinstance(delivery.exception(10), ConnectionFailed) for delivery in queued)
         producer.close(10)
-    assert len(values(broker)) < 20  # each would have cost a request timeout
+    assert len(values(broker)) < 20  # Each batch would have taken a request timeout.

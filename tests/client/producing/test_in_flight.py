@@ -1,4 +1,4 @@
-"""Several batches of a partition under way: what becomes of those behind one that is refused or lost."""
+"""Tests of several batches in flight: the batches after one that is rejected or lost."""
 
 import random
 import threading
@@ -20,9 +20,9 @@ AGES = 3_600_000  # ms
 
 
 class Faults:
-    """Of a batch that begins with a value: what happens at its first try, its second try ...; then nothing.
+    """The faults of each attempt of a batch, by the batch's first value.
 
-    The answer to the first batch of all waits until the next ones are queued, so that those go together.
+    The response to the very first batch waits until the next batches are queued, so that they are sent together.
     """
 
     def __init__(self, faults: dict[int, list[Fault]]) -> None:
@@ -40,7 +40,7 @@ class Faults:
 def sent(
     count: int, faults: dict[int, list[Fault]], records: int = 1, **settings: object
 ) -> Iterator[tuple[NumberedLog, list[Delivery]]]:
-    """The log, and so many batches of so many records that were sent when the first one was delivered."""
+    """Return the log, after batches were sent together as soon as the first one was delivered."""
     script = Faults(faults)
     log = NumberedLog(script)
     with (
@@ -69,7 +69,7 @@ def firsts(log: NumberedLog) -> list[int]:
 
 def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
     are_queued, five_are_there = threading.Event(), threading.Event()
-    awaited = {0: are_queued, 1: five_are_there}  # before the answer to the batch with this value
+    awaited = {0: are_queued, 1: five_are_there}  # the events before the response to the batch with this value
 
     def fault(values: list[int]) -> Fault:
         if values[0] in awaited:
@@ -95,12 +95,12 @@ def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
 def test_those_behind_a_refused_batch_wait_until_it_is_sent_again(idempotence: bool | None) -> None:
     with sent(5, {1: [Fault.NOT_LEADER]}, idempotence=idempotence) as (log, deliveries):
         assert all(code(delivery) is None for delivery in deliveries)
-    if idempotence is False:  # it is overtaken, by those that were under way with it
+    if idempotence is False:  # The batches in flight overtake it.
         assert log.values == [0, 2, 3, 4, 5, 1]
     else:
         assert log.values == [0, 1, 2, 3, 4, 5]
         assert firsts(log) == [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
-        assert [number for _, _, number in log.seen[6:]] == [1, 2, 3, 4, 5]  # their own
+        assert [number for _, _, number in log.seen[6:]] == [1, 2, 3, 4, 5]  # their own sequence numbers
         assert {epoch for _, epoch, _ in log.seen} == {0}
 
 
@@ -136,7 +136,7 @@ def test_those_behind_one_that_may_be_written_and_is_not_are_given_up_if_they_ar
     with sent(4, faults) as (log, deliveries):
         lost = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         assert [code(it) for it in deliveries] == [None, ErrorCode.INVALID_RECORD, lost, None, None]
-    assert log.values == [0, 3, 4]  # these had been refused for certain
+    assert log.values == [0, 3, 4]  # The broker had certainly rejected these batches.
     assert log.seen[-2:] == [(3, 1, 0), (4, 1, 1)]
 
 
@@ -148,14 +148,14 @@ def test_halves_fit_where_the_whole_did_so_those_behind_keep_their_numbers() -> 
 
 
 def test_a_broker_that_knows_nothing_of_a_producer_gets_one_batch_at_first() -> None:
-    """It would take the second one though it has refused the first."""
+    """The broker would accept the second batch although it has rejected the first."""
     with sent(3, {0: [Fault.NOT_LEADER, Fault.NOT_LEADER]}) as (log, _):
         assert log.values == [0, 1, 2, 3]
     assert firsts(log) == [0, 0, 0, 1, 2, 3]
 
 
 def test_new_batches_do_not_drive_one_that_is_tried_again_from_the_brokers_memory() -> None:
-    """The fourth is written, and its answer is "not leader" twice; it must not be followed by more than four."""
+    """The fourth batch is written and answered with NOT_LEADER twice. At most four batches may follow it."""
     any_more = Fault.NOT_LEADER_ANY_MORE
     faults = {1: [any_more], 3: [Fault.ANSWER_IS_LOST, Fault.NOT_LEADER], 4: [any_more, any_more]}
     with sent(11, faults) as (log, deliveries):

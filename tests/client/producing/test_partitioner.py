@@ -1,4 +1,4 @@
-"""Keys go where Kafka's own clients send them."""
+"""Tests of the partitioner: it chooses the same partitions as Kafka's clients."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from hmb.client.producing.partitioner import java_hash, murmur2, partition_of_ke
 
 @pytest.mark.parametrize(
     ("key", "signed"),
-    [  # from org.apache.kafka.common.utils.UtilsTest.testMurmur2
+    [  # values from org.apache.kafka.common.utils.UtilsTest.testMurmur2
         (b"21", -973932308),
         (b"foobar", -790332482),
         (b"a-little-bit-long-string", -985981536),
@@ -27,7 +27,7 @@ def test_a_key_has_one_partition() -> None:
 
 def test_only_keys_are_hashed() -> None:
     by_murmur2, by_hash = partitioner_of("murmur2"), partitioner_of("hash")
-    assert by_murmur2(None, 3) is None  # anywhere
+    assert by_murmur2(None, 3) is None  # any partition
     assert by_murmur2(b"foobar", 6) == partition_of_key(b"foobar", 6)
     assert {by_hash(None, 3) for _ in range(100)} == {0, 1, 2}
 

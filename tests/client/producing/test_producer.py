@@ -1,4 +1,4 @@
-"""The producer: against a broker, and against one that fails as it is told."""
+"""Tests of the producer, with a broker and with a scripted broker that fails."""
 
 import threading
 
@@ -299,9 +299,9 @@ def test_partitions_that_were_added_are_found() -> None:
                 return metadata(request)
 
             leaders.leaders.append(0)
-            assert producer.send("t", b"x", partition=1).result(10).partition == 1  # at once, where it is named
+            assert producer.send("t", b"x", partition=1).result(10).partition == 1  # found at once
             broker.metadata = answer
-            assert asked_again.wait(10)  # and otherwise after a while
+            assert asked_again.wait(10)  # Otherwise the producer requests the metadata again later.
 
 
 def test_metrics_tell_what_was_done() -> None:

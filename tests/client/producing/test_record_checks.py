@@ -1,4 +1,4 @@
-"""What the producer refuses: settings that cannot be, and records that can never be sent, before any is queued."""
+"""Tests of checks: invalid settings, and records that can never be sent, raise errors before anything is queued."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Transactions, against a broker and against one that answers what it is told."""
+"""Tests of transactions, with a broker and with a scripted coordinator."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,7 +24,7 @@ from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 
 class Coordinating(Script):
-    """A script for Produce, and a coordinator that says yes, unless the test has an answer for a kind of request."""
+    """A script for Produce, and a coordinator that accepts every request unless the test has another answer."""
 
     def __init__(self, *answers: Response | bool) -> None:
         super().__init__(*answers)
@@ -66,7 +66,7 @@ class Scene:
         return [request for request, _ in self.broker.requests if isinstance(request, kinds)]
 
     def names(self) -> list[str]:
-        """Of all that was asked but for coordinators."""
+        """Return the names of all requests except FindCoordinator."""
         requests = [request for request, _ in self.broker.requests if not isinstance(request, FindCoordinatorRequest)]
         return [type(request).__name__.removesuffix("Request") for request in requests]
 
@@ -162,7 +162,7 @@ def test_a_record_that_cannot_be_delivered_leaves_nothing_but_to_abort(scene: Sc
     with scene.producer.transaction():
         scene.producer.send("t", b"3")
     assert [request.committed for request in scene.asked(EndTxnRequest)] == [False, True]
-    assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0)]  # what was refused for certain leaves no gap
+    assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0)]  # A batch that was certainly rejected leaves no gap.
 
 
 def test_a_block_that_cannot_be_committed_is_aborted(scene: Scene) -> None:
@@ -277,7 +277,7 @@ def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> N
         scene.producer.send("t", b"1")
     scene.producer.close(10)
     scene.broker.stop()
-    assert len(made) >= 3  # for metadata, the leader, the coordinator
+    assert len(made) >= 3  # connections for metadata, to the leader and to the coordinator
     assert not any(connection.is_open for connection in made)
 
 

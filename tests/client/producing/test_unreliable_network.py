@@ -1,4 +1,4 @@
-"""An idempotent producer writes each record once and in order, whatever happens on the way."""
+"""Tests of an idempotent producer on an unreliable network: it writes each record once and in order."""
 
 import socket
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def broker_behind(proxy: ChaosProxy) -> Iterator[hmb.Broker]:
 
 
 def written(broker: hmb.Broker, topic: str) -> dict[int, list[int]]:
-    """The numbers that are in each partition's log."""
+    """Return the numbers in each partition's log."""
     assert broker.data_dir is not None
     logs = {number: broker.data_dir / f"{topic}-{number}" / f"{0:020d}.log" for number in range(PARTITIONS)}
     return {
@@ -73,5 +73,5 @@ def test_what_is_given_up_is_neither_written_twice_nor_behind_what_came_later(se
     delivered = {number for number, delivery in enumerate(sent, 1) if delivery.exception(0) is None}
     assert 0 < len(delivered) < len(sent)
     for partition, numbers in found.items():
-        assert numbers == sorted(set(numbers))  # once, in order
+        assert numbers == sorted(set(numbers))  # Each number is written once, and in order.
         assert delivered.intersection(range(partition, 1000, PARTITIONS)) <= set(numbers)

@@ -1,4 +1,4 @@
-"""A proxy that does to Produce requests what networks do, and what they should not be able to do."""
+"""A proxy that loses, cuts, delays and repeats Produce requests."""
 
 import random
 import socket
@@ -12,19 +12,19 @@ PRODUCE = 0
 
 
 class Fate(Enum):
-    """Of a Produce request."""
+    """The fault that happens to a Produce request."""
 
     ARRIVES = auto()
-    IS_LOST = auto()  # and the connection with it
-    IS_CUT = auto()  # in the middle
+    IS_LOST = auto()  # The connection is lost, too.
+    IS_CUT = auto()  # The request ends in the middle.
     ANSWER_IS_LOST = auto()
     ANSWER_IS_CUT = auto()
     COMES_TWICE = auto()
-    COMES_LATE = auto()  # after the connection broke, behind requests that were sent later
+    COMES_LATE = auto()  # The request arrives after the connection has broken, and after later requests.
 
 
 class ChaosProxy:
-    """Forwards to a broker on this machine; so many of a hundred Produce requests arrive as they should."""
+    """A proxy for a broker on this machine. A given percentage of the Produce requests arrives without a fault."""
 
     def __init__(self, arriving: int, seed: int = 0) -> None:
         bad = [fate for fate in Fate if fate is not Fate.ARRIVES]
@@ -61,7 +61,7 @@ class ChaosProxy:
                 self._forward(request, self._random.choice(self._fates) if is_at_risk else Fate.ARRIVES, client, broker)
 
     def _forward(self, request: bytes, fate: Fate, client: socket.socket, broker: socket.socket) -> None:
-        """EOFError to end the connection."""
+        """Forward one request with its fault. Raises EOFError to end the connection."""
         self.seen.add(fate)
         if fate is Fate.COMES_LATE:
             self._late.append(request)
