@@ -1,6 +1,6 @@
-"""What a client may do, as Kafka's answers say it: a bit for each operation (`AclOperation`).
+"""The operations that a client may perform on a resource, as Kafka's responses encode them: one bit for each operation.
 
-Without authorization everything is allowed, and each kind of thing names the operations that exist for it (KIP-430).
+Without authorization every operation is allowed. Each kind of resource has a fixed set of operations (KIP-430).
 """
 
 from hmb.protocol.enums import AclOperation

@@ -1,4 +1,4 @@
-"""The broker: its parts put together, started and stopped."""
+"""The broker as a whole: it creates its parts, starts them and stops them."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from hmb.storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
 DISK_CHECK_INTERVAL = 1.0  # seconds
-STOP_TIMEOUT = 4.0  # seconds for connections and housekeepers to finish what they are doing
+STOP_TIMEOUT = 4.0  # seconds that connections and housekeepers have to finish their work
 
 
 class Broker:
-    """A broker in this process.  It is started and stopped once.
+    """A broker in this process. A broker object starts and stops once.
 
-    `with Broker() as broker:` runs one on a free port with a temporary directory that is removed at the end; with
-    `data_dir` the records stay.  `config` takes names and values of `server.properties`; `host` and `port` stand for
-    `listeners`, `data_dir` for `log.dirs`.
+    `with Broker() as broker:` runs a broker on a free port with a temporary directory, which is removed at the end.
+    With `data_dir` the records stay. `config` contains names and values of `server.properties`. `host` and `port` are
+    short for `listeners`, and `data_dir` for `log.dirs`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Broker:
         self._listeners = parse_listeners(self._config)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
             data_dir = _only_directory(self._config.log_dirs)
-        if data_dir == "":  # which Path takes for the current directory
+        if data_dir == "":  # Path would take it for the current directory
             raise ConfigError("data_dir is empty; name a directory")
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._temporary: Path | None = None
@@ -79,12 +79,14 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect first, `host:port`, comma-separated; known once the broker is started."""
+        """The addresses that clients connect to first: `host:port`, comma-separated. Known once the broker is
+        started.
+        """
         return ",".join(listener.advertised for listener in self.listeners)
 
     @property
     def listeners(self) -> list[Listener]:
-        """Where it listens, with the ports that were bound."""
+        """The listeners, with the ports that the system has assigned."""
         if self._server is None:
             raise RuntimeError("the broker is not started")
         return self._server.listeners
@@ -96,9 +98,9 @@ class Broker:
         return self._logs.directory
 
     def start(self) -> Self:
-        """Take the addresses, open the logs, then accept connections.
+        """Bind the listeners, open the logs, then accept connections.
 
-        Raises BindError, DataDirectoryError; Stopped (storage/recovery.py) if it is cancelled.
+        Raises BindError, DataDirectoryError, and Stopped (storage/recovery) if `cancel` is called.
         """
         if self._server is not None or self._is_stopped:
             raise RuntimeError("a broker starts once; make a new one with the same data directory")
@@ -162,7 +164,7 @@ class Broker:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
-        # Compaction takes its time, so it has a thread of its own.
+        # A compaction takes long, so it has its own thread.
         self._housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
@@ -171,13 +173,15 @@ class Broker:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """End the checking of logs: for another thread, while `start` is at work.  The next start checks them again."""
+        """End the recovery of the logs; another thread calls this during `start`. The next start recovers them
+        again.
+        """
         self._stop.request()
 
     def stop(self) -> None:
-        """Answer what is under way, close the connections, sync and close the logs.
+        """Answer the requests that have begun, close the connections, sync and close the logs.
 
-        Within STOP_TIMEOUT, but for what the disk takes to sync.
+        This takes at most STOP_TIMEOUT, and the time of the syncs.
         """
         self._is_stopped = True
         self._stop.request()

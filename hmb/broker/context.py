@@ -1,4 +1,4 @@
-"""What a handler gets beside its request."""
+"""What a handler receives besides its request: the parts of the broker, and the circumstances of the request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hmb.storage.watchers import Watchers
 
 @dataclass(slots=True)
 class Stop:
-    """The broker's stop: those who wait for something else watch it too."""
+    """The request to stop the broker. Threads that wait for something else also wait for it."""
 
     requested: threading.Event = field(default_factory=threading.Event)
     watchers: Watchers = field(default_factory=Watchers)
@@ -35,7 +35,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """The parts of the broker that handlers work on."""
+    """The parts of the broker that handlers use."""
 
     configs: DynamicConfig
     cluster_id: str
@@ -47,25 +47,27 @@ class BrokerContext:
     stop: Stop
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Remove what the coordinators keep about deleted topics, or in them.  `ids` are by name."""
+        """Remove what the coordinators store about deleted topics, or in them. `ids` contains the topics' ids by
+        name.
+        """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)
 
     @property
     def config(self) -> BrokerConfig:
-        """The settings in force now."""
+        """The broker's settings as they are now."""
         return self.configs.current
 
 
 class RequestContext(NamedTuple):
-    """One request's surroundings."""
+    """One request: its header, its connection, and the broker that handles it."""
 
     broker: BrokerContext
     listener: Listener
     header: RequestHeader
     client_host: str
-    is_client_gone: Callable[[], bool]  # whoever waits asks now and then, not to wait for nobody
-    memory: Account = UNCOUNTED  # of the request
+    is_client_gone: Callable[[], bool]  # a handler that waits asks this, so that it does not wait for a client that has left
+    memory: Account = UNCOUNTED  # the memory of this request
 
     @property
     def version(self) -> int:

@@ -1,4 +1,4 @@
-"""How errors leave the broker: as the error code of a part of a response, or by closing the connection."""
+"""Errors of a request: as an error code in a part of the response, or by closing the connection."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ LOGGER = logging.getLogger(__name__)
 
 
 class CloseConnection(Exception):
-    """Nothing more can be said on this connection."""
+    """The connection cannot continue, and is closed."""
 
 
 class Answer(Protocol):
-    """A part of a response that has an error code; some have a message too."""
+    """A part of a response that has an error code, and perhaps a message."""
 
     error_code: int
 
 
 class answering:
-    """Turn what the domain raises into an answer's error code: KafkaError its own, OSError KAFKA_STORAGE_ERROR."""
+    """A context that puts an error into a part of a response: the code of a KafkaError, KAFKA_STORAGE_ERROR for an
+    OSError.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -41,7 +43,7 @@ class answering:
 
 
 def answer_with(answer: Answer, error: KafkaError | None) -> None:
-    """Put an error, if there is one, into an answer."""
+    """Put an error, if there is one, into a part of a response."""
     if error is None:
         return
     answer.error_code = error.code
@@ -50,7 +52,7 @@ def answer_with(answer: Answer, error: KafkaError | None) -> None:
 
 
 def outcome_of(action: Callable[[], None]) -> KafkaError | None:
-    """Return the error that an action raises, or None if it succeeds: for changes that are made together."""
+    """Return the error that an action raises, or None if it succeeds."""
     try:
         action()
     except (KafkaError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What a broker does without being asked: delete old segments, sync, write checkpoints, at fixed intervals."""
+"""Periodic work of a broker: delete old segments, sync logs, write checkpoints."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hmb.protocol.errors import KafkaError
 LOGGER = logging.getLogger(__name__)
 
 
-LOOK_AGAIN = 1.0  # seconds: an interval may have become shorter meanwhile
+LOOK_AGAIN = 1.0  # seconds between two looks at the intervals, which may have become shorter
 
 
 class Housekeeper:
-    """One thread that runs tasks, each again and again after its interval (s), until the broker stops."""
+    """One thread that runs tasks periodically, each with its interval (s), until the broker stops."""
 
     def __init__(self, stop: Stop, tasks: Sequence[tuple[Callable[[], float], Callable[[], None]]]) -> None:
         self._stop = stop
@@ -28,7 +28,7 @@ class Housekeeper:
         self._thread.start()
 
     def join(self, deadline: float) -> None:
-        """After the stop was requested: let the task under way come to its end, if it does so in time."""
+        """Wait for the current task to end, at most until the deadline. The stop has been requested before."""
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive():
@@ -47,7 +47,7 @@ class Housekeeper:
             name = getattr(task, "__qualname__", task)
             try:
                 task()
-            except (KafkaError, OSError) as error:  # a full disk, for example: the next run may succeed
+            except (KafkaError, OSError) as error:  # for example a full disk: the next run may succeed
                 LOGGER.error("%s failed: %s", name, error)
             except Exception:  # an internal error: the broker continues to serve
                 LOGGER.exception("%s failed", name)

@@ -1,19 +1,20 @@
-"""Answers for clients from before record batches: slices of a log, converted down (records/legacy/down_conversion.py).
+"""Answers for old clients: parts of a log, converted to the message formats before record batches.
 
-Such a client goes on at the offset after the last message that it got.  A slice may hold nothing for it: only markers
-of transactions, or batches whose records compaction has removed.  With an empty answer the client would ask for the
-same offset again and again.  So the broker goes on in the log until a message follows or the log ends.  (Kafka up to 3
-answers such a slice with the beginning of a message that does not exist.  Its own consumer takes that for a message
-above its fetch size, and stops.)
+The conversion itself is in records/legacy/down_conversion.py. An old client continues at the offset after the last
+message that it has received. A part of a log may contain no message for it, but only markers of transactions, or
+batches whose records compaction has removed. With an empty answer the client would ask for the same offset again and
+again. So the broker continues in the log until it finds a message, or until the log ends. (Kafka up to 3 answers such a
+part with the beginning of a message that does not exist. Its own consumer takes this for a message above its fetch
+size, and stops.)
 
-An answer is converted while it is sent, a batch at a time.  A client that does not read keeps its batch in memory until
-the broker closes its connection (sending.py).  CONVERTED bounds the memory of all these answers together: an answer
-that finds no room waits for room before its first message.
+An answer is converted one batch at a time, while it is sent. If a client does not read, its batch stays in memory until
+the broker closes the connection (sending.py). CONVERTED limits the memory of all these answers together. An answer
+waits before its first message until it fits into this limit.
 
-*Damage.*  The client gets CORRUPT_MESSAGE once the damaged batch is the first one at its offset, and all records before
-it without an error.  A client of version 4 or later gets the damaged bytes and finds the wrong CRC itself, at the same
-offset.  Both stay there until they seek, or until the log is repaired at the broker's next start.  Kafka up to 3 does
-not check the CRC, and gives an old client the changed record with a new one.
+*Damage.* The client gets CORRUPT_MESSAGE if the damaged batch is the first one from its offset on. It gets the records
+before the batch without an error. A client of version 4 or later gets the damaged bytes and finds the wrong CRC itself,
+at the same offset. When a client asks for the same offset again, the log repairs the segment (storage/read_checks.py).
+Kafka up to 3 does not check the CRC, and gives an old client the changed record with a new CRC.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 
 SKIPPED_AT_ONCE = 1 << 20  # bytes
-MOST_CONVERTED = 64 << 20  # bytes of all answers that are converted at the same time
+MOST_CONVERTED = 64 << 20  # bytes of all answers that are being converted
 
 
 class Room:
@@ -37,11 +38,13 @@ class Room:
 
     def __init__(self, size: int) -> None:
         self._size = self._free = size
-        self._changed = threading.Condition()  # guards _free; no other lock is taken under it
+        self._changed = threading.Condition()  # guards _free; no other lock is taken while it is held
 
     @contextmanager
     def reserved(self, size: int, timeout: float) -> Iterator[None]:
-        """Hold `size` bytes, or all where `size` is more.  Raises TimeoutError after `timeout` seconds of waiting."""
+        """Hold `size` bytes, or all bytes if `size` is larger. Raises TimeoutError after `timeout` seconds of
+        waiting.
+        """
         size = min(size, self._size)
         with self._changed:
             if not self._changed.wait_for(lambda: self._free >= size, timeout):
@@ -56,7 +59,7 @@ class Room:
 
 
 CONVERTED = Room(MOST_CONVERTED)
-PATIENCE = 60.0  # seconds that an answer waits for room: more than a client that does not read keeps it
+PATIENCE = 60.0  # seconds that an answer waits for memory; longer than a client that does not read can hold it
 
 
 class ConvertedRecords:
@@ -71,7 +74,7 @@ class ConvertedRecords:
         return self._conversion.size
 
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
-        """Yield the messages.  Raises OSError where they can no longer be converted as they were measured."""
+        """Yield the messages. Raises OSError if the records have changed since they were measured."""
         with CONVERTED.reserved(self._conversion.memory, PATIENCE):
             pieces = self._conversion.pieces()
             while True:
@@ -88,11 +91,11 @@ class ConvertedRecords:
 def converted(
     found: LogSlice, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
-    """Return messages of `magic` (0 or 1) from `offset` on: those of the slice that was found there, or later ones.
+    """Return messages of `magic` (0 or 1) from `offset` on: those of the slice that was found, or later ones.
 
-    They take at most `max_bytes`, but at least one message is included.  A batch decompresses to `limit` bytes at most.
-    The result is empty where the log ends without a message.  Raises KafkaError: CORRUPT_MESSAGE where the first batch
-    is damaged, MESSAGE_TOO_LARGE, INVALID_RECORD.
+    The messages take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes
+    at most. The result is empty if the log ends without a message. Raises KafkaError: CORRUPT_MESSAGE if the first
+    batch is damaged, MESSAGE_TOO_LARGE, INVALID_RECORD.
     """
     while found.records is not None and found.segment is not None:
         read, start = found.records.file.read, found.records.position

@@ -26,6 +26,7 @@ TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
 LARGE_ARRAYS = (1_000, 19_000, 21_000, 100_000)  # items: a broker takes some 20,000 in one request
+LARGEST = 20 << 20  # characters that a large array takes when it is printed: about its size in bytes
 GROUPS = {"group_id", "groups", "groups_names", "group_ids", "key", "coordinator_keys"}
 TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names"}
 TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
@@ -67,7 +68,8 @@ class Generator:
             return self.message(each.struct, version)
         if each.item is not None:
             if self.large_arrays and self.random.random() < self.large_arrays:
-                return [self._value(name, each.item, version)] * self.random.choice(LARGE_ARRAYS)
+                item = self._value(name, each.item, version)
+                return [item] * min(self.random.choice(LARGE_ARRAYS), LARGEST // len(repr(item)) + 1)
             size = min(self.random.choice((0, 1, 1, 2, self.longest_array)), self.longest_array)
             return [self._value(name, each.item, version) for _ in range(size)]
         return self._scalar(name, each.kind)

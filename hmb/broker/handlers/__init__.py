@@ -1,9 +1,9 @@
-"""One module per API, and the one table of them.
+"""One module for each API, and the table of all handlers.
 
-Dispatch, the ApiVersions answer and the documentation all read HANDLERS, so an API is served, advertised and documented
-by one line here.  A handler is `handle(request, context) -> response`, or None where no answer is wanted (acks=0).  It
-translates: message -> call of the domain (topics, logs) -> message; what the domain raises as KafkaError becomes an
-error code in it.
+Dispatch, the response to ApiVersions, and the documentation read HANDLERS. So one line of this table is enough to serve
+an API, to advertise it and to document it. A handler is a function `handle(request, context)`. It returns the response,
+or a Deferred, or None if the client wants no response (acks=0). It translates a message into calls of the domain, and
+their results into a message. If the domain raises KafkaError, the handler puts the error code into the response.
 
 Each handler's docstring has four parts: versions, behaviour, version notes, left out.
 """

@@ -18,7 +18,7 @@ MOST_TIMES = 2
 
 
 class TopicAnswer(Protocol):
-    """A topic in the answer to OffsetCommit or OffsetDelete."""
+    """A topic in the response to OffsetCommit or OffsetDelete."""
 
     name: str
     partitions: list[Any]
@@ -29,9 +29,10 @@ R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
-    """One entry a topic, as Kafka makes it: first what was refused before the group was asked.
+    """Return one entry for each topic, as Kafka does: first the partitions that were refused before the group was
+    asked.
 
-    Where nothing was refused, the answers are as the request was, which may name a topic twice.
+    If no partition was refused, the entries are those of the request, which may contain a topic twice.
     """
     if not refused:
         return list(answered)
@@ -74,10 +75,10 @@ def metadata_length(metadata: str | None) -> int:
 
 
 def check_repetitions(names: Iterable[Hashable]) -> None:
-    """Raise CloseConnection if a request names one thing more than MOST_TIMES.
+    """Raise CloseConnection if a request contains one name more than MOST_TIMES.
 
-    What is known about a group or a topic may fill megabytes, and its name has few bytes.  A request that repeats it a
-    thousand times asks for an answer of gigabytes.
+    The description of a group or a topic may fill megabytes, and its name is short. A request that repeats the name a
+    thousand times asks for a response of gigabytes.
     """
     for name, times in Counter(names).items():
         if times > MOST_TIMES:

@@ -22,19 +22,20 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_body, read_size
 
 LOGGER = logging.getLogger(__name__)
-FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the connection's beginning to the end of its first request
-CHUNK_TIMEOUT = 30.0  # seconds: a request that has begun arrives, and a large one by the megabyte
-READ_BUFFER = 128 * 1024  # bytes: pipelined requests come in with one system call
-LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the start of a request
-COUNTED_FRAME = 1024  # bytes: what a smaller request decodes to, half a megabyte at most, is not counted
+FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the beginning of a connection to the end of its first request
+CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request must arrive; for a large request, the next megabyte
+READ_BUFFER = 128 * 1024  # bytes; one system call reads several pipelined requests
+LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the beginning of a request
+COUNTED_FRAME = 1024  # bytes; a smaller frame is not counted, because its values take at most half a megabyte
 
 
 class Connection:
     """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
 
-    Every wait has an end: a read after `idle` seconds, a write after STALL (sending.py).  Both limits are the kernel's
-    (SO_RCVTIMEO, SO_SNDTIMEO), because a timeout of Python's costs a poll() before each read.  While the first request,
-    or the rest of a later one, is awaited, `deadline` is set, and the server closes a connection that misses it.
+    Every wait ends: a read after `idle` seconds, a write after STALL (sending.py). The kernel keeps both limits
+    (SO_RCVTIMEO, SO_SNDTIMEO), because a time limit of Python's socket costs a poll() before each read. `deadline` is
+    set while the connection waits for the first request, or for the rest of a request. The server closes a connection
+    that misses its deadline.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Connection:
 
     @property
     def deadline(self) -> float | None:
-        """The time of the monotonic clock at which the request that is awaited must be here; None: any time will do."""
+        """The time of the monotonic clock at which the rest of a request must be here; None if there is no limit."""
         return self._requests.deadline
 
     @property
@@ -73,13 +74,13 @@ class Connection:
         return self._requests.is_first
 
     def stop(self) -> None:
-        """The request under way is answered, no further one is begun, not even one that has come already."""
+        """Answer the request that has begun, and begin no other, even if it has arrived already."""
         self._stopping = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RD)
 
     def close(self) -> None:
-        """Cut it off, whatever it is doing."""
+        """Close the socket at once, even during a request."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -107,27 +108,29 @@ class Connection:
                     requests.account.close()
                     if not (answers.may_wait and requests.is_another_here()):
                         answers.send()
-        finally:  # requests that were begun before one that cannot be answered
+        finally:  # for the requests that were begun before one that cannot be answered
             answers.send()
 
 
 class Requests:
-    """The frames that come from a socket."""
+    """The frames that a client sends."""
 
     def __init__(self, descriptor: int, max_request: int, memory: RequestMemory) -> None:
-        # A file on the descriptor reads with little Python code in between, unlike socket.makefile.
+        # FileIO reads with less Python code than socket.makefile.
         self._file = _CountingFile(descriptor, "rb", closefd=False)
         self._stream = BufferedReader(self._file, READ_BUFFER)
         self._max_request = max_request
         self._memory = memory
-        self._taken = 0  # bytes of the frames that were returned, with their lengths
-        self._api_key = b""  # of the last frame
-        self.account = UNCOUNTED  # of the last frame
+        self._taken = 0  # bytes of the returned frames, with their lengths
+        self._api_key = b""  # API key of the last frame
+        self.account = UNCOUNTED  # memory of the last frame
         self.is_first = True
         self.deadline: float | None = time.monotonic() + FIRST_REQUEST_TIMEOUT
 
     def next(self) -> memoryview | None:
-        """Wait for the next frame; None at the end.  Raises ProtocolError, OSError, CloseConnection."""
+        """Wait for the next frame; return None at the end of the stream. Raises ProtocolError, OSError,
+        CloseConnection.
+        """
         self.account = UNCOUNTED
         size = read_size(self._stream, self._max_request)
         if size is None:
@@ -145,19 +148,19 @@ class Requests:
         return frame
 
     def _admit(self, chunk: int) -> None:
-        """Make room for the next chunk of a frame that is not here yet, and set the time until which it must arrive."""
+        """Reserve memory for the next chunk of a frame that has not arrived yet, and set the chunk's deadline."""
         if self.account.frame_size > READ_BUFFER:
-            self.deadline = None  # the client does not cause this delay
+            self.deadline = None  # the broker causes this delay, not the client
             self.account.take(chunk)
         elif self.is_first:
             return
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def is_another_here(self) -> bool:
-        """Whether a request of the same API as the last one is next and has arrived whole; without waiting."""
+        """Return, without waiting, whether the next request has arrived whole and has the API of the last one."""
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
-            return False  # and `peek` might wait
+            return False  # `peek` could wait
         start = self._stream.peek(LENGTH_SIZE + API_KEY_SIZE)
         size = int.from_bytes(start[:LENGTH_SIZE])
         return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == self._api_key
@@ -166,12 +169,12 @@ class Requests:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.account.close()  # of a frame that did not arrive whole, or could not be handled
+        self.account.close()  # for a frame that did not arrive whole, or that could not be handled
         self._stream.close()
 
 
 class _CountingFile(FileIO):
-    """Knows how many bytes have been read."""
+    """A file that counts the bytes that were read from it."""
 
     count = 0
 
@@ -182,9 +185,9 @@ class _CountingFile(FileIO):
 
 
 def has_left(client: socket.socket) -> bool:
-    """Whether the other side has closed the connection, or it broke; who reads from it would learn that in time.
+    """Return whether the client has closed the connection, or the connection is broken.
 
-    POLLRDHUP (Linux) says so even where requests come before the end; POLLHUP and POLLERR are always told.
+    POLLRDHUP (Linux) reports this even if unread requests precede the end. POLLHUP and POLLERR are always reported.
     """
     poll = select.poll()
     poll.register(client, getattr(select, "POLLRDHUP", 0))

@@ -1,12 +1,13 @@
-"""Where a broker listens, and where it tells its clients to connect to.
+"""Listeners: the addresses on which the broker accepts connections, and the addresses that it advertises.
 
-A client's first connection may come by any address; its next ones go to what the Metadata answer names, the advertised
-address of the listener that it came by.  A port of 0 is chosen by the system when the listener is bound, and then
-advertised.
+A client connects to any address first. The response to its Metadata request names the advertised address of the same
+listener, and the client connects to that one from then on. If a listener has the port 0, the system selects a free port
+when the listener is bound, and the broker advertises this port.
 
-A listener's name is its protocol, unless `listener.security.protocol.map` says which one it has; a name of neither kind
-is a plain one, so that two plain listeners need no map.  Only PLAINTEXT is spoken yet: who asks for encryption must not
-get a socket without it.
+The setting `listener.security.protocol.map` gives the protocol of each listener name. A listener that is not in the map
+and has the name of a protocol uses this protocol. All other listeners are PLAINTEXT, so two of them need no map. The
+broker supports only PLAINTEXT so far. It refuses the other protocols, because a listener with encryption must never
+open a socket without it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address to listen on and the one to advertise for it."""
+    """The address of a listener, and the address that the broker advertises for it."""
 
     name: str
     host: str
@@ -52,11 +53,11 @@ class Listener:
 
 
 class BindError(Exception):
-    """An address cannot be listened on; says why and what to do."""
+    """The broker cannot listen on an address. The message says why, and what to do."""
 
 
 def parse_listeners(config: BrokerConfig) -> list[Listener]:
-    """The listeners that the settings name.  Raises ConfigError."""
+    """Return the listeners that the settings name. Raises ConfigError."""
     advertised = {
         name: (host, port) for name, host, port in _parse("advertised.listeners", config.advertised_listeners)
     }
@@ -84,7 +85,7 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
 
 
 def bind(listener: Listener) -> tuple[socket.socket, Listener]:
-    """Listen; the listener comes back with the port that was bound.  Raises BindError."""
+    """Bind a listener; return its socket, and the listener with the port that the system assigned. Raises BindError."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -117,7 +118,7 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 
 
 def _parse_protocols(text: str) -> dict[str, str]:
-    """What each listener name speaks, in capitals; the protocols' own names included."""
+    """Return the protocol of each listener name, in capitals; the names of the protocols are included."""
     protocols = {name: name for name in PROTOCOLS}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):
         name, _, protocol = part.partition(":")

@@ -1,12 +1,12 @@
-"""Sending an answer: bytes, regions of files, and records that are converted on the way.
+"""Sending an answer: bytes, regions of files, and records that are converted during sending.
 
-The records of a Fetch are usually a region of a file.  `sendfile` copies it from the page cache to the socket, so the
-bytes never enter this process.  Records for an old client (old_clients.py) come in pieces.
+The records in the response to a Fetch are usually a region of a file. `sendfile` copies the region from the page cache
+to the socket, so its bytes never enter this process. Records for an old client (old_clients.py) are sent in pieces.
 
-A client that does not read fills the socket's buffers, and the thread that sends waits.  One wait ends after STALL
-seconds, by the kernel's SO_SNDTIMEO.  But a send that was partly done starts a new wait, so a client that takes a few
-bytes now and then could keep its thread and its answer for ever.  So an answer as a whole has a limit, too: the thread
-waits for the client for PATIENCE seconds, and for one second more for each SLOWEST bytes that the client has taken.
+A client that does not read fills the socket's buffers, and then the sending thread waits. One wait ends after STALL
+seconds, because the kernel limits it (SO_SNDTIMEO). But each partial send begins a new wait. A client that reads a few
+bytes now and then could keep a thread and an answer forever. So an answer as a whole has a limit, too: PATIENCE
+seconds, and one second more for each SLOWEST bytes that the client has read.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from hmb.protocol.primitives import Part
 from hmb.storage.files.virtual import FileRegion
 
 STALL = 2.0  # seconds that one system call may wait
-PATIENCE = 30.0  # seconds that all waits of an answer may take, before the client has taken anything
-SLOWEST = 1 << 20  # bytes a second that a client has to take after that
-MOST = 1 << 20  # bytes of a file for one system call: the limit is checked between two calls
-IN_PIECES = (FileRegion, ConvertedRecords)  # parts that are no bytes
+PATIENCE = 30.0  # seconds that a client may make one answer wait before it reads anything
+SLOWEST = 1 << 20  # bytes that a client has to read per second after that
+MOST = 1 << 20  # bytes of a file in one system call; the limit is checked between two calls
+IN_PIECES = (FileRegion, ConvertedRecords)  # parts of an answer that are not bytes
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
 
 
 def send(client: socket.socket, parts: Sequence[Part]) -> None:
-    """Send an answer.  Raises OSError; TimeoutError, which is one, where the client takes it too slowly."""
+    """Send an answer. Raises OSError, and TimeoutError (an OSError) if the client reads too slowly."""
     limit = _Limit()
     pending: list[bytes | bytearray | memoryview] = []
     for part in parts:
         if isinstance(part, IN_PIECES):
             if limit.taken:
                 limit.check()
-            # MSG_MORE: records follow, so no packet needs to go out for a header of a few bytes.
+            # MSG_MORE: the records follow, so the kernel need not send a packet with the few bytes of the header.
             _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):
@@ -52,16 +52,16 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
 
 
 class _Limit:
-    """How long an answer may take its client."""
+    """The time limit of one answer."""
 
     __slots__ = ("begun", "taken")
 
     def __init__(self) -> None:
         self.begun = monotonic()
-        self.taken = 0  # bytes
+        self.taken = 0  # bytes that the client has read
 
     def check(self) -> None:
-        """Raise TimeoutError if the client takes the answer too slowly."""
+        """Raise TimeoutError if the client has read too slowly."""
         waited = monotonic() - self.begun
         if waited > PATIENCE + self.taken / SLOWEST:
             raise TimeoutError(f"the client took {self.taken} bytes of an answer in {waited:.0f} s")
@@ -71,10 +71,10 @@ def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, lim
     while True:
         try:
             sent = client.send(data, flags)
-        except BlockingIOError:  # after STALL
+        except BlockingIOError:  # after STALL seconds
             sent = 0
         limit.taken += sent
-        if sent == len(data):  # at once, as a rule
+        if sent == len(data):  # in most cases the first call sends everything
             return
         limit.check()
         data = memoryview(data)[sent:]
@@ -88,7 +88,7 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
             sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST))
             if not sent:
                 raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes before it should")
-        except BlockingIOError:  # after STALL
+        except BlockingIOError:  # after STALL seconds
             sent = 0
         limit.taken += sent
         position += sent
@@ -98,8 +98,8 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
 
 
 def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
-    """Send records in pieces; the time in which they are converted is not the client's."""
-    with closing(records.pieces()) as pieces:  # a client that is given up frees at once what they hold
+    """Send records in pieces. The time of the conversion does not count against the client."""
+    with closing(records.pieces()) as pieces:  # frees the memory of the pieces at once, also after an error
         begun = monotonic()
         for piece in pieces:
             limit.begun += monotonic() - begun

@@ -1,11 +1,11 @@
-"""The network: listeners, and a thread for each connection.
+"""The server: listeners, and one thread for each connection.
 
-Kafka answers one request of a connection after the other, in order.  So one thread per connection that blocks is all it
-takes: read a frame, answer it, read the next.  A long poll simply waits in its connection's thread.  Nothing is handed
-from thread to thread, which costs a broker in Python more than anything else (`staged.py` has the thesis' layout, to
-compare).
+Kafka serves the requests of a connection in their order. So one blocking thread for each connection is enough: it reads
+a frame, answers it, and reads the next one. A long poll waits in this thread. No request moves from one thread to
+another, which is the most expensive thing that a broker in Python can do (`staged.py` has the layout of the thesis, for
+comparison).
 
-Source: thesis ch. 9.2 (network layer).
+Source: thesis, chapter 9.2 (network layer).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
 
 LOGGER = logging.getLogger(__name__)
-ACCEPT_PAUSE = 0.1  # seconds before the next try when the process is out of descriptors or threads
-DEADLINES_CHECKED = 1.0  # seconds: how often connections that missed their deadline are looked for
+ACCEPT_PAUSE = 0.1  # seconds before the next attempt if the process has no descriptors or threads left
+DEADLINES_CHECKED = 1.0  # seconds between two searches for connections that missed their deadline
 
 
 class Server:
     """Accepts connections on all listeners."""
 
     def __init__(self, listeners: Sequence[Listener], memory: RequestMemory, most_connections: int) -> None:
-        """Listen; connections wait until `start`. The process has descriptors for `most_connections`.
+        """Bind the listeners; connections wait until `start`. The process has descriptors for `most_connections`.
 
         Raises BindError.
         """
@@ -52,7 +52,7 @@ class Server:
             self._close_listeners()
             raise
         self._acceptors: list[threading.Thread] = []
-        self._handlers: Handlers | None = None  # where requests go through stages
+        self._handlers: Handlers | None = None  # with `threading=staged`
 
     @property
     def listeners(self) -> list[Listener]:
@@ -72,7 +72,9 @@ class Server:
         threading.Thread(target=self._watch_deadlines, name="deadlines", daemon=True).start()
 
     def stop(self, deadline: float) -> None:
-        """Accept no more, let the requests under way be answered, close all connections at the deadline."""
+        """Accept no more connections, let the current requests be answered, and close all connections at the
+        deadline.
+        """
         self._stopping.set()
         self._memory.stop()
         self._close_listeners()
@@ -96,14 +98,14 @@ class Server:
             try:
                 client, address = bound.accept()
             except OSError as error:
-                if not self._stopping.is_set():  # out of descriptors: wait until some are free
+                if not self._stopping.is_set():  # no descriptor is left: wait until some are free
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue
             peer = f"{address[0]}:{address[1]}"
             try:
                 self._admit(client, peer, listener, broker)
-            except (OSError, RuntimeError, MemoryError) as error:  # it has gone already, or no thread is left for it
+            except (OSError, RuntimeError, MemoryError) as error:  # no client or no thread is left
                 LOGGER.error("cannot serve %s: %s", peer, error)
                 client.close()
                 time.sleep(ACCEPT_PAUSE)
@@ -131,13 +133,14 @@ class Server:
                 memory=self._memory,
                 on_close=self._forget,
             )
-            connection.thread.start()  # before it is in the table: none is there without its thread
+            connection.thread.start()  # first: every connection in the table has a running thread
             self._connections[connection] = None
 
     def _make_room(self, most: int) -> bool:
-        """Have room for one more connection; False if there is none.  The lock is held.
+        """Make room for one more connection; return False if there is no room. The lock is held.
 
-        Connections whose clients have not sent anything yet must not keep other clients out.  The oldest one ends.
+        A connection whose client has sent nothing yet must not keep another client out, so the oldest of them is
+        closed.
         """
         if len(self._connections) < most:
             return True
@@ -150,7 +153,7 @@ class Server:
         return True
 
     def _watch_deadlines(self) -> None:
-        """Close the connections whose clients do not send what they have announced, or nothing at all."""
+        """Close connections whose clients do not send the rest of a request, or no request at all, in time."""
         while not self._stopping.wait(DEADLINES_CHECKED):
             now = time.monotonic()
             with self._lock:
@@ -160,7 +163,7 @@ class Server:
                 connection.close()
 
     def _reason_to_refuse(self, max_connections: int) -> str | None:
-        """Return why no connection can be added; None if there is room for it, or room was made. The lock is held."""
+        """Return why no connection can be added, or None if there is room for it. The lock is held."""
         if self._stopping.is_set():
             return "the broker stops"
         if self._make_room(min(max_connections, self._most_connections)):
@@ -176,5 +179,5 @@ class Server:
     def _close_listeners(self) -> None:
         for bound, _ in self._bound:
             with contextlib.suppress(OSError):
-                bound.shutdown(socket.SHUT_RDWR)  # wakes the accept() of its thread
+                bound.shutdown(socket.SHUT_RDWR)  # ends the accept() of the listener's thread
             bound.close()

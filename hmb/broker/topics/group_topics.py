@@ -1,4 +1,4 @@
-"""The broker's topics, as the group coordinator needs them to assign their partitions."""
+"""The broker's topics as the group coordinator sees them when it assigns partitions."""
 
 from __future__ import annotations
 

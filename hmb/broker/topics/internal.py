@@ -1,4 +1,4 @@
-"""The topics that a broker keeps for itself, and that clients only read: `Topic.INTERNAL_TOPICS` in Kafka."""
+"""The internal topics, which clients may only read: `Topic.INTERNAL_TOPICS` in Kafka."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
 class OwnTopic(NamedTuple):
-    """As it is made; with these settings it is taken over from another broker, too."""
+    """An internal topic's number of partitions and its settings, also if another broker has created the topic."""
 
     partitions: int
     configs: Mapping[str, str]
 
 
 def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
-    """The journals of the coordinators, by name."""
+    """Return the topics of the coordinators' journals, by name."""
     return {
         OFFSETS_TOPIC: OwnTopic(
             config.offsets_partitions,

@@ -1,4 +1,4 @@
-"""The topics in which the coordinators keep their journals."""
+"""The internal topics in which the coordinators keep their journals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hmb.storage.log import Log
 
 
 class JournalTopic:
-    """Made at first use: a broker that nobody uses groups or transactions of has no such topic, and starts faster."""
+    """An internal topic of a coordinator. It is created at its first use, so a broker without groups starts faster."""
 
     def __init__(self, topics: Topics, config: BrokerConfig, name: str) -> None:
         self.name = name
@@ -22,10 +22,11 @@ class JournalTopic:
         self._known: tuple[Topic | None, Mapping[int, Log]] = None, {}
 
     def logs(self) -> Mapping[int, Log]:
-        """Of the partitions that it had when it was first seen; empty where there is no topic.
+        """Return the logs of the partitions that the topic had when the coordinator first used it; empty without a
+        topic.
 
-        What is kept in it is found by the number of partitions, so those that are added later count after the next
-        start only.
+        The number of partitions decides which partition holds the state of a group. So partitions that are added later
+        count only after the next start.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:
@@ -33,9 +34,9 @@ class JournalTopic:
         return self._known[1]
 
     def make(self) -> None:
-        """Make it where there is none.  Raises KafkaError."""
+        """Create the topic if it does not exist. Raises KafkaError."""
         try:
             self._topics.create(self.name, self._own.partitions, self._own.configs)
         except KafkaError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another thread was faster
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another thread has created it
                 raise

@@ -1,7 +1,8 @@
-"""The topics of a broker: names, ids, partitions, settings.
+"""The registry of topics: look-up, creation, changes and deletion.
 
-A topic is a name, an id and its partitions' logs.  The logs are found by their directories (storage/log_manager.py),
-the settings in `topics.json` (topic_store.py), which also makes creation and deletion happen whole or not at all.
+A topic is a name, an id, and one log for each partition. The logs are found by their directories
+(storage/log_manager.py). The settings of the topics are in `topics.json` (store.py). Each change is written to disk so
+that a start after a crash finds it either complete or not begun.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ from hmb.storage.state.checkpoints import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
 MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request (Kafka's limit); each is a directory
-Forget = Callable[[Mapping[str, uuid.UUID]], None]  # takes the ids of deleted topics, by name
+Forget = Callable[[Mapping[str, uuid.UUID]], None]  # receives the ids of deleted topics, by name
 
 
 class Topics:
-    """The table of topics.  Look-ups take no lock; creation, changes and deletion go one at a time."""
+    """All topics. Look-ups take no lock. Creation, changes and deletion happen one at a time."""
 
     def __init__(self, logs: LogManager, config: BrokerConfig) -> None:
-        """Open all logs of the directory.  Raises DataDirectoryError."""
+        """Open all logs of the directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        self._own = {name: topic.configs for name, topic in own_topics(config).items()}  # kept as by another broker
-        # Guards the tables and the store; the log manager's lock is taken under it.
+        # The settings of the broker's own topics, also of those that another broker has created.
+        self._own = {name: topic.configs for name, topic in own_topics(config).items()}
+        # Guards the tables and the store. The lock of the log manager is taken while it is held.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
@@ -58,7 +60,7 @@ class Topics:
         self._by_metric_name = {metric_name(name): topic for name, topic in self._by_name.items()}
         for name, log in logs.items():
             self._by_name[name.topic].partitions[name.partition] = log
-        self.version = 0  # grows with every topic or partition that comes or goes
+        self.version = 0  # grows with each topic or partition that is added or removed
 
     def _log_configs(self, stored: Mapping[str, StoredTopic]) -> dict[str, LogConfig]:
         try:
@@ -88,9 +90,9 @@ class Topics:
         trash.remove(left)
 
     def _finish_deletions(self, stored: dict[str, StoredTopic]) -> list[Path]:
-        """Delete the rest of topics whose deletion was interrupted, and take them out of `stored`.
+        """Delete the rest of each topic whose deletion was interrupted, and remove the topic from `stored`.
 
-        Return the empty directories that are left. They are removed after `stored` was written. Raises OSError.
+        Returns the empty directories that are left, which are removed after `stored` was written. Raises OSError.
         """
         deleted = self._logs.deleted_logs()
         deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
@@ -117,7 +119,7 @@ class Topics:
         return self._logs.directory
 
     def all(self) -> list[Topic]:
-        """In the order of their names."""
+        """Return all topics, in the order of their names."""
         return [topic for _, topic in sorted(self._by_name.items())]
 
     def get(self, name: str) -> Topic | None:
@@ -127,7 +129,9 @@ class Topics:
         return name in self._by_name
 
     def find(self, name: str | None, id: uuid.UUID) -> Topic:
-        """A topic by its id, or by its name where there is no id.  Raises UNKNOWN_TOPIC_ID or _OR_PARTITION."""
+        """Return a topic by its id, or by its name if there is no id. Raises UNKNOWN_TOPIC_ID,
+        UNKNOWN_TOPIC_OR_PARTITION.
+        """
         if id.int or name is None:
             topic = self._by_id.get(id)
             if topic is None:
@@ -139,7 +143,7 @@ class Topics:
         return topic
 
     def log(self, name: str | None, id: uuid.UUID, partition: int) -> Log:
-        """A partition's log.  Raises as `find` does."""
+        """Return a partition's log. Raises as `find` does."""
         return self.find(name, id).log(partition)
 
     def logs(self) -> Iterator[tuple[TopicPartition, Log]]:
@@ -149,18 +153,18 @@ class Topics:
                 yield TopicPartition(topic.name, number), log
 
     def log_of(self, partition: TopicPartition) -> Log:
-        """The same by name.  Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        """Return a partition's log by name. Raises UNKNOWN_TOPIC_OR_PARTITION."""
         return self.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Let logs start at these offsets; when this returns, that is on disk. Raises KAFKA_STORAGE_ERROR."""
+        """Move the start offsets of logs. They are on disk when this method returns. Raises KAFKA_STORAGE_ERROR."""
         try:
             self._logs.delete_records(starts)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write the log start offsets: {error}") from error
 
     def create(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> Topic:
-        """Make a topic.
+        """Create a topic.
 
         Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the controller's own log),
         INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
@@ -172,7 +176,7 @@ class Topics:
         return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        """Return the topic as `create` would make it now, without its logs.  Raises as `create` does."""
+        """Return the topic as `create` would create it now, without its logs. Raises as `create` does."""
         check_topic_name(name)
         self._check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
@@ -180,10 +184,10 @@ class Topics:
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Make topics that `check` returned, all together.
+        """Create topics that `check` returned, all together.
 
-        Returns for each topic why it was not made: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many partitions
-        together), KAFKA_STORAGE_ERROR.
+        Returns for each topic the error that prevented its creation, or None: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION
+        (too many partitions together), KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             taken: set[str] = set()
@@ -197,16 +201,16 @@ class Topics:
             return self._make_partitions(new, [outcome_of(partial(check, each.topic.name)) for each in new])
 
     def add_partitions(self, grown: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Give topics more partitions, all together.
+        """Add partitions to topics, all together.
 
-        Returns for each topic why it got none: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION (too
-        many), KAFKA_STORAGE_ERROR.
+        Returns for each topic the error that prevented the change, or None: UNKNOWN_TOPIC_OR_PARTITION,
+        INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             return self._make_partitions(grown, [outcome_of(partial(self.check_growth, *each)) for each in grown])
 
     def check_growth(self, topic: Topic, count: int) -> None:
-        """Raise the error with which `add_partitions` would refuse so many partitions of a topic."""
+        """Raise the error with which `add_partitions` would refuse this number of partitions."""
         self._check_is_there(topic)
         if count <= (before := topic.next_partition):
             raise KafkaError(
@@ -217,9 +221,9 @@ class Topics:
     def _make_partitions(
         self, wanted: Sequence[NewPartitions], outcomes: Sequence[KafkaError | None]
     ) -> list[KafkaError | None]:
-        """Make the missing partitions of those topics whose outcome is None; of all these topics, or of none.
+        """Create the missing partitions of the topics without an error in `outcomes`: of all these topics, or of none.
 
-        A new topic is in the tables afterwards.  Returns the outcomes.
+        New topics are in the tables afterwards. Returns the outcomes.
         """
         new = {each.topic.name: each for each, outcome in zip(wanted, outcomes, strict=True) if outcome is None}
         try:
@@ -229,13 +233,16 @@ class Topics:
         for (topic, total), logs in zip(new.values(), made, strict=True):
             what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
             LOGGER.info(what, topic.name, total)
-            topic.partitions = {**topic.partitions, **logs}  # a new table: other threads may be reading the old one
+            # A new table, because other threads may be reading the old one.
+            topic.partitions = {**topic.partitions, **logs}
             self._add(topic)
         self.version += bool(new)
         return list(outcomes)
 
     def _make_logs(self, new: Mapping[str, NewPartitions]) -> list[dict[int, Log]]:
-        """Return the new logs of each topic, by partition.  Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
+        """Create the logs of new partitions; return them for each topic, by partition. Raises POLICY_VIOLATION,
+        KAFKA_STORAGE_ERROR.
+        """
         numbers = [range(topic.next_partition, count) for topic, count in new.values()]
         if sum(map(len, numbers)) > MAX_PARTITIONS:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request makes at most {MAX_PARTITIONS} partitions")
@@ -251,22 +258,22 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # Not the topic's own id: the next start deletes all partitions of a topic that has a deleted one.
+            # A new id, because a start deletes all partitions of a topic of which one partition is deleted.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
-            with contextlib.suppress(OSError):  # what cannot be undone, the next start completes
+            with contextlib.suppress(OSError):  # the next start completes what cannot be undone
                 self._remove_files(self._logs.delete(names).left)
             why = f"cannot make partitions of {', '.join(map(repr, new))}: {error}"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
         return [dict(zip(wanted, made, strict=False)) for wanted in numbers]
 
     def check_configs(self, configs: Mapping[str, str]) -> None:
-        """Raise INVALID_CONFIG if these cannot be a topic's own settings."""
+        """Raise INVALID_CONFIG if these settings are not valid for a topic."""
         self._checked_configs(configs)
 
     def alter_configs(self, changes: Sequence[tuple[Topic, Mapping[str, str]]]) -> list[KafkaError | None]:
-        """Replace the settings of topics, all together.  Their logs heed the new settings from now on.
+        """Replace the settings of topics, all together. Their logs use the new settings from now on.
 
-        Returns for each topic why it keeps its settings: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION,
+        Returns for each topic the error that prevented the change, or None: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION,
         KAFKA_STORAGE_ERROR.
         """
         with self._lock:
@@ -293,7 +300,7 @@ class Topics:
             return outcomes
 
     def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
-        """A topic's own settings as we write them, and all those of its logs.  Raises INVALID_CONFIG."""
+        """Return a topic's own settings in their normal form, and the settings of its logs. Raises INVALID_CONFIG."""
         try:
             settings = log_config(configs, self._default)
             check_consistency(settings)
@@ -302,7 +309,7 @@ class Topics:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
     def set_default(self, default: LogConfig) -> None:
-        """What holds where a topic does not say, from now on."""
+        """Change the settings that apply to topics without settings of their own."""
         with self._lock:
             if default == self._default:
                 return
@@ -315,10 +322,11 @@ class Topics:
     def delete(self, topics: Sequence[Topic], forget: Forget = lambda ids: None) -> list[KafkaError | None]:
         """Delete topics with all their records, all together.
 
-        `forget` removes what other parts of the broker keep about the topics.  It is called when the topics are gone,
-        before their files are removed, which may take long.
+        `forget` removes what other parts of the broker keep about the topics. It is called after the topics are deleted
+        and before their files are removed, which may take long.
 
-        Returns for each topic why it stays: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        Returns for each topic the error that prevented its deletion, or None: UNKNOWN_TOPIC_OR_PARTITION,
+        KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             outcomes = [outcome_of(partial(self._check_is_there, topic)) for topic in topics]
@@ -340,7 +348,7 @@ class Topics:
         return [outcome or _not_deleted(topic, kept) for topic, outcome in zip(topics, outcomes, strict=True)]
 
     def _remove_files_of_deleted(self, directories: Sequence[Path]) -> None:
-        """Remove what is left of deleted topics; report what stays."""
+        """Remove the files of deleted topics; log an error if files are left."""
         try:
             trash.empty(directories)
             with self._lock:
@@ -349,16 +357,16 @@ class Topics:
             LOGGER.warning("files of deleted topics stay until the next start removes them: %s", error)
 
     def _remove_files(self, directories: Sequence[Path]) -> None:
-        """Remove the directories of deleted logs. Before that, write the list of topics, which names them no more.
+        """Remove the directories of deleted logs, after writing the list of topics without the deleted ones.
 
-        The order is explained in storage/trash.py. Raises OSError.
+        storage/files/trash.py explains the order. Raises OSError.
         """
         trash.empty(directories)
         self._write_store(self._stored())
         trash.remove(directories)
 
     def _check_is_there(self, topic: Topic) -> None:
-        if self._by_id.get(topic.id) is not topic:  # somebody was faster, and the name may belong to a new topic
+        if self._by_id.get(topic.id) is not topic:  # another request was faster, and a new topic may have the name
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
 
     def _check_is_free(self, name: str) -> None:
@@ -382,7 +390,7 @@ class Topics:
 
 
 def _not_deleted(topic: Topic, kept: Mapping[str, OSError]) -> KafkaError | None:
-    """Return the error of a topic that stays because the names of its directories could not be changed."""
+    """Return the error of a topic that stays because its directories could not be renamed."""
     error = kept.get(topic.name)
     if error is None:
         return None

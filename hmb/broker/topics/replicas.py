@@ -1,7 +1,7 @@
-"""Replicas as clients assign them by hand: a list of brokers for each partition, the preferred leader first.
+"""Replicas that a client assigns: for each partition a list of brokers, the preferred leader first.
 
-There is one broker, so there is one such list.  It is asked for in three places: when a topic is made, when it gets
-more partitions, and when partitions are moved.
+HMB is one broker, so one list is possible. Clients send such lists in three requests: when they create a topic, when
+they add partitions, and when they move partitions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 
 def check_replicas(replicas: Sequence[int], broker_id: int) -> None:
-    """Raises INVALID_REPLICA_ASSIGNMENT."""
+    """Raise INVALID_REPLICA_ASSIGNMENT unless the list contains exactly this broker."""
     if list(replicas) != [broker_id]:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -28,12 +28,12 @@ ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 @dataclass(frozen=True, slots=True)
 class StoredTopic:
-    partitions: int  # 0: as many as there are directories
+    partitions: int  # 0: the number of the directories
     configs: dict[str, str] = field(default_factory=dict)
 
 
 class TopicStore:
-    """The file, and what it held last.  Not thread-safe: `Topics` calls it under its lock."""
+    """The file `topics.json`. Not thread-safe: `Topics` calls it under its lock."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path

@@ -32,11 +32,11 @@ class Topic:
 
     @property
     def count(self) -> int:
-        """The number of partitions, or 0 if numbers are missing, as in a directory of one broker of several."""
+        """The number of partitions; 0 if numbers are missing because the directory belongs to one broker of several."""
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:
-        """Return a partition's log.  Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        """Return a partition's log. Raises UNKNOWN_TOPIC_OR_PARTITION."""
         log = self.partitions.get(partition)
         if log is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.name!r} has no partition {partition}")
@@ -44,12 +44,14 @@ class Topic:
 
 
 class NewPartitions(NamedTuple):
-    """A topic that is to have `total` partitions, more than it has now."""
+    """A topic that will have `total` partitions, more than it has now."""
 
     topic: Topic
     total: int
 
 
 def metric_name(name: str) -> str:
-    """Return the name that metrics show.  It has '_' in place of '.', so Kafka lets only one of such a pair exist."""
+    """Return the name that metrics show. It contains '_' instead of '.', so Kafka lets only one topic of such a pair
+    exist.
+    """
     return name.replace(".", "_")
