@@ -66,7 +66,7 @@ class RequestContext(NamedTuple):
     listener: Listener
     header: RequestHeader
     client_host: str
-    is_client_gone: Callable[[], bool]  # a handler that waits asks this, so that it does not wait for a client that has left
+    is_client_gone: Callable[[], bool]  # a handler that waits asks this now and then
     memory: Account = UNCOUNTED  # the memory of this request
 
     @property

@@ -1,23 +1,25 @@
-"""Fetch sessions (KIP-227): a fetch need not name each partition again, and neither need its answer.
+"""Fetch sessions (KIP-227): a fetch and its response contain only the partitions that have changed.
 
-A consumer of a thousand partitions asks all day for the same thousand, most of which have nothing new.  In a session
-the broker remembers what was asked for and what was answered last, and only what changes goes over the wire::
+A consumer of a thousand partitions fetches the same thousand again and again, and most of them have nothing new. In a
+session the broker remembers the fetched partitions and their last responses. Only changes go over the wire::
 
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   those that changed   ->  session 7   those with news         (an incremental one)
     fetch, session 7, epoch 2   nothing              ->  session 7   nothing
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-News of a partition are records, an error, another high watermark or another log start offset.  A request changes a
-partition's offset or limit by naming it, adds partitions by naming new ones, and takes some away as "forgotten".
+A partition has news if it has records, an error, another high watermark or another log start offset. A request names a
+partition to change its offset or limit, or to add it to the session. It removes partitions as "forgotten".
 
-The epoch counts the requests of a session, so that a lost or repeated one is noticed: INVALID_FETCH_SESSION_EPOCH.
-Sessions are a cache: any of them may be gone, FETCH_SESSION_ID_NOT_FOUND tells so, and the client begins anew with a
-full fetch.  Where there is no room the answer says session 0, and the client goes on with full fetches.
+The epoch counts the requests of a session. A lost or repeated request has a wrong epoch, and the response is
+INVALID_FETCH_SESSION_EPOCH. Sessions are a cache, so a session may be gone: FETCH_SESSION_ID_NOT_FOUND. The client then
+begins again with a full fetch. If there is no room for a session, the response has the session 0, and the client
+continues with full fetches.
 
-Room is made as in Kafka: by the session that was unused for longest, if that is longer than
-`min.incremental.fetch.session.eviction.ms`; else by the smallest of those that have existed for that long, if the new
-one is larger.  Two bounds hold: `max.incremental.fetch.session.cache.slots` sessions, MAX_PARTITIONS in all of them.
+As in Kafka, room for a new session comes from the session that was unused for the longest time, if that is longer than
+`min.incremental.fetch.session.eviction.ms`. Otherwise it comes from the smallest session that has existed that long, if
+the new session is larger. There are two limits: `max.incremental.fetch.session.cache.slots` sessions, and
+MAX_PARTITIONS partitions in all sessions.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -38,20 +40,20 @@ from hmb.storage.log import now_ms
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
-FIRST_EPOCH, LAST_EPOCH = 0, -1  # in a request: begin a session; end it, or have none
+FIRST_EPOCH, LAST_EPOCH = 0, -1  # values in a request: begin a session; end the session, or have none
 MAX_ID = 2**31 - 1
-MAX_PARTITIONS = 250_000  # of all sessions: each costs some 400 bytes
+MAX_PARTITIONS = 250_000  # partitions of all sessions; each takes some 400 bytes
 
-TopicKey = str | int  # a topic's name or the number of its id, whichever the client's version tells
-Key = tuple[TopicKey, int]  # of a partition
+TopicKey = str | int  # a topic's name, or its id as a number in versions with ids
+Key = tuple[TopicKey, int]  # key of a partition
 
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """A partition that is fetched: what was asked last, and, in a session, what was answered last (-1: nothing)."""
+    """A fetched partition: the last request for it, and in a session the last response (-1: none yet)."""
 
     topic_key: TopicKey
-    topic: str | None  # None: its id is all that is known
+    topic: str | None  # None if only the id is known
     topic_id: uuid.UUID
     partition: int
     fetch_offset: int
@@ -62,7 +64,7 @@ class FetchedPartition:
     log_start_offset: int = -1
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """The client has named it again."""
+        """Take the offset and limits of a request that names the partition again."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
@@ -76,7 +78,9 @@ class FetchedPartition:
         )
 
     def answered(self, data: PartitionData) -> None:
-        """Remember the answer; after an error not the high watermark, so that its end is news again."""
+        """Remember the response. After an error the high watermark is not remembered, so the end of the error is
+        news.
+        """
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
 
@@ -86,18 +90,20 @@ Answers = Sequence[tuple[FetchedPartition, PartitionData]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One session.  Its partitions are in the order in which they are read: who had records goes to the end."""
+    """One session. The partitions are in the order in which they are read; a partition with records moves to the
+    end.
+    """
 
     id: int
-    uses_ids: bool  # of topics, in place of names
+    uses_ids: bool  # the session contains ids instead of names
     created: int  # ms
     used: int  # ms
     partitions: dict[Key, FetchedPartition]
-    epoch: int = 1  # of the next request
+    epoch: int = 1  # epoch of the next request
 
 
 class Fetching:
-    """One fetch: its partitions, and how it is answered.  By itself without a session."""
+    """One fetch without a session: its partitions, and how it is answered."""
 
     def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
         self.partitions = list(partitions.values())
@@ -107,7 +113,7 @@ class Fetching:
 
 
 class FullFetch(Fetching):
-    """The first of a session, if there is room for it."""
+    """The first fetch of a session, if there is room for the session."""
 
     def __init__(self, sessions: FetchSessions, named: dict[Key, FetchedPartition], uses_ids: bool) -> None:
         super().__init__(named)
@@ -120,7 +126,7 @@ class FullFetch(Fetching):
 
 
 class IncrementalFetch(Fetching):
-    """A later one, that tells the news."""
+    """A later fetch of a session; its response contains only news."""
 
     def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
         super().__init__(session.partitions)
@@ -140,16 +146,17 @@ class FetchSessions:
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # Guards everything below and the sessions themselves; held for a moment only, no other lock is taken under it.
+    # Guards the fields below and the sessions themselves. It is held for a moment only; no other lock is taken under
+    # it.
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)  # who was used last is last
+    _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)  # the last one was used last
     _partitions: int = 0  # of all sessions
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, *, uses_ids: bool) -> Fetching:
-        """What a request fetches.
+        """Return the partitions that a request fetches.
 
         Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
         """
@@ -194,7 +201,7 @@ class FetchSessions:
         self._partitions += len(session.partitions)
 
     def create(self, partitions: dict[Key, FetchedPartition], uses_ids: bool) -> int:
-        """A new session's id; NO_SESSION where there is no room for it."""
+        """Return the id of a new session, or NO_SESSION if there is no room for it."""
         with self._lock:
             now = self.clock()
             if len(self._sessions) >= self.slots and not self._evict(len(partitions), now):
@@ -208,7 +215,7 @@ class FetchSessions:
             return id
 
     def _evict(self, size: int, now: int) -> bool:
-        """Make room for a session of so many partitions."""
+        """Make room for a session of this many partitions."""
         unused = next(iter(self._sessions.values()), None)
         if unused is not None and now - unused.used > self.eviction_ms:
             self._remove(unused.id)
@@ -225,7 +232,7 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def note(self, session: FetchSession, epoch: int, news: Answers) -> bool:
-        """Remember what is told; False if another request has used the session in between."""
+        """Remember the response; return False if another request has used the session in the meantime."""
         with self._lock:
             if session.epoch != epoch:
                 return False
@@ -267,7 +274,7 @@ def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
 
 
 def _response(answers: Answers, session_id: int) -> FetchResponse:
-    """Neighbours of one topic share their topic's entry; the order is that of the partitions."""
+    """Return the response's topics. Neighbors of one topic share an entry; the partitions stay in their order."""
     response = FetchResponse(session_id=session_id)
     last: TopicKey | None = None
     for partition, data in answers:

@@ -1,10 +1,10 @@
-"""Requests of producers in a transaction: how they write, and in which words they are refused.
+"""Produce requests of transactions: their partitions become part of the transaction, or must be part of it already.
 
-KIP-890: a partition takes records of a transaction only while the coordinator knows that it is part of it.  A producer
-of transaction version 1 has said so before (AddPartitionsToTxn), and the partition *verifies* that.  For one of version
-2 (Produce 12 and later) the partition *adds* itself, which saves the producer a round trip.  Kafka asks the coordinator
-over the network, once a transaction; here it is in the same process, and is asked for every batch: see
-`TransactionCoordinator.writing`.
+A partition takes records of a transaction only while the coordinator knows that the partition belongs to it (KIP-890).
+A producer of transaction version 1 adds each partition first (AddPartitionsToTxn), and the partition *verifies* that.
+With version 2 (Produce 12 and later) the partition *adds* itself, which saves the producer a round trip. Kafka asks the
+coordinator over the network, once per transaction. In HMB the coordinator is in the same process, and is asked for
+every batch: see `TransactionCoordinator.writing`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hmb.storage.log import AppendResult, Log
 
 Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
-# What a producer does not expect of a partition, and would give up on: NOT_ENOUGH_REPLICAS makes it try again.
+# Producers do not expect these errors from a partition, and would give up. NOT_ENOUGH_REPLICAS makes them retry.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -32,14 +32,16 @@ COORDINATORS = (
 
 
 def told(error: KafkaError, *, knows_fenced: bool) -> ErrorCode:
-    """PRODUCER_FENCED is newer than transactions are: before, it is INVALID_PRODUCER_EPOCH."""
+    """Return an error as a version without PRODUCER_FENCED knows it: INVALID_PRODUCER_EPOCH."""
     if error.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error.code
 
 
 def told_to_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
-    """The same for whoever writes, records or offsets; TRANSACTION_ABORTABLE is newer still."""
+    """Return an error as a producer knows it that writes records or offsets. TRANSACTION_ABORTABLE is a newer code
+    still.
+    """
     code = told(error, knows_fenced=False)
     if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
         code = ErrorCode.INVALID_TXN_STATE
@@ -47,10 +49,10 @@ def told_to_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
 
 
 class TransactionalProduce:
-    """A Produce with a transactional id."""
+    """A Produce request with a transactional id."""
 
     def __init__(self, request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext) -> None:
-        """Adds the partitions that are to get records to the transaction, where the version does that."""
+        """Add the request's partitions to the transaction, if its version asks for that."""
         assert request.transactional_id is not None
         self._id = request.transactional_id
         self._transactions = context.broker.transactions
@@ -72,7 +74,9 @@ class TransactionalProduce:
     def append(
         self, records: ProducedRecords, partition: TopicPartition, log: Log, append: Callable[[], AppendResult]
     ) -> AppendResult:
-        """Append one batch, in the transaction if it says so.  Raises KafkaError, in words that the producer knows."""
+        """Append one batch, as part of the transaction if it is transactional. Raises KafkaError with a code that the
+        producer knows.
+        """
         batch, appended = _transactional(records), False
         if batch is None:
             return append()
@@ -87,7 +91,9 @@ class TransactionalProduce:
             raise error if appended else self._told(error) from error
 
     def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
-        """A producer of version 2 has a new epoch, and begins at 0, also where the log knows nothing of it any more."""
+        """Check the first sequence number of a new epoch: a producer of version 2 begins at 0, even if the log does not
+        know it.
+        """
         is_first = not log.active_producers(batch.producer_id)
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING and is_first and batch.base_sequence != 0:
             why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
@@ -104,14 +110,16 @@ class TransactionalProduce:
 def _partitions(
     request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext
 ) -> dict[TopicPartition, ProducerIdAndEpoch]:
-    """Those that are there and for which there is a batch of a transaction, with its producer."""
+    """Yield the partitions that exist and for which the request has a transactional batch, each with the batch's
+    producer.
+    """
     found = {}
     for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         try:
             topic = context.broker.topics.find(
                 each.name if context.version < FIRST_VERSION_OF_IDS else None, each.topic_id
             )
-        except KafkaError:  # which the partition's own answer will tell
+        except KafkaError:  # the partition's own response has this error
             continue
         for data, records in zip(each.partition_data, parsed_of_topic, strict=True):
             batch = _transactional(records)
@@ -121,7 +129,7 @@ def _partitions(
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return the batch if it belongs to a transaction."""
+    """Return the batch if it is intact and transactional, else None."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

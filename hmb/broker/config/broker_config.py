@@ -1,8 +1,8 @@
-"""The broker's settings, under the names of Kafka's `server.properties`.
+"""The broker's settings, with the names of Kafka's `server.properties`.
 
-One line declares a setting: its Kafka name, default, meaning, least and greatest value.  Settings that are defaults for
-topics belong to `LogConfig` (storage/config.py); LOG_DEFAULTS says which broker name sets which of them.  Those that
-may be altered while the broker runs (dynamic_config.py) say so; all of LOG_DEFAULTS may.
+One line declares a setting: its Kafka name, default, meaning, minimum and maximum. Settings that are defaults for
+topics belong to `LogConfig` (storage/config.py). LOG_DEFAULTS maps the broker's names to them. A setting that may be
+altered while the broker runs (dynamic.py) is declared as dynamic. All settings in LOG_DEFAULTS are dynamic.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# Kafka's coarser names for a time, each before the finer one that overrules it, and their unit in ms.
+# Kafka's names for a time in coarser units. Each one stands before the finer name that overrides it, with its unit in
+# ms.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
@@ -65,19 +66,19 @@ TIMES = {
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 THREADING = ("connection", "staged")  # server.py, staged.py
-OVERRULED = [*TIMES, "log.dir"]  # by other names for the same setting, wherever they stand
+OVERRULED = [*TIMES, "log.dir"]  # names that another name of the same setting overrides, wherever both are given
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **told: Any) -> Any:
     return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **told})
 
 
-_dynamic = partial(_key, dynamic=True)  # it may be altered while the broker runs
+_dynamic = partial(_key, dynamic=True)  # may be altered while the broker runs
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """All settings of a broker.  Sizes in bytes, times in ms."""
+    """All settings of a broker. Sizes are in bytes, times in ms."""
 
     # fmt: off
     broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0, INT_MAX)
@@ -141,12 +142,12 @@ class BrokerConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
-        """Settings from name=value pairs; unknown names are left out (see config_names.py).  Raises ConfigError."""
+        """Create the settings from names and values. Unknown names are left out (see names.py). Raises ConfigError."""
         values: dict[str, object] = {}
         log_values: dict[str, Any] = {}
         in_order = [name for name in OVERRULED if name in properties]
         in_order += [name for name in properties if name not in OVERRULED]
-        for given in in_order:  # what is wrong is told under the name that was given
+        for given in in_order:  # an error names the setting as it was given
             text, name = properties[given], ALIASES.get(given, given)
             if name in TIMES:
                 finest, unit = TIMES[name]
@@ -158,7 +159,7 @@ class BrokerConfig:
             elif name in BROKER_KEYS:
                 key = BROKER_KEYS[name]
                 values[key.field] = key.parse(text, given)
-            if log_values.get("retention_ms") == 0:  # which only a topic may have
+            if log_values.get("retention_ms") == 0:  # a value that only a topic may have
                 raise ConfigError("must be at least 1, or -1: keep for ever", given, text)
         log_values.pop(UNHEEDED, None)
         values.pop(UNHEEDED, None)
@@ -177,7 +178,7 @@ BROKER_KEYS = {key.name: key for key in [*config_no_effect.BROKER, *config_no_ef
 
 
 def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
-    """A topic's settings: `default` with what the topic sets.  Raises ConfigError."""
+    """Return a topic's settings: the topic's own values, and `default` for the others. Raises ConfigError."""
     values: dict[str, Any] = {}
     for name, text in configs.items():
         key = TOPIC_KEYS.get(name)
@@ -189,7 +190,7 @@ def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
 
 
 def check_consistency(config: LogConfig) -> None:
-    """Raises ConfigError where two of a topic's settings contradict each other."""
+    """Raise ConfigError if two of a topic's settings contradict each other."""
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConfigError(
             f"it is larger than max.compaction.lag.ms, {config.max_compaction_lag_ms}",
@@ -199,7 +200,7 @@ def check_consistency(config: LogConfig) -> None:
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
-    """A time that is given in a coarser unit; below zero it means for ever, and has no unit."""
+    """Return a time in ms that is given in a coarser unit. A negative time means forever, and has no unit."""
     time = key.parse(text, name)
     assert isinstance(time, int)
     if time * unit > key.maximum:
@@ -208,12 +209,12 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 
 
 def _broker_configs() -> Iterator[ConfigKey]:
-    """Every setting that a broker has under every name, with the default that it has under that name."""
+    """Return every setting of a broker under each of its names, with the default of that name."""
     yield from BROKER_KEYS.values()
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        default = None if name in finest_names else key.default  # the coarsest name has it
+        default = None if name in finest_names else key.default  # only the coarsest name has the default
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():
         key = TOPIC_KEYS[LOG_DEFAULTS[finest]]

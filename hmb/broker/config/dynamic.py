@@ -1,19 +1,20 @@
-"""A broker's settings in force, and where each of them comes from.
+"""The broker's current settings, and the source of each value.
 
-A value is looked for in four layers, and the first that has one wins (KIP-226):
+Four sources may have a value, and the first one that has it wins (KIP-226):
 
 1. set for this broker while it ran, by AlterConfigs;
-2. set so for all brokers, that is under the name "";
+2. set for all brokers while it ran, that is under the name "";
 3. given at the start: `server.properties`, the environment, -X;
 4. the default.
 
-The first two are kept in `configs.json` (config_store.py).  What may be altered so says it in its declaration
-(config.py); parts of the broker that keep a value listen for its change, all others ask `current` each time.
+The first two are kept in `configs.json` (store.py). The declaration of a setting says whether it is dynamic
+(broker_config.py). A part of the broker that keeps a value listens for changes. All other parts read `current` each
+time.
 
-A setting that is a topic's default has two names, `log.retention.ms` here and `retention.ms` there, and times have
-coarser names besides.  All places where a value could come from are its synonyms, in the order above.  Kafka leaves out
-of them what comes before the first with the very name that is asked for, and so do we: an admin client that shows
-`log.retention.ms` should not have to explain `log.retention.hours`.
+A setting that is a default for topics has two names: `log.retention.ms` for the broker and `retention.ms` for the
+topic. Times also have names in coarser units. All sources that could have the value are its synonyms, in the order
+above. Kafka omits the synonyms before the first one with exactly the requested name, and so does HMB. An admin client
+that shows `log.retention.ms` should not have to explain `log.retention.hours`.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.log_manager import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-MOST_SETTINGS = 1000  # of a broker: unknown ones are kept as well, and a client can invent any number
-MOST_GROUPS = 10_000  # with settings of their own
-MOST_WARNINGS = 10  # about one request
+MOST_SETTINGS = 1000  # of one broker; unknown settings are kept, too, and a client can invent any number of them
+MOST_GROUPS = 10_000  # groups with settings of their own
+MOST_WARNINGS = 10  # in one request
 IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """A place where a value could come from."""
+    """A source that could have the value of a setting."""
 
     name: str
-    value: str | None  # None: not to be told
+    value: str | None  # None if the value must not be shown
     source: ConfigSource
 
 
@@ -50,13 +51,14 @@ class DynamicConfig:
     """The settings of one broker."""
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
-        """`properties`: those given at the start.  Raises ConfigError, DataDirectoryError."""
+        """`properties` are the settings given at the start. Raises ConfigError, DataDirectoryError."""
         self._static = _with_both_ids(properties)
         self._store = store
-        # Held from the reading of a resource's settings to their change, so that no other change is lost in between.
-        # Taken before all other locks.
+        # Held while a resource's settings are read and changed, so that no other change gets lost.
+        # It is taken before all other locks.
         self.alterations = threading.Lock()
-        # Guards the store and the change of `current`; listeners are called under it, and take Topics' lock.
+        # Guards the store and the change of `current`. Listeners are called while it is held, and take the lock of
+        # Topics.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -66,17 +68,17 @@ class DynamicConfig:
             raise DataDirectoryError(f"{store.path}: {error}") from error
 
     def listen(self, listener: Callable[[BrokerConfig], None]) -> None:
-        """Have it called with the settings, now and after each change."""
+        """Call the listener with the settings, now and after each change."""
         with self._lock:
             self._listeners.append(listener)
             listener(self.current)
 
     def altered(self, broker: str) -> Mapping[str, str]:
-        """What was set while the broker ran, for it or for ALL_BROKERS."""
+        """Return what was set while the broker ran, for this broker or for ALL_BROKERS."""
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Put these in the place of all that was set for the broker.  Raises INVALID_REQUEST, KAFKA_STORAGE_ERROR."""
+        """Replace everything that was set for the broker. Raises INVALID_REQUEST, KAFKA_STORAGE_ERROR."""
         with self._lock:
             configs = _checked(configs, self.altered(broker))
             brokers = {**self._store.brokers, broker: configs}
@@ -92,11 +94,11 @@ class DynamicConfig:
                 listener(changed)
 
     def altered_of_group(self, group: str) -> Mapping[str, str]:
-        """What was set for a group."""
+        """Return what was set for a group."""
         return self._store.groups.get(group, {})
 
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all that was set for these groups.  Raises INVALID_REQUEST (too many groups), OSError."""
+        """Replace everything that was set for these groups. Raises INVALID_REQUEST (too many groups), OSError."""
         with self._lock:
             changed = {**self._store.groups, **groups}
             if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
@@ -108,12 +110,12 @@ class DynamicConfig:
         return {**self._static, **brokers.get(ALL_BROKERS, {}), **brokers.get(self.name, {})}
 
     def value(self, name: str) -> str | None:
-        """In force, as text."""
+        """Return the current value of a setting, as text."""
         key, text = BROKER_CONFIGS[name], self._merged(self._store.brokers).get(name)
         return key.default_text if text is None else key.normal(text)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """The places where the value of a broker's setting could come from; the first is where it does come from."""
+        """Return the sources of a broker's setting that have a value; the first one has the current value."""
         names = _names_for(name)
         layers = [
             (ConfigSource.DYNAMIC_BROKER_CONFIG, self.altered(self.name)),
@@ -134,7 +136,7 @@ class DynamicConfig:
 
 
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """The settings with their values as we write them.  What nobody knows is kept, as Kafka does."""
+    """Return settings with their values in the normal form. Unknown settings are kept, as in Kafka."""
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are kept")
@@ -157,12 +159,12 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 
 
 def _names_for(name: str) -> list[str]:
-    """A setting's own name and Kafka's other ones for it, the finest first."""
+    """Return the name of a setting and its other names in Kafka, the finest unit first."""
     finest = TIMES[name][0] if name in TIMES else name
     return [finest, *(coarse for coarse, (finer, _) in reversed(TIMES.items()) if finer == finest)]
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """A broker's id is told under both its names."""
+    """Return the broker's id under both of its names."""
     given = next((properties[name] for name in IDS if name in properties), None)
     return {**properties, **({} if given is None else dict.fromkeys(IDS, given))}

@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells of a setting: its value, where that comes from, and where else it could come from."""
+"""Settings as DescribeConfigs returns them: the value, its source, and the other sources that have a value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConfigEntry:
 
 
 def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator[ConfigEntry]:
-    """A topic's settings; `configs` are those that it has itself."""
+    """Return a topic's settings; `configs` are the topic's own."""
     for name, key in sorted(TOPIC_KEYS.items()):
         broker_name = BROKER_NAMES.get(name)
         synonyms = broker.synonyms(broker_name) if broker_name else []
@@ -39,14 +39,14 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """The value that holds for a topic that does not say."""
+    """Return the value that applies to topics without a value of their own."""
     if key.field:
         return key.text(getattr(broker.current.log, key.field))
     return broker.value(broker_name) if broker_name else key.default_text
 
 
 def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
-    """The settings of this broker."""
+    """Return the settings of this broker."""
     altered = {**broker.altered(ALL_BROKERS), **broker.altered(broker.name)}
     for name in sorted({*BROKER_CONFIGS, *altered} - (TOLD_IF_SET - altered.keys())):
         synonyms = broker.synonyms(name)
@@ -58,7 +58,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
 
 
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
-    """What was set for all brokers."""
+    """Return the settings that were set for all brokers."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
         synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:
@@ -68,7 +68,7 @@ def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
 
 
 def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigEntry:
-    """It was set, and we do not know what it is: perhaps a secret, so its value is not told."""
+    """Return the entry of an unknown setting that a client has set. Its value may be a secret, so it is not shown."""
     key = ConfigKey(name, ConfigType.UNKNOWN, None, "")
     hidden = [synonym._replace(value=None) for synonym in synonyms]
     return ConfigEntry(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)

@@ -1,6 +1,6 @@
-"""Settings of single groups: each overrules the broker's for all groups, `group.` and the same name (KIP-848).
+"""Settings of single groups (KIP-848). Each one overrides the broker's setting with the same name after `group.`.
 
-What a value may be is bounded by two settings of the broker: `consumer.session.timeout.ms` of a group lies between
+Two settings of the broker limit the value: `consumer.session.timeout.ms` of a group must be between
 `group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`.
 """
 
@@ -28,7 +28,7 @@ GROUP_KEYS = {
 
 
 def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
-    """All that hold for a group of KIP-848's protocol now: looked at with each heartbeat."""
+    """The settings that apply to a group of KIP-848 now. Each heartbeat reads them."""
     config, own = broker.current, broker.altered_of_group(group)
     return ConsumerGroupSettings(
         session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
@@ -59,7 +59,7 @@ class GroupResource:
             yield ConfigEntry(key, synonyms[0].value, synonyms[0].source, synonyms)
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Raises INVALID_CONFIG."""
+        """Raise INVALID_CONFIG unless the settings are valid for a group."""
         self._normal(configs)
 
     def _normal(self, configs: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +76,7 @@ class GroupResource:
         return [outcome_of(partial(broker.configs.alter_groups, configs))] * len(changes)
 
     def _key(self, name: str) -> ConfigKey:
-        """A setting with its bounds.  Raises ConfigError."""
+        """Return a setting with its limits. Raises ConfigError."""
         if name not in GROUP_KEYS:
             known = ", ".join(GROUP_KEYS)
             raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")

@@ -1,11 +1,11 @@
-"""What a setting is: its name, its type, its default, what it may be, and what it is for.
+"""What a setting is: its name, type, default, allowed values and purpose.
 
-A setting is declared once, either as a field of `LogConfig` or `BrokerConfig`, where the code that heeds it finds it,
-or in config_no_effect.py, if this broker has no use for it and yet must take it, because clients and tools set it.
-From there come the parsing of `server.properties` and of a topic's settings, what DescribeConfigs tells of them, and
-what may be altered while the broker runs.
+A setting is declared once. A setting that has an effect is a field of `LogConfig` or `BrokerConfig`, where the code
+that uses it finds it. A setting without an effect is in no_effect.py: clients and tools set it, so the broker has to
+accept it. From the declarations come the parsing of `server.properties` and of topics' settings, the response to
+DescribeConfigs, and the list of dynamic settings.
 
-A number's type is not written down: Kafka has ints and longs, and a setting that goes no further than 2^31-1 is an int.
+The type of a number follows from its maximum: Kafka has ints and longs, and a setting up to 2^31-1 is an int.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hmb.storage.config import INT_MAX
 
 
 class ConfigError(Exception):
-    """A value that a setting cannot take; says which (none: it has no name), and what it can take."""
+    """A value that a setting cannot have. The message names the setting, if it has a name, and the allowed values."""
 
     def __init__(self, problem: str, name: str = "", value: str = "") -> None:
         super().__init__(problem, name, value)
@@ -40,18 +40,18 @@ class ConfigKey:
 
     name: str
     type: ConfigType
-    default: Any  # None: it has no value unless somebody sets one
+    default: Any  # None: no value unless somebody sets one
     doc: str
     minimum: float = -math.inf
     maximum: float = math.inf
-    choices: tuple[str, ...] = ()  # of a list: for each of its items
-    pattern: str = ""  # of a list's items: what each looks like
-    dynamic: bool = False  # of a broker: it may be altered while the broker runs
-    field: str = ""  # of LogConfig or BrokerConfig; none: nobody heeds it
+    choices: tuple[str, ...] = ()  # for a list: the allowed items
+    pattern: str = ""  # for a list: the form of an item
+    dynamic: bool = False  # may be altered while the broker runs
+    field: str = ""  # of LogConfig or BrokerConfig; empty if the setting has no effect
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
-        """The setting that a field of `LogConfig` or `BrokerConfig` declares."""
+        """Return the setting that a field of `LogConfig` or `BrokerConfig` declares."""
         told = {key: value for key, value in field.metadata.items() if key not in ("name", "is_list")}
         type = _number_type(told["maximum"]) if field.type == "int" else TYPES[str(field.type)]
         if field.metadata.get("is_list"):
@@ -59,7 +59,7 @@ class ConfigKey:
         return cls(name=name, type=type, default=field.default, field=field.name, **told)
 
     def parse(self, text: str, name: str = "") -> float | str | bool:
-        """The value from its text; `name` is that under which it was given.  Raises ConfigError."""
+        """Parse a value; an error names the setting as `name`. Raises ConfigError."""
         name = name or self.name
         check_length(text, name)
         if self.type is ConfigType.LIST:
@@ -79,13 +79,13 @@ class ConfigKey:
         is_whole = self.type is not ConfigType.DOUBLE
         try:
             value = int(text) if is_whole else float(text)
-            if "_" in text:  # 1_000 is a number to Python only
+            if "_" in text:  # only Python reads 1_000 as a number
                 raise ValueError
         except ValueError:
             raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
         if value > self.maximum:
             raise ConfigError(f"must be at most {self.maximum}", name, text)
-        if not value >= self.minimum:  # nor is NaN
+        if not value >= self.minimum:  # also false for NaN
             raise ConfigError(f"must be at least {self.minimum}", name, text)
         return value
 
@@ -99,7 +99,7 @@ class ConfigKey:
         return ",".join(items)
 
     def text(self, value: object) -> str | None:
-        """A value's text, as Java writes it."""
+        """Return the text of a value, as Java writes it."""
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):
@@ -107,7 +107,7 @@ class ConfigKey:
         return None if value is None else str(value)
 
     def normal(self, text: str) -> str:
-        """A value's text as we write it.  Raises ConfigError."""
+        """Return the normal form of a value's text. Raises ConfigError."""
         return self.text(self.parse(text)) or ""
 
     @property
@@ -122,24 +122,26 @@ def _number_type(maximum: float) -> ConfigType:
     return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
 
 
-MOST_LETTERS_OFF = 6  # by which a misspelt name is longer or shorter than the name that was meant
+MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelt name and the intended one
 
 
 def check_length(text: str, name: str) -> None:
-    """Raise ConfigError if DescribeConfigs could not return the value of setting `name`: its response holds strings."""
+    """Raise ConfigError if DescribeConfigs could not return the value of setting `name`: its response contains
+    strings.
+    """
     if (size := len(text.encode())) > LONGEST_STRING:
         raise ConfigError(f"has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a list, each once; an empty text is an empty list."""
+    """Return the items of a list, each once. An empty text is an empty list."""
     return list(dict.fromkeys(item.strip() for item in text.split(","))) if text.strip() else []
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the end of a message about an unknown name: the known name that was probably meant, if there is one.
+    """Return the end of a message about an unknown name: the known name that was probably intended, if there is one.
 
-    Only names of a similar length with the same first letter are compared.  A request may contain thousands of unknown
+    Only names of a similar length with the same first letter are compared. A request may contain thousands of unknown
     names, and a comparison takes some 20 microseconds.
     """
     alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]

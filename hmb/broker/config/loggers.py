@@ -1,6 +1,6 @@
-"""The broker's loggers, as settings: a logger's name is the setting's, its level the value (KIP-412).
+"""The broker's loggers as settings: the setting's name is the logger's name, its value is the level (KIP-412).
 
-They are Python's loggers, under Kafka's names for the levels.  A level holds until the broker stops.
+The loggers are Python's, with Kafka's names for the levels. A level applies until the broker stops.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hmb.protocol.enums import ConfigSource, ConfigType
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 ROOT = "root"
-TRACE = 5  # which Python has no name for
+TRACE = 5  # a level without a name in Python
 LEVELS = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -26,11 +26,11 @@ LEVELS = {
 
 
 class Loggers:
-    """All loggers of this process."""
+    """Return all loggers of this process."""
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """The level of each logger that has one of its own."""
+        """Return the level of each logger that has a level of its own."""
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
     def entries(self) -> Iterator[ConfigEntry]:
@@ -52,7 +52,7 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Give the named loggers their levels, and all others the level of their parents."""
+        """Set the levels of the named loggers; all other loggers inherit the level of their parents."""
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
@@ -65,5 +65,5 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _level_name(level: int) -> str:
-    """The next finer of Kafka's names."""
+    """Return the nearest finer level that has a name in Kafka."""
     return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

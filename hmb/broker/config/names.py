@@ -1,4 +1,4 @@
-"""The names of settings as people give them: in a file, in the environment, misspelt."""
+"""Names of settings in files and in the environment, and warnings about misspelt names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import nearest
 
-CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables of the command line for clients, which are not settings
+CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables for the command line's clients, which are not settings
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
-    """A warning for each name that is no setting, with the nearest that is."""
+    """Return a warning for each name that is not a setting, with the most similar name that is one."""
     return [
         f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
         for name in properties
@@ -21,7 +21,7 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """The same for variables; only of those that look like settings, since others may have other users."""
+    """Return a warning for each variable that looks like a setting and is none."""
     return [
         f"unknown setting {variable!r} is ignored{found}"
         for variable in environment
@@ -31,5 +31,5 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
 
 
 def environment_properties(environment: Mapping[str, str]) -> dict[str, str]:
-    """Settings from variables such as HMB_LOG_SEGMENT_BYTES, which sets log.segment.bytes."""
+    """Return settings from variables such as HMB_LOG_SEGMENT_BYTES, which sets log.segment.bytes."""
     return {VARIABLES[variable]: value for variable, value in environment.items() if variable in VARIABLES}

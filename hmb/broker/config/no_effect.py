@@ -1,7 +1,8 @@
-"""Settings of Kafka that this broker takes, keeps and tells, and that change nothing here: one broker has no replicas
-to throttle or to wait for, no rack and no tiered storage, and its threads are as many as its connections.
+"""Kafka's settings that this broker accepts, stores and returns, but that have no effect.
 
-Clients create topics with these settings, and tools set them on brokers; to refuse them would be to refuse the client.
+One broker has no replicas to throttle or to wait for, no rack and no tiered storage. It has as many threads as
+connections. Clients create topics with these settings, and tools set them on brokers. A broker that refused the
+settings would refuse these clients.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from hmb.storage.config import INT_MAX, NEVER
 
 ONE_BROKER = "no effect: there is one broker"
 NO_TIERS = "no effect: there is no tiered storage"
-REPLICA = r"\*|\d+:\d+"  # all of them, or partition:broker
+REPLICA = r"\*|\d+:\d+"  # all replicas, or partition:broker
 THREADS = "no effect: each connection has its thread"
 
 
@@ -76,7 +77,7 @@ BROKER = [
     _int("socket.send.buffer.bytes", 102_400, "no effect: the system decides", -1),
     _int("socket.receive.buffer.bytes", 102_400, "no effect: the system decides", -1),
 ]
-# What is altered while replicas are moved; told only where it is set.
+# Settings that tools alter while they move replicas. They are returned only if they are set.
 RATES = [
     _long("leader.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),
     _long("follower.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),

@@ -33,7 +33,7 @@ class Resource(Protocol):
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """What was set for it."""
+        """Return what clients have set for the resource."""
 
     def entries(self) -> Iterable[ConfigEntry]: ...
 
@@ -46,7 +46,7 @@ class Resource(Protocol):
 
 
 def find(type: int, name: str, broker: BrokerContext) -> Resource:
-    """What answers for a resource.  Raises INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION."""
+    """Return the object for a resource. Raises INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION."""
     match type:
         case ResourceType.TOPIC:
             check_topic_name(name)
@@ -108,7 +108,7 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # in `find` it is another error
+    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would return another error
         raise KafkaError(ErrorCode.INVALID_REQUEST, "all topics have no settings of their own; a broker has")
     return find(named.resource_type, named.resource_name, broker)
 

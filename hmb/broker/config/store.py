@@ -1,11 +1,12 @@
-"""The settings that were altered while the broker ran, on disk.
+"""The file of the settings that were altered while the broker ran.
 
-`configs.json` in the data directory holds them, by what they are for: a broker's id, or "" for all brokers; a group::
+`configs.json` in the data directory contains the settings of brokers and of groups. The settings of a broker are listed
+under its id, and those of all brokers under ""::
 
     {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
      "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
 
-It is replaced in one step.  The settings of topics are in `topics.json` (topic_store.py).
+The file is replaced in one step. The settings of topics are in `topics.json` (topics/store.py).
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from pathlib import Path
 from hmb.storage.log_manager import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
-Configs = dict[str, dict[str, str]]  # what they are for -> name -> value
+Configs = dict[str, dict[str, str]]  # broker id or group -> name -> value
 
 
 class ConfigStore:
-    """The file, and what it holds.  Not thread-safe: `DynamicConfig` calls it under its lock."""
+    """The file and its content. Not thread-safe: `DynamicConfig` calls it under its lock."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         """Read the file. Raises DataDirectoryError."""
@@ -53,7 +54,9 @@ class ConfigStore:
         brokers: Mapping[str, Mapping[str, str]] | None = None,
         groups: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Replace one kind of them, or both; what has no settings left is forgotten.  Raises OSError."""
+        """Replace the settings of brokers, of groups, or of both. A resource without settings is removed. Raises
+        OSError.
+        """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)
         text = json.dumps({"brokers": brokers, "groups": groups}, indent=2, sort_keys=True)

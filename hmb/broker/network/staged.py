@@ -1,22 +1,26 @@
-"""The thesis' thread layout, to study and to measure: `threading=staged`.
+"""The thread layout of the thesis, to study and to measure: `threading=staged`.
 
-A request passes through stages, each with threads of its own, and channels between them (thesis ch. 9.1, fig. 9.2)::
+A request passes through stages. Each stage has its own threads, and queues connect the stages (thesis, chapter 9.1,
+figure 9.2)::
 
-    processor (one a connection)  reads frames
+    processor (one per connection)  reads frames
         | request channel: bounded, for all connections
-    API handler (num.io.threads)  decodes, does the work, encodes
-        | response channel, one a connection
-    responder (one a connection)  writes answers
+    API handler (num.io.threads)    decodes, handles, encodes
+        | response channel, one per connection
+    responder (one per connection)  writes answers
 
-The promise was that a slow disk does not keep the network waiting, and that N handlers use N cores.  In Python one
-thread runs at a time, whatever their number, so what is left of the layout is its price: a request is handed over
-twice, and each time the thread that shall go on has to be woken and to wait for the interpreter.
+The layout promises that a slow disk does not delay the network, and that N handlers use N cores. In Python only one
+thread runs at a time. So the layout has its price without its gain: a request moves between threads twice. Each time
+the next thread has to wake up and to wait for the interpreter lock.
 
-Three things have to be right all the same.  Requests of one connection are served one after the other, however many
-handlers there are: a *turn* stands in the channel for a connection, not for a request, and a connection has one turn at
-most.  A handler must not wait for another request, for that one may never find a handler: those APIs that wait (a long
-poll, a group's rebalance) are served by the processor itself, after all that came before them.  And each channel is
-bounded: a processor that may not go on stops reading, the socket's buffer fills up, and TCP slows the client down.
+Three rules keep the layout correct:
+
+- *Order.* The requests of one connection are handled one after the other, however many handlers exist. The request
+  channel contains connections, not requests, and each connection at most once.
+- *No waiting handlers.* A handler must not wait for another request, because that request may never find a handler. So
+  the processor itself handles the APIs that wait (a long poll, a rebalance), after all earlier requests.
+- *Bounds.* Each channel is bounded. A processor that may not continue stops reading. The socket's buffer fills, and TCP
+  slows the client down.
 """
 
 from __future__ import annotations
@@ -36,20 +40,20 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
-MOST_UNDER_WAY = 64  # requests of one connection that are read and not answered
+MOST_UNDER_WAY = 64  # requests of one connection that were read and not answered
 WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
 class Handlers:
-    """The request channel and the handlers that serve it."""
+    """The request channel, and the handlers that serve it."""
 
     def __init__(self, capacity: int) -> None:
-        self._turns: SimpleQueue[StagedConnection | None] = SimpleQueue()  # None: one handler ends
+        self._turns: SimpleQueue[StagedConnection | None] = SimpleQueue()  # None ends one handler
         self._room = threading.BoundedSemaphore(capacity)  # requests that wait for a handler
-        self._threads = 0  # only `resize` changes it, which is called by one thread at a time
+        self._threads = 0  # only `resize` changes it; one thread at a time calls `resize`
 
     def resize(self, threads: int) -> None:
-        """Have so many handlers from now on."""
+        """Change the number of handlers."""
         for number in range(self._threads, threads):
             threading.Thread(target=self._run, name=f"api-handler-{number}", daemon=True).start()
         for _ in range(threads, self._threads):
@@ -57,15 +61,15 @@ class Handlers:
         self._threads = threads
 
     def admit(self, timeout: float) -> bool:
-        """Make room for a request; False if there was none in time."""
+        """Make room for a request; return False if there was none in time."""
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """A request has found its handler."""
+        """Note that a handler has taken a request."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:
-        """It has requests, and no turn yet."""
+        """Put a connection into the channel. It has requests, and is not in the channel yet."""
         self._turns.put(connection)
 
     def _run(self) -> None:
@@ -74,13 +78,13 @@ class Handlers:
 
 
 class StagedConnection(Connection):
-    """Its own thread is the processor; the responder is started and ended by it."""
+    """A connection in stages. Its own thread is the processor; it starts and ends the responder."""
 
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None: no more will come
-        self._changed = threading.Condition()  # guards all below; no other lock is taken under it
+        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None: no more will follow
+        self._changed = threading.Condition()  # guards the fields below; no other lock is taken while it is held
         self._frames: deque[tuple[memoryview, Account]] = deque()  # read, and not begun
         self._has_turn = False
         self._under_way = 0  # read, and not answered
@@ -93,7 +97,7 @@ class StagedConnection(Connection):
             self._changed.notify_all()
 
     def serve_next(self) -> None:
-        """One turn: the handler's thread serves one request."""
+        """Handle one request in the thread of a handler."""
         with self._changed:
             frame, memory = self._frames.popleft()
         self._handlers.release()
@@ -118,7 +122,7 @@ class StagedConnection(Connection):
             responder.join()
 
     def _take(self, frame: memoryview, memory: Account) -> None:
-        """The processor's work on a request: find room for it, and give it away."""
+        """Wait until there is room for a request, and put it into the channel."""
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)
             with self._changed:
@@ -163,6 +167,6 @@ class StagedConnection(Connection):
                 self._changed.notify_all()
 
     def _wait_below(self, requests: int) -> None:
-        """Until fewer are under way; a connection that is cut off need not wait."""
+        """Wait until fewer requests are in progress, or the connection is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._under_way < requests or self._broken)
