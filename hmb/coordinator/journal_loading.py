@@ -86,7 +86,7 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
         except KafkaError as error:
             if offset == repaired_at:
                 raise
-            log.check(offset, error.message)
+            log.cleanup.check(offset, error.message)
             repaired_at = offset
     yield from newest.decoded(keys)
 

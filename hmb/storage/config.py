@@ -33,7 +33,7 @@ def _key(
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Settings of one log.  Sizes in bytes, times in ms; defaults are Kafka's."""
+    """Settings of one log. Sizes in bytes, times in ms; defaults are Kafka's."""
 
     # fmt: off
     segment_bytes: int          = _key(1024 * MIB, "start a new segment when this one would grow larger", 14, INT_MAX)

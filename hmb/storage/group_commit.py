@@ -19,6 +19,7 @@ Source: DeWitt et al., Implementation Techniques for Main Memory Database System
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ from hmb.storage.files.virtual import SyncFailed
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
+SYNC_AHEAD = 16 << 20  # bytes that are appended before a sync in the background
 
 
 class Unsynced(NamedTuple):
@@ -106,3 +108,13 @@ class GroupCommit:
         if self._failure is not None:
             why = f"{self._directory} could not be synced ({self._failure}); repair the disk, then restart the broker"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)
+
+
+def sync_in_background(flush: Callable[[], None], name: str) -> None:
+    """Sync a log in a thread of its own. The sync before the next roll, for which producers wait, is then short."""
+
+    def run() -> None:
+        with contextlib.suppress(KafkaError):  # the group commit remembers a failed sync; the next append raises it
+            flush()
+
+    threading.Thread(target=run, name=f"sync-{name}", daemon=True).start()

@@ -1,7 +1,7 @@
 """Keeping the trouble of one log, group or transaction from the others.
 
-Housekeeping goes through all logs, all groups or all transactions, again and again.  An error in one of them must not
-end the round: a segment that somebody has cut off would otherwise keep every other topic from being compacted.  So each
+Housekeeping goes through all logs, all groups or all transactions, again and again. An error in one of them must not
+end the round: a segment that somebody has cut off would otherwise keep every other topic from being compacted. So each
 one fails alone, the error is reported, and the next round tries again.
 """
 

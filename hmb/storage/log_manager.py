@@ -79,7 +79,7 @@ class LogManager:
     """The logs of one data directory, by topic and partition."""
 
     def __init__(self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP) -> None:
-        """Take the directory, making it if needed; `stop` ends a `load`.  Raises DataDirectoryError."""
+        """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError."""
         self.directory = directory
         self._stop = stop
         # Guards the table of logs while one is made or deleted; look-ups take no lock.
@@ -105,7 +105,7 @@ class LogManager:
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
-        """Open all logs, each with its topic's configuration.  Raises DataDirectoryError, Stopped."""
+        """Open all logs, each with its topic's configuration. Raises DataDirectoryError, Stopped."""
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
         recovery_points = self._read_checkpoint(RECOVERY_POINTS, "all logs are checked after an unclean stop")
@@ -204,11 +204,11 @@ class LogManager:
         return checkpoints.decode_uuid(known)
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
-        """Make an empty log.  Raises OSError."""
+        """Make an empty log. Raises OSError."""
         return self.create_all([NewLog(name, config, topic_id)])[0]
 
     def create_all(self, new: Sequence[NewLog]) -> list[Log]:
-        """Make empty logs.  They survive a power cut from now on.  Raises OSError.
+        """Make empty logs. They survive a power cut from now on. Raises OSError.
 
         The logs of thousands of topics cost one write of the checkpoints and few commits of the file system.
         """
@@ -289,10 +289,10 @@ class LogManager:
         """Delete the segments that need not be kept."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "old segments are not deleted"):
-                log.expire()
+                log.cleanup.expire()
 
     def flush_if_due(self) -> None:
-        """Sync the logs whose sync is due, and write the checkpoints.  Raises OSError."""
+        """Sync the logs whose sync is due, and write the checkpoints. Raises OSError."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "not synced"):
                 log.flush_if_due()
@@ -334,17 +334,17 @@ class LogManager:
                 if not is_disk_full(error):
                     raise
                 for name in starts.keys() & logs.keys():
-                    logs[name].expire(before_offset=starts[name], at_once=True)
+                    logs[name].cleanup.expire(before_offset=starts[name], at_once=True)
                 self._write_checkpoints(logs, starts)
             for name in starts.keys() & logs.keys():
-                logs[name].delete_records(starts[name])
+                logs[name].cleanup.delete_records(starts[name])
 
     def watch_disk(self) -> None:
         """On a full disk, remove what is deleted without a delay, and look whether there is room again."""
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):
                 with isolated(LOGGER, name, "old segments are not deleted"):
-                    log.expire(at_once=True)
+                    log.cleanup.expire(at_once=True)
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
@@ -399,7 +399,7 @@ class LogManager:
         for name, log in self._logs.items():
             with isolated(LOGGER, name, "not closed; the next start checks it"):
                 log.close()
-                entries[str(name)] = log.manifest_entries_at_stop()
+                entries[str(name)] = log.manifest_entries(at_stop=True)
         try:
             self.write_checkpoints()
             if len(entries) == len(self._logs):

@@ -1,17 +1,13 @@
-"""Reading a log: which bytes of which segment a fetch gets, which aborted transactions, and the search by time.
+"""Reading a log: which bytes of which segment a fetch gets, and which aborted transactions are among them.
 
-A read takes the log's offsets and its segments at one moment, under the log's lock.  Everything here happens after
-that, without the lock, so a segment may be deleted or compacted meanwhile.  Its files then still exist, under other
-names.  The transaction indexes belong to the same segments as the records, so both are of the same moment.
+A read takes the log's offsets and its segments at one moment, under the log's lock. Everything here happens after
+that, without the lock, so a segment may be deleted or compacted meanwhile. Its files then still exist, under other
+names. The transaction indexes belong to the same segments as the records, so both are of the same moment.
 
-A reader of committed records gets nothing from the last stable offset on (producer_state.py).  With its records it gets
+A reader of committed records gets nothing from the last stable offset on (producer_state.py). With its records it gets
 the aborted transactions among them (transaction_index.py).
 
-A search by time opens batches.  It passes over a batch that is damaged or cannot be read, because no reader gets its
-records, and finds the first record that a reader can get.  It does not read a batch that is larger than a broker reads,
-or has more records.  The first offset of such a batch is the answer: a reader that starts there misses nothing.
-
-Source: KIP-98; Kafka's `LocalLog.read`, `LogSegment.findOffsetByTimestamp`.
+Source: KIP-98; Kafka's `LocalLog.read`.
 """
 
 from __future__ import annotations
@@ -19,14 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
-from hmb.records.filtering import check_readable
-from hmb.records.heads import heads
-from hmb.storage.batches.opening import SEARCHING, report_damage
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.segment import Segment
-from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
 
 
@@ -50,8 +40,8 @@ def read(
 ) -> LogSlice:
     """Return the bytes from `offset` on, of one segment: at most `max_bytes`, but the first batch whole.
 
-    `segments` begin with the segment of `offset` and end with the active one.  The active segment had `active_size`
-    bytes at the moment of the offsets in `nothing`.  `nothing` is the result where no bytes follow.
+    `segments` begin with the segment of `offset` and end with the active one. The active segment had `active_size`
+    bytes at the moment of the offsets in `nothing`. `nothing` is the result where no bytes follow.
     """
     end_offset = nothing.last_stable_offset if committed else nothing.high_watermark
     for number, segment in enumerate(segments):
@@ -84,7 +74,7 @@ def _aborted_in(
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
     """Yield the aborted transactions with records from `offset` up to `end_offset`, in the order of their markers.
 
-    `segments` begin with the segment of `offset`.  Raises OSError.
+    `segments` begin with the segment of `offset`. Raises OSError.
     """
     for segment in segments:
         for transaction in segment.transaction_index.from_offset(offset):
@@ -92,52 +82,3 @@ def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: i
                 yield transaction
             if transaction.last_stable_offset >= end_offset:
                 return
-
-
-def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    """Return the first record that is not older than `timestamp` (ms), or None.
-
-    Raises DamagedSegment where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
-    """
-    for segment in segments:
-        if segment.max_timestamp >= timestamp:
-            found = _first_in(segment, timestamp, log_start_offset)
-            if found is not None:
-                return found
-    return None
-
-
-def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
-    for position, header in segment.headers_from(segment.begin_of_search(timestamp), segment.size):
-        try:
-            batch = segment.whole(position, header)
-            if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
-                found = _first_of(batch, timestamp, first_offset, segment.config.max_decompressed)
-                if found is not None:
-                    return found
-        except KafkaError as error:
-            if error.code is ErrorCode.MESSAGE_TOO_LARGE:
-                raise
-            report_damage(segment, position, header, error)
-    return None
-
-
-def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of a batch, from an offset on, that is not older than `timestamp` (ms)."""
-    try:
-        check_readable(batch)
-        with SEARCHING:
-            for head in heads(batch, limit):
-                if head.timestamp >= timestamp and head.offset >= first_offset:
-                    return TimestampOffset(head.timestamp, head.offset)
-    except KafkaError as error:
-        if error.code is not ErrorCode.MESSAGE_TOO_LARGE or not isinstance(batch, RecordBatch):
-            raise
-        return TimestampOffset(batch.max_timestamp, max(batch.base_offset, first_offset))
-    return None
-
-
-def newest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
-    """Return the first record with the greatest timestamp; None where no record has one.  Raises KafkaError."""
-    timestamp = max(segment.max_timestamp for segment in segments)
-    return None if timestamp == NO_TIMESTAMP else first_at_or_after(segments, timestamp, log_start_offset)

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hmb.storage.config import LogConfig
 from hmb.storage.segment import Segment
 from hmb.storage.state.manifest import BEING_REPLACED, Manifest, SegmentEntry
 
@@ -21,7 +22,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """A log's segments, at least one. Not thread-safe: the log's lock guards the list, its `cleanup_lock` the rest."""
+    """A log's segments, at least one. Not thread-safe: the log's lock guards the list, its cleanup's lock the rest."""
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
@@ -48,9 +49,19 @@ class LogSegments:
         number = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
         return self._segments[max(0, number) :]
 
-    def append(self, segment: Segment) -> None:
-        """Add a new active segment."""
+    def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
+        """Close the active segment, which is on disk, and add a new one at the log's end; return it. Raises OSError.
+
+        The file is created now, because its name is the next offset. Compaction leaves a gap before it, and the next
+        start believes a batch after a gap only if another one follows. `sync` makes the name survive a power cut.
+        """
+        self.active.close()  # no descriptor is needed until a client reads from the segment
+        # A power cut takes this entry back only together with the next segment's, and then this segment is checked.
+        self.note(self.active, end_offset, sync=False)
+        segment = Segment(self.active.path.parent, end_offset, config)
+        segment.make(sync=sync)
         self._segments.append(segment)
+        return segment
 
     def take_first(self, count: int) -> list[Segment]:
         """Take the oldest segments out of the list, and return them."""

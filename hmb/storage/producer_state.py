@@ -61,8 +61,8 @@ NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids by counting up from 0, so no broker ever assigns a greater one.  A client can write any
-# id into a batch, up to 2^63 - 1.  Such an id must not raise the counter to its end.
+# Brokers assign producer ids by counting up from 0, so no broker ever assigns a greater one. A client can write any
+# id into a batch, up to 2^63 - 1. Such an id must not raise the counter to its end.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
@@ -110,7 +110,7 @@ class LastBatch(NamedTuple):
 
 
 class ProducerState:
-    """The producers of one log.  Used under the log's lock.
+    """The producers of one log. Used under the log's lock.
 
     Invariant: first offsets in `_open` grow, so that its first entry is the oldest transaction.
     """
@@ -198,7 +198,7 @@ class ProducerState:
         return AbortedTransaction(producer_id, first_offset, offset, next(still_open, offset + 1))
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Note a batch of the log; a control batch with its record.  Returns what belongs into the transaction index.
+        """Note a batch of the log; a control batch with its record. Returns what belongs into the transaction index.
 
         Raises KafkaError where a control batch's record is none.
         """
@@ -225,7 +225,7 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        """The greatest producer id that a broker can have assigned, or -1.  See HIGHEST_ASSIGNED_ID."""
+        """The greatest producer id that a broker can have assigned, or -1. See HIGHEST_ASSIGNED_ID."""
         return max((producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID), default=-1)
 
     @property
@@ -250,6 +250,11 @@ class ProducerState:
         expired = [i for i, p in self._producers.items() if p.appended_at < older_than and i not in self._open]
         for producer_id in expired:
             del self._producers[producer_id]
+
+    def save(self, directory: Path, offset: int) -> None:
+        """Write the snapshot of a log that ends at `offset`, and delete old ones. Raises OSError."""
+        self.write_snapshot(snapshot_path(directory, offset))
+        delete_old_snapshots(directory)
 
     def write_snapshot(self, path: Path) -> None:
         """Write the state to a snapshot file. Nobody syncs it: the log contains the same. Raises OSError."""

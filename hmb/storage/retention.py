@@ -6,7 +6,7 @@ Records are deleted by whole segments, from the oldest on, and never because som
 - `retention.bytes`: the log would still be at least that large without the segment;
 - the log start offset lies behind it (DeleteRecords).
 
-The first two hold for `cleanup.policy=delete` only; -1 means without limit.  The active segment may go too, the log
+The first two hold for `cleanup.policy=delete` only; -1 means without limit. The active segment may go too, the log
 then rolls first: an idle topic shall not keep its last records for ever.
 
 Source: kafka-0.7-design (deletes); Kafka's `UnifiedLog.deleteOldSegments`.

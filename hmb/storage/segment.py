@@ -1,6 +1,6 @@
 """A segment: one piece of a partition's log, with its indexes.
 
-A log is cut into segments so that old records can be dropped by deleting a file, and so that an index stays small.  A
+A log is cut into segments so that old records can be dropped by deleting a file, and so that an index stays small. A
 segment is a few files that share a name, the offset of its first record in twenty digits::
 
     00000000000000008021.log         the batches, exactly as they came over the wire
@@ -8,22 +8,20 @@ segment is a few files that share a name, the offset of its first record in twen
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
     00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
 
-Only the last segment of a log, the active one, is appended to.  `size` is the number of bytes that hold whole batches;
-bytes after it do not count.  It grows after a write has succeeded, so a reader never sees half a batch.
+Only the last segment of a log, the active one, is appended to. `size` is the number of bytes that hold whole batches;
+bytes after it do not count. It grows after a write has succeeded, so a reader never sees half a batch.
 
 Source: thesis ch. 9.5.2 and 9.5.3; Kafka's `LogSegment`.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
@@ -31,18 +29,13 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.batches.opening import checked
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
-from hmb.storage.files.virtual import NAMES, DurableFile, FileRegion, Parts, SyncFailed, VirtualFile
+from hmb.storage.files.foreign_changes import ForeignChanges
+from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
 from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import IndexFile, OffsetIndex
-from hmb.storage.recovery import tails
 from hmb.storage.recovery.checking import (
     MAX_RELATIVE_OFFSET,
-    NO_STOP,
-    Damage,
     DamagedSegment,
-    ProducerBatches,
-    Stopped,
-    checked_batches,
 )
 from hmb.storage.state.manifest import SegmentEntry
 from hmb.storage.time_index import TimeIndex, TimestampOffset
@@ -52,28 +45,10 @@ LOGGER = logging.getLogger(__name__)
 SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
 DELETED, REBUILT = ".deleted", ".rebuilt"
 MAX_OFFSET = 2**63 - 1
-MAX_UNINDEXED = 1 << 20  # bytes without an index entry that are believed: several batches may come in one append
-
-
-class Recovered(NamedTuple):
-    """The result of `Segment.recover`."""
-
-    end_offset: int  # after the last batch of the undamaged beginning
-    is_damaged: bool  # bytes follow the undamaged beginning
-    has_transactions: bool
-
-
-class Seen(NamedTuple):
-    """What `check_file` saw: the segment's size, the time of the file's last write (ns), and the last batch."""
-
-    size: int
-    modified: int
-    position: int
-    excerpts: bytes
 
 
 class Segment:
-    """One segment.  Appends happen under the log's lock; reads take none."""
+    """One segment. Appends happen under the log's lock; reads take none."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
         """Open or make the segment. Names of a segment that is not part of the log yet have a suffix (swap.py)."""
@@ -96,9 +71,8 @@ class Segment:
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
         self._rebuilding = threading.Lock()  # held while the indexes are built again; no other lock is taken under it
-        self.is_changed = False  # by another process, while the broker had it open
+        self.changes = ForeignChanges(self.file)
         self._last_position = 0  # of the batch that was appended last
-        self._seen: Seen | None = None
 
     @property
     def path(self) -> Path:
@@ -135,7 +109,7 @@ class Segment:
 
         `first_batch_end` is the last offset of the first of them, which is what the offset index names; `newest` is the
         greatest timestamp among them with its offset; `aborted` the transaction that they end, if they are such a
-        marker.  Raises OSError, and then nothing has been appended.
+        marker. Raises OSError, and then nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -147,12 +121,12 @@ class Segment:
         except OSError:
             self.file.truncate(self.size)
             raise
-        self._note(first_batch_end, self.size, size, *newest)
+        self.note(first_batch_end, self.size, size, *newest)
         self._last_position = self.size
         self.size += size
 
-    def _note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
-        """Keep the indexes: called for each append, and again for each batch when they are made anew."""
+    def note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
+        """Update the indexes for an append, or for a batch of a segment whose indexes are made again."""
         if self.first_timestamp is None:
             self.first_timestamp = newest
         if newest > self.max_timestamp:
@@ -207,7 +181,7 @@ class Segment:
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
         """The batches from one at or before `offset` on: from an index entry, or from the start if that is wrong.
 
-        An entry names the last offset of the batch at its position (Kafka: or of a later one).  Where the batch says
+        An entry names the last offset of the batch at its position (Kafka: or of a later one). Where the batch says
         more, records would be skipped, so the entry is damaged.
         """
         entry = self.offset_index.lookup(offset)
@@ -262,12 +236,12 @@ class Segment:
         With a damaged entry of the time index the search might begin too late.
         """
         entry = self.time_index.lookup(timestamp)
-        if entry.timestamp == NO_TIMESTAMP or self._has(entry):
+        if entry.timestamp == NO_TIMESTAMP or self.has_timestamp(entry):
             return entry.offset
         self._rebuild_indexes(self.time_index, f"timestamp {entry.timestamp} is not that of offset {entry.offset}")
         return self.base_offset
 
-    def _has(self, entry: TimestampOffset) -> bool:
+    def has_timestamp(self, entry: TimestampOffset) -> bool:
         """Return whether the batch with an entry's offset has the entry's timestamp."""
         found = self._find(entry.offset, self.size)
         return found is not None and found[1].max_timestamp == entry.timestamp
@@ -282,61 +256,6 @@ class Segment:
         except KafkaError:  # the entry is damaged
             return None
         return header.last_offset if header.last_offset == entry.offset else None  # else the entry is damaged
-
-    def end_offset(self) -> int:
-        """The offset after the last whole batch, found from the last index entry on.
-
-        Raises KafkaError where the end of the log does not fit the ends of the indexes, or is not a whole batch: they
-        were not written to the end, or are not this log's.
-        """
-        for index in (self.offset_index, self.time_index):
-            if not index.is_sane():
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
-        entry, newest = self.offset_index.last, self.max_timestamp
-        last, has_last = self.time_index.last, False
-        end_offset, size = self.base_offset, entry.position
-        for position, batch in self.batches(entry.position, self.size):
-            if position == entry.position and position and batch.last_offset > entry.offset:
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} is not this log's")
-            if position - entry.position > self.config.index_interval_bytes + MAX_UNINDEXED:
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.offset_index.path.name} ends too early")
-            if batch.last_offset < end_offset:
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
-            has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
-            end_offset, size = batch.last_offset + 1, position + batch.size
-            newest = max(newest, batch.max_timestamp)
-        if size != self.size or (entry.position and end_offset <= entry.offset):
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {self.size}: not a whole batch")
-        if newest != self.max_timestamp or not (has_last or last.timestamp == NO_TIMESTAMP or self._has(last)):
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.time_index.path.name} is not this log's, or ends early")
-        self.first_timestamp = next((first.max_timestamp for _, first in self.batches(0, self.size)), None)
-        return end_offset
-
-    def recover(self, following: int | None = None, stop: threading.Event = NO_STOP) -> Recovered:
-        """Check every batch and make the offset index and the time index anew.
-
-        `following` is the base offset of the next segment. `size` is then the length of the undamaged beginning. The
-        file keeps all its bytes (`truncate` cuts it), but for the zeros of a preallocated one. Raises Stopped, OSError.
-        """
-        with self._indexes_made_anew():
-            producers = ProducerBatches()
-            self.size, end_offset, is_damaged = 0, self.base_offset, False
-            try:
-                batches = checked_batches(self.windows(), self.base_offset, following)
-                for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
-                    self._note(last_offset, position, size, timestamp, last_offset)
-                    end_offset, self.size = last_offset + 1, position + size
-                    if producer_id >= 0:
-                        producers.note(position, producer_id, attributes)
-                    if stop.is_set():
-                        raise Stopped
-            except Damage:
-                if self.config.preallocate and tails.is_all_zeros(self.file.open(), self.size):
-                    self.truncate()
-                else:
-                    is_damaged = True
-            self.producer_batches = producers.positions()
-            return Recovered(end_offset, is_damaged, producers.has_transactions)
 
     def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
         """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
@@ -365,7 +284,7 @@ class Segment:
         """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
         found = self.path.stat() if self.path.exists() else None
         size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-        modified = 0 if self.is_changed else modified  # so that the next start finds another time
+        modified = 0 if self.changes.found else modified  # so that the next start finds another time
         sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
         return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
 
@@ -379,9 +298,9 @@ class Segment:
         try:
             LOGGER.error("%s is damaged: %s; it is made again from the log", index.path, why)
             fresh = Segment(self.path.parent, self.base_offset, self.config, suffix=REBUILT)
-            with fresh._indexes_made_anew():
+            with fresh.indexes_made_anew():
                 for position, batch in self.batches(0, self.size):
-                    fresh._note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+                    fresh.note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
             fresh.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
             fresh.offset_index.file.rename(self.offset_index.path)
             fresh.time_index.file.rename(self.time_index.path)
@@ -392,7 +311,7 @@ class Segment:
             self._rebuilding.release()
 
     @contextmanager
-    def _indexes_made_anew(self) -> Iterator[None]:
+    def indexes_made_anew(self) -> Iterator[None]:
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         self._bytes_since_index_entry = 0
@@ -408,36 +327,8 @@ class Segment:
         self.file.sync()
 
     def check_file(self) -> None:
-        """Notice that another process has changed the file; nothing is appended meanwhile.
-
-        Raises SyncFailed if the file was removed or cut: what was appended is not there any more.
-        """
-        if not self.file.exists:
-            return
-        try:
-            file = self.file.open()
-            with NAMES:  # the path is that of a directory that may be renamed
-                found, named = os.fstat(file.fileno()), self.path.stat()
-        except FileNotFoundError as error:
-            raise SyncFailed(errno.ENOENT, "another process has removed the file", str(self.path)) from error
-        if found.st_ino != named.st_ino:
-            raise SyncFailed(errno.ENOENT, "another process has replaced the file", str(self.path))
-        seen = self._seen
-        now = self._excerpts(seen.position, seen.size) if seen else b""
-        if found.st_size < self.size or (seen and seen.excerpts.startswith(now.rstrip(b"\0")) and now != seen.excerpts):
-            raise SyncFailed(errno.EIO, "another process has cut the file", str(self.path))
-        has_changed = seen and (now != seen.excerpts or (seen.size == self.size and seen.modified != found.st_mtime_ns))
-        if has_changed and not self.is_changed:
-            self.is_changed = True
-            LOGGER.error("%s was changed by another process; the next start checks it", self.path)
-        position = self._last_position
-        self._seen = Seen(self.size, found.st_mtime_ns, position, self._excerpts(position, self.size))
-
-    def _excerpts(self, position: int, end: int) -> bytes:
-        """Return the begin and the end of the batch from `position` to `end`. If the file is cut, and the next append
-        extends it again, the bytes from the cut on are zeros.
-        """
-        return self.file.read(HEADER_PEEK, position) + self.file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))
+        """Notice that another process has changed the file; nothing is appended meanwhile. Raises SyncFailed."""
+        self.changes.check(self.size, self._last_position)
 
     def flush(self) -> None:
         """Sync the log file and the transaction index.
@@ -458,7 +349,7 @@ class Segment:
             index.file.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
-        """Rename the files, the log last; a reader that still holds the segment reads on.  Raises OSError."""
+        """Rename the files, the log last; a reader that still holds the segment reads on. Raises OSError."""
         for file in self._files:
             if file.path.exists():  # an index may be missing; of a segment that is repaired, the log, too
                 file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
@@ -483,11 +374,11 @@ class Segment:
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
-        """Close the files; nothing is appended any more.  Raises OSError."""
+        """Close the files; nothing is appended any more. Raises OSError."""
         self.seal()
         self.release()
 
     def release(self) -> None:
-        """Close the files; each opens again when it is used.  A thread that still reads from one reads on."""
+        """Close the files; each opens again when it is used. A thread that still reads from one reads on."""
         for file in self._files:
             file.close()

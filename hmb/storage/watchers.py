@@ -1,7 +1,7 @@
 """Waiting for something to happen to one of several things: a fetch waits for any of its logs, or for the broker's
 stop.
 
-Each thing has a set of watchers; a watcher may be in several.  To miss nothing, first watch, then look, then wait.
+Each thing has a set of watchers; a watcher may be in several. To miss nothing, first watch, then look, then wait.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_a_moved_log_start_is_news(ask: Asker, session: int) -> None:
     assert 0 in told(ask(request(session, 1, {0: 1}), 12))
     topic = ask.broker.topics.get("t")
     assert topic is not None
-    topic.partitions[0].delete_records(1)
+    topic.partitions[0].cleanup.delete_records(1)
     assert told(ask(request(session, 2), 12)) == {0: 0}
     assert told(ask(request(session, 3), 12)) == {}
 

@@ -245,7 +245,7 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
     log.append(batch(3))
     log.close()
     with pytest.raises(KafkaError) as refused:
-        log.delete_records(2)
+        log.cleanup.delete_records(2)
     assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert log.log_start_offset == 0
 

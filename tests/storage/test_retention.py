@@ -46,23 +46,23 @@ def log_of(directory: Path, clock: Clock) -> MakeLog:
 def test_segments_go_when_their_newest_record_is_too_old(log_of: MakeLog, clock: Clock, now: int, start: int) -> None:
     log = log_of(5, retention_ms=500)
     clock.now = now
-    assert log.expire() == start == log.log_start_offset
+    assert log.cleanup.expire() == start == log.log_start_offset
     assert [record.offset for record in read_all(log)] == list(range(start, 5))
 
 
 def test_even_the_active_segment_goes_and_offsets_run_on(log_of: MakeLog, clock: Clock) -> None:
     log = log_of(3, retention_ms=500)
     clock.now = 10_000
-    assert log.expire() == 3
+    assert log.cleanup.expire() == 3
     assert (log.log_start_offset, log.log_end_offset, log.size) == (3, 3, 0)
-    assert log.expire() == 0  # an empty segment stays
+    assert log.cleanup.expire() == 0  # an empty segment stays
     assert log.append(batch(1)).base_offset == 3
 
 
 @pytest.mark.parametrize(("batches", "kept"), [(0, 0), (1, 1), (2.5, 3), (5, 5), (9, 5)])
 def test_segments_go_while_the_log_stays_as_large_as_it_may(log_of: MakeLog, batches: float, kept: int) -> None:
     log = log_of(5, retention_bytes=int(batches * len(batch(1))), retention_ms=-1)
-    log.expire()
+    log.cleanup.expire()
     assert log.log_end_offset - log.log_start_offset == kept
 
 
@@ -70,43 +70,43 @@ def test_messages_without_timestamps_age_with_their_file(directory: Path, clock:
     log = Log(directory, LogConfig(retention_ms=1_000), clean=True, clock=clock)
     log.append(messages(2, 0))
     clock.now = int(log.segments[0].path.stat().st_mtime * 1000) + 900
-    assert log.expire() == 0
+    assert log.cleanup.expire() == 0
     clock.now += 200
-    assert log.expire() == 1
+    assert log.cleanup.expire() == 1
 
 
 def test_delete_records_moves_the_start_and_lets_whole_segments_go(log_of: MakeLog) -> None:
     log = log_of(5, retention_ms=-1)
-    assert log.delete_records(2) == 2
+    assert log.cleanup.delete_records(2) == 2
     with pytest.raises(KafkaError) as error:
         log.read(1, 100)
     assert error.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert log.delete_records(1) == 2  # never back
-    assert log.expire() == 2
-    assert log.delete_records(-1) == 5
+    assert log.cleanup.delete_records(1) == 2  # never back
+    assert log.cleanup.expire() == 2
+    assert log.cleanup.delete_records(-1) == 5
     for offset in (-2, 6):
         with pytest.raises(KafkaError):
-            log.delete_records(offset)
+            log.cleanup.delete_records(offset)
 
 
 def test_a_reader_of_a_deleted_segment_reads_on(log_of: MakeLog, clock: Clock) -> None:
     log = log_of(3, retention_ms=-1, file_delete_delay_ms=100)
     region = log.read(0, 1_000).records
     assert region is not None
-    log.delete_records(1)
-    log.expire()
+    log.cleanup.delete_records(1)
+    log.cleanup.expire()
     names = sorted(path.name for path in log.directory.glob("*0.log*"))
     assert names == ["00000000000000000000.log.deleted"]
     clock.now += 100
-    log.expire()
+    log.cleanup.expire()
     assert not list(log.directory.glob("*.deleted"))
     assert [record.offset for record in read_records(region.read())] == [0]
 
 
 def test_a_start_after_a_kill_finds_no_deleted_segment_again(log_of: MakeLog) -> None:
     log = log_of(3, retention_ms=-1)
-    log.delete_records(2)
-    log.expire()
+    log.cleanup.delete_records(2)
+    log.cleanup.expire()
     reopened = Log(log.directory, LogConfig(retention_ms=-1), start_offset=2)
     assert (reopened.log_start_offset, reopened.log_end_offset) == (2, 3)
     assert not list(log.directory.glob("*.deleted"))

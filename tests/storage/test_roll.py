@@ -65,7 +65,7 @@ def test_a_log_that_expires_as_a_whole_is_synced_before_it_rolls(
     log = Log(directory, LogConfig(retention_ms=1), clean=True, clock=lambda: 1_000_000)
     log.append(batch(1))
     synced = Synced(monkeypatch)
-    assert log.expire() == 1
+    assert log.cleanup.expire() == 1
     assert synced.at_creation == [(1, {0: SIZE})]
 
 

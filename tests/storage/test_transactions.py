@@ -203,9 +203,9 @@ def test_a_transaction_index_that_cannot_be_right_is_made_again(
 def test_deleted_segments_take_their_transaction_indexes_along(open_log: LogMaker, directory: Path) -> None:
     log = filled(open_log(segment_bytes=1_000, file_delete_delay_ms=0))
     stale = aborted(log)
-    log.delete_records(log.segments[3].base_offset)
-    log.expire()
-    log.expire()
+    log.cleanup.delete_records(log.segments[3].base_offset)
+    log.cleanup.expire()
+    log.cleanup.expire()
     assert {path.stem for path in directory.glob("*.txnindex")} <= {s.path.stem for s in log.segments}
     assert aborted(log) == [entry for entry in stale if entry.last_offset >= log.segments[0].base_offset]
 

@@ -52,7 +52,7 @@ def _new_start(name: str, partition: int, offset: int, context: RequestContext) 
     log = topic.log(partition)
     if topic.is_internal:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    return log.new_start(offset)
+    return log.cleanup.new_start(offset)
 
 
 def _delete(answers: dict[TopicPartition, PartitionResult], context: RequestContext) -> None:

@@ -1,12 +1,12 @@
 """Opening batches: what a broker does before it believes the records of a batch.
 
-A broker stores and sends batches without reading their records, and a client checks the CRC of what it gets.  In three
+A broker stores and sends batches without reading their records, and a client checks the CRC of what it gets. In three
 cases the broker reads the records itself: it searches for a timestamp, it compacts a log, or it converts records for an
-old client.  A disk may have changed a bit meanwhile.  A batch that is written again gets a new CRC, and after that
-nobody could find the damage.  So each of the three checks a batch first.  The first time that a damaged batch is found,
+old client. A disk may have changed a bit meanwhile. A batch that is written again gets a new CRC, and after that
+nobody could find the damage. So each of the three checks a batch first. The first time that a damaged batch is found,
 the broker's log names its file, its position and its offsets.
 
-Reading the records of a compressed batch takes up to `max.decompressed.message.bytes` of memory.  So only a few threads
+Reading the records of a compressed batch takes up to `max.decompressed.message.bytes` of memory. So only a few threads
 do that at the same time, and many requests together need no more memory than a few of them.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 # Each is held while the records of a batch are read for one purpose, so that clients with one purpose do not keep those
-# with another one waiting.  No other lock is taken under them, and nobody waits for a client under them.
+# with another one waiting. No other lock is taken under them, and nobody waits for a client under them.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

@@ -1,15 +1,15 @@
 """Preparing records for an append: all work that takes time.
 
-An append holds the log's lock, for which all other producers of the partition wait, and its readers for a moment.  So
-under the lock it only assigns offsets and writes.  Before that, the records are
+An append holds the log's lock, for which all other producers of the partition wait, and its readers for a moment. So
+under the lock it only assigns offsets and writes. Before that, the records are
 
 - *checked* (validation.py);
-- *compressed* as the topic wants it (`compression.type`), where they came in another codec.  They are decompressed and
+- *compressed* as the topic wants it (`compression.type`), where they came in another codec. They are decompressed and
   compressed again, which changes a batch's codec, length and CRC, and none of its records;
 - *stamped* with the broker's time (`message.timestamp.type=LogAppendTime`);
-- given offsets, where the format has many of them.  A batch v2 has one number for them.  Each old message has its own,
-  so old messages get the offsets that are next at this moment.  If another append is faster, they are moved under the
-  lock.  Compressed messages v0 cannot be moved, and become a batch that can.
+- given offsets, where the format has many of them. A batch v2 has one number for them. Each old message has its own,
+  so old messages get the offsets that are next at this moment. If another append is faster, they are moved under the
+  lock. Compressed messages v0 cannot be moved, and become a batch that can.
 
 Source: Kafka's `LogValidator`, which does it under the lock.
 """

@@ -8,19 +8,19 @@
 The header of a record batch is parsed once, in the first step. The result, a `RecordBatch`, then passes through the
 transaction, the checks and the append.
 
-The broker reads only a batch's header and CRC, so an append costs the same whatever the records are.  A consumer finds
-out when the records of a batch v2 contradict its header.  The broker reads each record in these cases only:
+The broker reads only a batch's header and CRC, so an append costs the same whatever the records are. A consumer finds
+out when the records of a batch v2 contradict its header. The broker reads each record in these cases only:
 
-- The log is compacted.  Then each record needs a key, and compaction must be able to read it.
-- The header names a timestamp too far in the future (`message.timestamp.after.max.ms`).  The response names the records
-  that have such a timestamp.  A record like that would keep its segment from ever being deleted for its age.
-- The log has a limit for the past (`message.timestamp.before.max.ms`).  No header names the oldest record.
+- The log is compacted. Then each record needs a key, and compaction must be able to read it.
+- The header names a timestamp too far in the future (`message.timestamp.after.max.ms`). The response names the records
+  that have such a timestamp. A record like that would keep its segment from ever being deleted for its age.
+- The log has a limit for the past (`message.timestamp.before.max.ms`). No header names the oldest record.
 
-Records without a timestamp (-1) pass.  Where the broker sets the timestamps, these need no check.
+Records without a timestamp (-1) pass. Where the broker sets the timestamps, these need no check.
 
-A megabyte of compressed records may hold millions of them, and reading each one would take seconds.  So the broker
-reads MOST_RECORDS of a batch at most, as many as compaction can filter.  It refuses a larger batch with
-MESSAGE_TOO_LARGE, the error on which Kafka's producer splits its batch and tries again.  A megabyte of uncompressed
+A megabyte of compressed records may hold millions of them, and reading each one would take seconds. So the broker
+reads MOST_RECORDS of a batch at most, as many as compaction can filter. It refuses a larger batch with
+MESSAGE_TOO_LARGE, the error on which Kafka's producer splits its batch and tries again. A megabyte of uncompressed
 records never holds so many.
 
 Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
@@ -132,7 +132,7 @@ def check_sizes(records: memoryview, config: LogConfig) -> None:
 
 
 def check_messages(messages: AssignedMessages, config: LogConfig, now: int) -> None:
-    """Check what was not checked while the messages got their offsets.  Raises as `check_batch` does."""
+    """Check what was not checked while the messages got their offsets. Raises as `check_batch` does."""
     if messages.max_timestamp - now > config.message_timestamp_after_max_ms or config.looks_at_records:
         _check_records(iter_batches(messages.data), messages.count, messages.max_timestamp, config, now)
 

@@ -6,14 +6,14 @@ A compacted log has a clean head and a dirty tail::
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
 A round reads the keys of the dirty segments into a map, backwards, and then writes all segments up to there again
-without what the rule (rule.py) drops.  Neighbours that fit into one segment become one.  The active segment is
+without what the rule (rule.py) drops. Neighbours that fit into one segment become one. The active segment is
 never compacted, nor is what is younger than `min.compaction.lag.ms`, nor anything from the first open transaction on.
 
 A log is worth a round when its dirty part is at least `min.cleanable.dirty.ratio` of what could be compacted, or holds
 records older than `max.compaction.lag.ms`.
 
-A round checks the CRC of every batch before it believes it, because a batch that is written again gets a new CRC.  A
-log with a damaged batch stays as it is.  Each log fails alone: its error is reported, the other logs are compacted, and
+A round checks the CRC of every batch before it believes it, because a batch that is written again gets a new CRC. A
+log with a damaged batch stays as it is. Each log fails alone: its error is reported, the other logs are compacted, and
 the log is tried again after a pause.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
@@ -69,7 +69,7 @@ class Throttle:
         self._rested = self._started
 
     def spend(self, size: int) -> None:
-        """Wait as long as `size` more bytes take.  Raises Stopped."""
+        """Wait as long as `size` more bytes take. Raises Stopped."""
         self._spent += size
         now = time.monotonic()
         ahead = self._spent / self._rate - (now - self._started)
@@ -118,8 +118,8 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 
 
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
-    """One round; returns the new first dirty offset.  Raises OSError, KafkaError; the log then holds what it held."""
-    with log.cleanup_lock:
+    """One round; returns the new first dirty offset. Raises OSError, KafkaError; the log then holds what it held."""
+    with log.cleanup.lock:
         throttle.spend(0)  # once the broker stops, what has not begun does not begin: the log may be closed
         return _clean(log, work, max_memory, now, throttle)
 
@@ -240,7 +240,7 @@ class _Rewriting:
             if len(group) == 1 and cleaned.size == before:
                 cleaned.delete()  # nothing was dropped, so there is nothing to swap
                 return
-            log.replace(group, cleaned)
+            log.cleanup.replace(group, cleaned)
         except swap.UnfinishedSwap:
             raise
         except BaseException:

@@ -1,12 +1,12 @@
 """Compaction, the rule: of all records with the same key, the log keeps the last one.
 
-A compacted log is a table in the form of its changes.  A reader that reads it from the start knows the last value of
-each key.  Compaction never changes offsets; it leaves gaps.  A record without a value, a *tombstone*, deletes its key.
+A compacted log is a table in the form of its changes. A reader that reads it from the start knows the last value of
+each key. Compaction never changes offsets; it leaves gaps. A record without a value, a *tombstone*, deletes its key.
 A tombstone stays for `delete.retention.ms` after its first compaction, so that readers in the middle of the log get it.
 
 Compaction drops a record in these cases, in this order:
 
-1. Its transaction was aborted.  (Such a record does not hide an older one either.)
+1. Its transaction was aborted. (Such a record does not hide an older one either.)
 2. It has no key, as only records from before the topic was compacted can.
 3. The map knows a later record with its key.
 4. It is a tombstone, and its batch's delete horizon has come.
@@ -15,15 +15,15 @@ A transaction's marker stays while the log has a batch of the transaction, and t
 tombstone does.
 
 To find the last record of each key, a round reads the *dirty* records, those that were not compacted yet, backwards.
-The first record that it meets with a key is the last one with that key.  So a set of keys suffices, and the offsets of
-the records that stay come out in order.  The second pass takes these offsets out of the dirty batches, without reading
-their keys again.  In clean batches, which precede all dirty ones, it looks each key up in the set.
+The first record that it meets with a key is the last one with that key. So a set of keys suffices, and the offsets of
+the records that stay come out in order. The second pass takes these offsets out of the dirty batches, without reading
+their keys again. In clean batches, which precede all dirty ones, it looks each key up in the set.
 
-`log.cleaner.dedupe.buffer.size` bounds the memory of the set and the offsets.  Where the dirty records have more keys
+`log.cleaner.dedupe.buffer.size` bounds the memory of the set and the offsets. Where the dirty records have more keys
 than fit, the round ends earlier, and the records after its end stay dirty.
 
 A batch may have a right CRC and still be unreadable: before the topic was compacted, its producer wrote wrong lengths,
-or more records than MOST_RECORDS of filtering.py.  Compaction keeps such a batch byte for byte, and goes on.
+or more records than MOST_RECORDS of filtering.py. Compaction keeps such a batch byte for byte, and goes on.
 
 Source: Kafka's `Cleaner`, KIP-534 (delete horizon).
 """
@@ -52,7 +52,7 @@ ENTRY_OVERHEAD = 112  # bytes: slots of a set, the object around a short key, it
 class OffsetMap:
     """The keys of the dirty records from `begin_offset` up to `end_offset`, and the offset of the last record of each.
 
-    Takes up to `max_bytes` of memory.  Batches come from the last one back, and decompress to `limit` bytes at most.
+    Takes up to `max_bytes` of memory. Batches come from the last one back, and decompress to `limit` bytes at most.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
@@ -68,7 +68,7 @@ class OffsetMap:
     def add(self, batch: Batch) -> bool:
         """Note a batch's records; return False where no room is left for it.
 
-        A batch that cannot be read adds no keys, but is remembered as `unreadable`.  Raises CORRUPT_MESSAGE where the
+        A batch that cannot be read adds no keys, but is remembered as `unreadable`. Raises CORRUPT_MESSAGE where the
         offsets of the log go back.
         """
         if self._room <= 0:
@@ -152,7 +152,7 @@ class EndedTransaction(NamedTuple):
 class Compaction:
     """The rule with the data that it needs; it is applied to the batches of a log in their order.
 
-    Invariant: `is_blind` once a batch was kept that cannot be read.  An older value of any key may be in that batch, so
+    Invariant: `is_blind` once a batch was kept that cannot be read. An older value of any key may be in that batch, so
     a tombstone that is dropped after it could bring the value back.
     """
 
@@ -164,7 +164,7 @@ class Compaction:
     is_blind: bool = False
 
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
-        """Return what is left of a batch, or None.  Raises KafkaError where its records cannot be read.
+        """Return what is left of a batch, or None. Raises KafkaError where its records cannot be read.
 
         `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon.
         """
@@ -200,7 +200,7 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return what is left of a marker, or None.  Raises KafkaError.
+        """Return what is left of a marker, or None. Raises KafkaError.
 
         Once its transaction has no batch left, the marker gets a delete horizon, at which it is dropped.
         """

@@ -1,12 +1,12 @@
 """Putting compacted segments in the place of the old ones, so that a crash at any step loses and doubles nothing.
 
 1. The new segment is written under `<base>.log.cleaned`, with its indexes, and synced.
-2. All three become `.swap`, the log last.  *From this rename on the new segment counts.*
+2. All three become `.swap`, the log last. *From this rename on the new segment counts.*
 3. The old segments' files become `.deleted`.
 4. The new ones get their names, the log last.
 
 A start after a crash finds: `.cleaned` (and indexes in `.swap` without their log): step 2 was not reached, they go; a
-`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done.  These begin at or after its
+`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done. These begin at or after its
 base offset, and before the next offset that the manifest has for it. If the manifest has none, its own end counts.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
+from hmb.storage.recovery.scanning import recover
 from hmb.storage.segment import DELETED, REBUILT, Segment
 
 LOGGER = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment
 
 
 def make_ready(segment: Segment) -> None:
-    """Step 2, for a segment that was written with the suffix `.cleaned`.  Raises OSError."""
+    """Step 2, for a segment that was written with the suffix `.cleaned`. Raises OSError."""
     segment.seal()
     segment.flush()
     segment.rename(CLEANED, SWAP)
@@ -49,7 +50,7 @@ def make_ready(segment: Segment) -> None:
 
 
 def put_in_place(segment: Segment) -> None:
-    """Step 4.  Raises OSError."""
+    """Step 4. Raises OSError."""
     segment.rename(SWAP, "")
     sync_directory(segment.path.parent)
 
@@ -64,7 +65,7 @@ def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, 
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):
         swap = Segment(directory, int(path.name.split(".")[0]), config, suffix=SWAP)
-        end_offset = swap.recover().end_offset
+        end_offset = recover(swap).end_offset
         next_offset = next_offsets.get(swap.base_offset, max(end_offset, swap.base_offset + 1))
         for old in directory.glob("*.log"):
             if swap.base_offset <= int(old.stem) < next_offset:

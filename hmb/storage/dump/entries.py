@@ -1,7 +1,7 @@
 """What a dump of a log's files consists of, and how each piece is written: as Kafka's line, and as JSON.
 
 There is one formatter for `hmb dump-log`, tests and debugging: an entry has a `line()`, as Kafka 4.3's DumpLogSegments
-prints it, and `fields()`, the same for JSON.  Keys and values are bytes.  In a line they stand as UTF-8 with
+prints it, and `fields()`, the same for JSON. Keys and values are bytes. In a line they stand as UTF-8 with
 replacement characters, as Kafka does it; in JSON what is not UTF-8 stands under `<name>_base64`, and nothing is lost.
 """
 

@@ -1,6 +1,6 @@
 """What does not fit together in a log's files: gaps between offsets, indexes that disagree with the log.
 
-Kafka's tool collects these and prints them after all files, kind by kind; so do we.  A gap between offsets is normal in
+Kafka's tool collects these and prints them after all files, kind by kind; so do we. A gap between offsets is normal in
 a compacted log; the others mean that an index is damaged.
 """
 

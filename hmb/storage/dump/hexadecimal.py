@@ -6,8 +6,8 @@
     000000  14                                               entries[0].length = 10
 
 Every byte of the file stands in exactly one field, whatever the file: what cannot be read is shown as `unreadable`, and
-long runs of zeros (a preallocated file) as one line.  Below a compressed field the lines of what it decompresses to
-follow, indented, with positions of their own.  `records.annotate` knows the formats of batches and messages.
+long runs of zeros (a preallocated file) as one line. Below a compressed field the lines of what it decompresses to
+follow, indented, with positions of their own. `records.annotate` knows the formats of batches and messages.
 """
 
 from __future__ import annotations

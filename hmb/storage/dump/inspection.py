@@ -1,6 +1,6 @@
 """Looking into an index: its entries against the log, and a look-up step by step.
 
-A sparse index is a promise about the log beside it.  `inspect` walks through both at once, index and log, and says of
+A sparse index is a promise about the log beside it. `inspect` walks through both at once, index and log, and says of
 each entry whether the promise holds:
 
 - an entry of the offset index names a position where a batch starts, and the last offset of that batch;
@@ -9,8 +9,8 @@ each entry whether the promise holds:
 - offsets, positions and timestamps grow.
 
 `look_up` does what a fetch does, and writes down each step: a binary search for the greatest entry at or below the
-wanted offset, then a scan of the log from there.  For a time index one more search comes before: from the timestamp to
-an offset.  Source: thesis ch. 9.5.3.
+wanted offset, then a scan of the log from there. For a time index one more search comes before: from the timestamp to
+an offset. Source: thesis ch. 9.5.3.
 """
 
 from __future__ import annotations

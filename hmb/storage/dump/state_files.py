@@ -1,7 +1,7 @@
 """Dumping the small text files of a data directory: checkpoints, `partition.metadata`, `meta.properties`.
 
 Kafka's DumpLogSegments ignores them; here each line of such a file becomes an entry, and a line that does not read as
-it should becomes a damage with its position.  What the files mean is told in `checkpoints`; their lines are::
+it should becomes a damage with its position. What the files mean is told in `checkpoints`; their lines are::
 
     recovery-point-offset-checkpoint and the others      leader-epoch-checkpoint
         0                        version                     0
@@ -11,7 +11,7 @@ it should becomes a damage with its position.  What the files mean is told in `c
 
     partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
 
-An empty checkpoint is one without entries, as Kafka makes it.  A damaged line does not spoil those behind it, but bytes
+An empty checkpoint is one without entries, as Kafka makes it. A damaged line does not spoil those behind it, but bytes
 that are no text at all end the dump of the file.
 """
 

@@ -1,0 +1,27 @@
+"""Recovery: a start finds out what a log contains after a stop, a kill, a power cut or damage.
+
+A kill of the process loses nothing that was written, because the kernel has it. A power cut loses what was not synced,
+in any order. A disk may change a bit at any time. The start has to tell these cases apart from the files alone::
+
+                         recovery point               end of the file
+                               |                             |
+    [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
+                      damage: an empty           a power cut: the log ends at the
+                      batch replaces it          hole, later batches go to a .cut file
+
+Bytes before the recovery point have been on disk, so damage among them came later. The intact batches after it are
+served, and an empty batch takes the place of the damaged one, so that readers get past it. Bytes from the recovery
+point on may never have been on disk as a whole. Later batches may depend on lost ones, so the log ends there.
+
+Indexes and the state of producers follow from the batches, and the start can make them again.
+
+Read in this order:
+
+- `checking`   whole batches, up to the first damaged one; the search for the next intact batch
+- `scanning`   where one segment ends
+- `loading`    all segments of a log at a start, and the state of its producers
+- `repair`     replacements for damaged batches, at a start and while readers use the log
+- `tails`      bytes after the last whole batch
+
+Source: Kafka 0.7 design, "Log"; Kafka's `LogLoader`, `LogSegment.recover`.
+"""

@@ -1,11 +1,11 @@
 """What a log file is worth after a crash: its whole batches, up to the first place that is damaged.
 
 A power cut leaves two kinds of damage at the end of a file (kafka-0.7-design): a batch of which only the beginning was
-written, and *nonsense blocks*, where the file has grown but its new blocks were never filled.  A disk that forgets
-leaves a third one anywhere.  What tells them from a batch:
+written, and *nonsense blocks*, where the file has grown but its new blocks were never filled. A disk that forgets
+leaves a third one anywhere. What tells them from a batch:
 
 - length and CRC, for all that stands behind the length;
-- the offsets, for the 8 bytes in front of it, which no CRC covers.  They must grow.  They may leave gaps, because
+- the offsets, for the 8 bytes in front of it, which no CRC covers. They must grow. They may leave gaps, because
   compaction leaves some, and a flipped bit looks like a gap too; so a batch behind a gap only counts when the next
   one confirms it: after a wrong offset that is too high the next right one goes back.
 

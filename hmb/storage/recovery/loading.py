@@ -46,6 +46,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET, NO_STOP, Stopped
 from hmb.storage.recovery.repair import Bounds, append_replacement, repair, replacement_of
+from hmb.storage.recovery.scanning import end_by_indexes, recover
 from hmb.storage.segment import MAX_OFFSET, Segment
 from hmb.storage.state.manifest import BEING_REPLACED, SegmentEntry
 from hmb.storage.transaction_index import AbortedTransaction
@@ -158,13 +159,13 @@ class _Loading:
         segment.lacks_transactions = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
             try:
-                return segment.end_offset()
+                return end_by_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # a new log has no indexes yet
                     level = logging.INFO if self._config.preallocate else logging.WARNING  # zeros are no damage there
                     LOGGER.log(level, "%s: %s; all of the segment is checked", segment.path, error.message)
         bounds = self._bounds(segment, following)
-        found = segment.recover(bounds.synced_to, self._stop)
+        found = recover(segment, bounds.synced_to, self._stop)
         end_offset = found.end_offset
         if found.is_damaged or end_offset < bounds.reached:
             segment, end_offset = repair(segment, end_offset, bounds, self.segments)

@@ -52,6 +52,7 @@ from hmb.storage.recovery.checking import (
     end_of_whole_batches,
     next_whole_batch,
 )
+from hmb.storage.recovery.scanning import recover
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
@@ -107,7 +108,7 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
     for hole in holes:
         report(segment, hole)
     if not holes:  # a gap that nothing confirmed, in a segment whose end is unknown
-        segment.recover(search.end_offset)
+        recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == segment.windows().end:
         segment.truncate()
@@ -316,7 +317,7 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
         modified = segment.path.stat().st_mtime_ns  # the age of messages without timestamps goes on
         os.utime(path, ns=(modified, modified))
     copy = Segment(path.parent, segment.base_offset, segment.config, suffix=swap.CLEANED)
-    copy.recover(end_offset)
+    recover(copy, end_offset)
     copy.replace_transactions(segment.aborted_transactions())
     return copy
 

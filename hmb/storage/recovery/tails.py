@@ -1,11 +1,11 @@
 """What stands behind the last whole batch of a segment's file, and counts for nothing.
 
-*Zeros*, where `preallocate` is set.  The file then has its full size from the first append on, as in Kafka, so that a
-sync need not write down a new length each time.  Nothing is reserved: what was not written yet is a hole.  A segment
-that is closed, because the log rolls or the broker stops, is cut to its true size.  After a kill the zeros are still
+*Zeros*, where `preallocate` is set. The file then has its full size from the first append on, as in Kafka, so that a
+sync need not write down a new length each time. Nothing is reserved: what was not written yet is a hole. A segment
+that is closed, because the log rolls or the broker stops, is cut to its true size. After a kill the zeros are still
 there, and recovery cuts them.
 
-*What a crash has left* (checking.py).  Where that has whole batches it is kept, beside the segment.
+*What a crash has left* (checking.py). Where that has whole batches it is kept, beside the segment.
 """
 
 from __future__ import annotations

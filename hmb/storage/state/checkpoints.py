@@ -27,7 +27,7 @@ TOPIC_ID = "partition.metadata"
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """A checkpoint's offsets; none where the file is missing.  Raises DamagedStateFile."""
+    """A checkpoint's offsets; none where the file is missing. Raises DamagedStateFile."""
     offsets = {}
     for line in _checkpoint_lines(path):
         try:
@@ -44,7 +44,7 @@ def offsets_content(offsets: dict[TopicPartition, int]) -> str:
 
 
 def read_leader_epochs(directory: Path) -> LeaderEpochs:
-    """A partition's leader epochs; epoch 0 where none was written.  Raises DamagedStateFile."""
+    """A partition's leader epochs; epoch 0 where none was written. Raises DamagedStateFile."""
     path = directory / LEADER_EPOCHS
     lines = [line.split(" ") for line in _checkpoint_lines(path)]
     try:
@@ -60,7 +60,7 @@ def leader_epochs_content(epochs: LeaderEpochs) -> str:
 
 
 def read_cluster_id(path: Path) -> str:
-    """Whose directory this is; "" where a broker before 0.10 has written meta.properties.  Raises DamagedStateFile."""
+    """Whose directory this is; "" where a broker before 0.10 has written meta.properties. Raises DamagedStateFile."""
     try:
         properties = read_properties(path)
     except PropertiesError as error:

@@ -1,13 +1,13 @@
 """Which leader wrote which part of a log (KIP-101).
 
 Each time a partition gets a leader, its leader epoch grows by one, and every batch carries the epoch in which it was
-written.  `leader-epoch-checkpoint` keeps where each epoch began, a line `epoch start-offset` each::
+written. `leader-epoch-checkpoint` keeps where each epoch began, a line `epoch start-offset` each::
 
     0 0          epoch 0 wrote offsets 0 to 99
     2 100        epoch 2 wrote 100 to 249; 1 wrote nothing
     5 250        epoch 5 writes now
 
-So an epoch ends where the next one begins, and the newest at the log's end.  A consumer that knows the epoch of its
+So an epoch ends where the next one begins, and the newest at the log's end. A consumer that knows the epoch of its
 last record asks where that epoch ended: an end before its own position means that records which it has read were lost.
 
 One broker never loses its leadership, so logs that were made here stay in epoch 0; more epochs come with the data
@@ -36,7 +36,7 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The epochs of one log, at least one.  It never changes.  Epochs grow, and start offsets do not fall."""
+    """The epochs of one log, at least one. It never changes. Epochs grow, and start offsets do not fall."""
 
     def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
         """Raises ValueError."""

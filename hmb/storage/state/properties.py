@@ -29,7 +29,7 @@ class PropertiesError(Exception):
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Names and values.  Raises PropertiesError, and OSError where the file cannot be read."""
+    """Names and values. Raises PropertiesError, and OSError where the file cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")  # which makes all ends of lines \n
     except UnicodeDecodeError:

@@ -9,7 +9,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch
-from hmb.storage import log_reading
+from hmb.storage import time_search
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from tests.storage.conftest import batch, messages
@@ -83,7 +83,7 @@ def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch:
     assert log.offset_for_timestamp(145) == (150, 14)
     monkeypatch.setattr("hmb.records.filtering.MOST_RECORDS", 2)
     assert log.offset_for_timestamp(145) == (150, 12)
-    log.delete_records(13)
+    log.cleanup.delete_records(13)
     assert log.offset_for_timestamp(145) == (150, 13)
     log.append(timed_batch(200, Codec.ZSTD))
     log.append(messages(2, 1, Codec.GZIP))
@@ -116,7 +116,7 @@ def test_an_index_entry_of_an_append_that_is_not_counted_yet_is_no_damage(log: L
     active = log.segments[-1]
     active.offset_index.append(11, active.size)
     active.time_index.append(115, 11)
-    assert log_reading.first_at_or_after(log.segments, 111, 0) is None
+    assert time_search.first_at_or_after(log.segments, 111, 0) is None
 
 
 def test_nothing_is_said_of_a_log_without_damage(log: Log, caplog: pytest.LogCaptureFixture) -> None:

@@ -339,8 +339,8 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
     work = cleanable(log, 0, 0)
     assert work is not None
     log.reconfigure(replace(CONFIG, cleanup_policy="compact,delete"))
-    log.delete_records(log.segments[2].base_offset)
-    log.expire()
+    log.cleanup.delete_records(log.segments[2].base_offset)
+    log.cleanup.expire()
     before = [record.offset for record in read_all(log)]
     assert clean(log, work, max_memory=1_000_000, now=0, throttle=NO_LIMIT) == 0
     assert [record.offset for record in read_all(log)] == before
@@ -365,5 +365,5 @@ def test_empty_segments_do_not_stop_retention(directory: Path) -> None:
     fill(log)
     compact(log)
     assert log.segments[0].size == 0
-    assert log.expire() > 1
+    assert log.cleanup.expire() > 1
     assert log.log_start_offset == log.log_end_offset

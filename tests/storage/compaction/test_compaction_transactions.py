@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.records import iter_batches
+from hmb.storage.cleanup import Cleanup
 from hmb.storage.log import Log
+from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 from tests.storage.compaction.test_compaction import CONFIG, Change, Crash, change_batch, compact
 from tests.storage.conftest import read_all
@@ -129,7 +131,7 @@ def test_a_marker_goes_when_nothing_of_its_transaction_is_left(run: Run) -> None
         compact(run.log, now=now)
         kept.append(control_offsets(run.log))
         entries.append(aborted(run.log))
-    # First the batches go; a round later the markers get their delete horizon, and go when it has come.  The last
+    # First the batches go; a round later the markers get their delete horizon, and go when it has come. The last
     # batch of a producer stays without its records, and so does its marker.
     assert kept == [[1, 3, 5], [1, 3, 5], [1, 3, 5], [5], [5]]
     assert entries == [[AbortedTransaction(1, 0, 1, 2)], [], [], [], []]
@@ -147,23 +149,25 @@ def long_abort(run: Run) -> Run:
     return run
 
 
-def test_an_abort_is_known_as_long_as_a_batch_of_it_is_there(long_abort: Run) -> None:
+def test_an_abort_is_known_as_long_as_a_batch_of_it_is_there(
+    long_abort: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The segments of a long transaction are compacted one by one; a crash may come after each."""
     run = long_abort
     expected = run.table()
     crashed = run.log.directory.with_name("crashed-0")
-    replace = run.log.replace
+    replace = Cleanup.replace
 
-    def replace_and_look(*args: object) -> None:
+    def replace_and_look(cleanup: Cleanup, old: Sequence[Segment], new: Segment) -> None:
         assert committed_table(run.log) == expected
-        replace(*args)  # type: ignore[arg-type]
+        replace(cleanup, old, new)
         assert committed_table(run.log) == expected
         shutil.rmtree(crashed, ignore_errors=True)
         shutil.copytree(run.log.directory, crashed)
         for recovery_point in (0, run.log.log_end_offset):
             assert committed_table(Log(crashed, CONFIG, recovery_point=recovery_point)) == expected
 
-    run.log.replace = replace_and_look  # type: ignore[method-assign]
+    monkeypatch.setattr(Cleanup, "replace", replace_and_look)
     for now in (0, RETENTION, 2 * RETENTION):
         compact(run.log, now=now)
     assert committed_table(run.log) == expected

@@ -189,9 +189,9 @@ def test_where_no_new_segment_can_be_made_retention_deletes_the_others(
         log.append(batch(1, first_timestamp=1))
     with monkeypatch.context() as patch:
         patch.setattr("hmb.storage.segment.Segment.make", full)
-        log.expire()
+        log.cleanup.expire()
     assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (3, 4, 1)
-    log.expire()
+    log.cleanup.expire()
     assert (log.log_start_offset, log.log_end_offset, log.size) == (4, 4, 0)
     assert log.append(batch(1)).base_offset == 4
     logs.close()

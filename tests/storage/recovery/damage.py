@@ -1,12 +1,12 @@
 """Damage to a log's active segment, byte by byte, and what recovery must make of it.
 
 For each format (record batches and messages v0 / v1, each with every codec that it has) a log of several batches is
-written once.  Then, in a directory of its own, the log file is
+written once. Then, in a directory of its own, the log file is
 
 - cut at every byte: the log keeps exactly the batches that are whole;
 - changed in one byte at a time: the log keeps exactly the batches before that one.
 
-Recovered twice, both must find the same, and every batch that is kept must read as it was written.  One exception: the
+Recovered twice, both must find the same, and every batch that is kept must read as it was written. One exception: the
 leader epoch of a record batch (bytes 12 to 16) is covered by nothing, so a change there goes unnoticed, and harms no
 record.
 
@@ -101,7 +101,7 @@ def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes
 
 
 def check(directory: Path, original: Original, damaged: bytes, kept: int) -> None:
-    """Recover a damaged file, twice; `kept` batches must be there.  Raises NotKept."""
+    """Recover a damaged file, twice; `kept` batches must be there. Raises NotKept."""
     path = directory / NAME
     path.write_bytes(damaged)
     end = original.ends[kept]

@@ -185,8 +185,8 @@ def test_a_segment_that_retention_deleted_is_not_missed(
     data: DataDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = fill(data.start(replace(CONFIG, retention_ms=-1)))
-    log.delete_records(9)
-    assert log.expire(at_once=True) == 1
+    log.cleanup.delete_records(9)
+    assert log.cleanup.expire(at_once=True) == 1
     data.kill()
     assert data.start().log_start_offset == 8
     assert reports(caplog) == []
@@ -276,7 +276,7 @@ def test_a_manifest_that_lost_its_end_had_old_entries_believed(
     """Each file that was written after the last entry that was left seemed to be damaged."""
     log = fill(data.start())
     assert data.logs is not None
-    log.delete_records(9)
+    log.cleanup.delete_records(9)
     data.logs.write_checkpoints()
     fill(log)
     data.end(clean=clean)

@@ -121,7 +121,7 @@ def test_producer_ids_go_on_above_all_that_were_given_out(
 
 def test_what_a_checkpoint_says_of_a_deleted_topic_does_not_hold_for_a_new_one(data: Path) -> None:
     logs = opened(data)
-    dict(logs.items())[ZERO].delete_records(8)
+    dict(logs.items())[ZERO].cleanup.delete_records(8)
     logs.write_checkpoints()
     delete(logs, ZERO)
     log = logs.create(ZERO, LogConfig(), uuid.uuid4())

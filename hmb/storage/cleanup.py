@@ -1,0 +1,169 @@
+"""The cleanup of one log: its segments are deleted by retention, and replaced by compaction and by repairs.
+
+An append changes only the end of a log. Everything else that changes a log is in this module:
+
+- `delete_records` moves the log start offset, for DeleteRecords;
+- `expire` deletes the oldest segments, if retention (retention.py) or the log start offset allows it;
+- `replace` puts a segment in the place of neighbors, for compaction (compaction/cleaner.py) and for repairs;
+- `repair` replaces a segment in which a reader has met damage (recovery/repair.py).
+
+Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads go on during a cleanup. A
+reader may still read from a segment that is deleted or replaced. So its files get other names at once, and are removed
+after `file.delete.delay.ms`.
+
+Source: Kafka's `UnifiedLog.deleteOldSegments`, `UnifiedLog.replaceSegments`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.compaction import swap
+from hmb.storage.log_segments import LogSegments
+from hmb.storage.recovery.checking import DamagedSegment
+from hmb.storage.recovery.repair import repaired_copy
+from hmb.storage.retention import count_expired
+from hmb.storage.segment import Segment
+
+if TYPE_CHECKING:
+    from hmb.storage.log import Log
+
+LOGGER = logging.getLogger(__name__)
+REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction
+
+
+class Locks(NamedTuple):
+    """The locks of one log. They are taken in this order, with the group commit's lock in between."""
+
+    cleanup: threading.Lock  # held while segments are deleted or replaced
+    log: threading.Lock
+
+
+class Cleanup:
+    """The deletion and the replacement of one log's segments, for one use. Thread-safe."""
+
+    def __init__(self, log: Log, segments: LogSegments, locks: Locks, clock: Callable[[], int]) -> None:
+        """`clock` returns the time in ms."""
+        self._log = log
+        self._segments = segments
+        self.lock, self._log_lock = locks.cleanup, locks.log
+        self._clock = clock
+
+    # -- deletion
+
+    def new_start(self, before_offset: int) -> int:
+        """Return the offset at which the log would start without records before `before_offset`; -1: without all.
+
+        Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete.
+        """
+        log, end_offset = self._log, self._log.log_end_offset
+        if log.config.compacts and not log.config.deletes:
+            why = f"{log.directory.name} is compacted: cleanup.policy={log.config.cleanup_policy}"
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
+        wanted = end_offset if before_offset == -1 else before_offset
+        if not 0 <= wanted <= end_offset:
+            why = f"offset {before_offset} is not in 0 .. {end_offset}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+        return max(log.log_start_offset, wanted)
+
+    def delete_records(self, before_offset: int) -> int:
+        """Move the log start offset, and return it. `expire` deletes the segments before it. Raises as `new_start`."""
+        log = self._log
+        with self._log_lock:
+            if log.refusal is not None:
+                raise log.refusal
+            log.move_start(self.new_start(before_offset))
+            return log.log_start_offset
+
+    def expire(self, *, before_offset: int = 0, at_once: bool = False) -> int:
+        """Delete the segments that retention does not keep, or that end before an offset; return how many.
+
+        Their files are removed after `file.delete.delay.ms`, because a fetch may be reading them, or `at_once`. Raises
+        OSError, KAFKA_STORAGE_ERROR.
+        """
+        if not self.lock.acquire(blocking=False):
+            return 0  # a compaction is in progress: the next call expires the segments
+        try:
+            return self._expire(before_offset, self._clock(), at_once) if self._log.refusal is None else 0
+        finally:
+            self.lock.release()
+
+    def _expire(self, before_offset: int, now: int, at_once: bool) -> int:
+        log = self._log
+        start = max(before_offset, log.log_start_offset)
+        if count_expired(log.segments, log.config, now=now, log_start_offset=start) == len(self._segments):
+            self._roll()
+        count = count_expired(log.segments, log.config, now=now, log_start_offset=start)
+        with self._log_lock:
+            expired = self._segments.take_first(min(count, len(self._segments) - 1))
+            log.move_start(self._segments.first.base_offset)
+        self._segments.forget(expired)
+        for segment in expired:
+            LOGGER.info("%s: deleting segment %d", log.directory.name, segment.base_offset)
+        self._segments.remove_files(expired, now + log.config.file_delete_delay_ms)
+        self._segments.delete_removed(None if at_once else now)
+        return len(expired)
+
+    def _roll(self) -> None:
+        """Let the log roll before its active segment is full, so that the segment can be deleted or repaired.
+
+        On a full disk the log does not roll, and reports that. Raises KAFKA_STORAGE_ERROR.
+        """
+        log = self._log
+        log.flush()
+        with self._log_lock:
+            if log.recovery_point == log.log_end_offset:
+                try:
+                    log.roll(sync=True)
+                except OSError as error:
+                    LOGGER.warning("%s keeps its last segment until a new one can be made: %s", log.directory, error)
+
+    # -- replacement
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put a segment, written with the suffix `.cleaned`, in the place of neighbors. The caller holds `lock`.
+
+        Raises OSError if nothing was replaced, and UnfinishedSwap.
+        """
+        next_offset = self._segments.next_offset(old[-1], self._log.log_end_offset)
+        self._segments.begin_replacement(old, next_offset)
+        swap.make_ready(new)
+        try:
+            with self._log_lock:
+                self._segments.replace(old, new)
+            self._segments.remove_files(old, self._clock() + self._log.config.file_delete_delay_ms)
+            swap.put_in_place(new)
+        except OSError as error:
+            raise swap.UnfinishedSwap(str(error)) from error
+        self._segments.note(new, next_offset)
+
+    def check(self, offset: int, why: str) -> None:
+        """Check the segment that holds `offset`, and repair it, for a reader that opens batches. Raises as `repair`."""
+        self.repair(DamagedSegment(self._segments.from_offset(offset)[0], why))
+
+    def repair(self, damage: DamagedSegment) -> None:
+        """Repair the segment in which a read met damage. Raises KAFKA_STORAGE_ERROR if that fails or has to wait."""
+        LOGGER.error("%s: the segment is checked and repaired", damage.message)
+        log, segment = self._log, damage.segment
+        if not self.lock.acquire(timeout=REPAIR_PATIENCE):
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
+        try:
+            if segment is self._segments.active and segment.size:
+                with contextlib.suppress(KafkaError):  # then the log takes no appends, and stays as long as it is
+                    self._roll()
+            is_complete = segment is not self._segments.active or log.has_failed
+            if segment in log.segments and is_complete:
+                next_offset = self._segments.next_offset(segment, log.log_end_offset)
+                new = repaired_copy(segment, next_offset, log.segments)
+                if new is not None:
+                    self.replace([segment], new)
+        except OSError as error:
+            why = f"{segment.path} cannot be repaired: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+        finally:
+            self.lock.release()

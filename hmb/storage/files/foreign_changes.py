@@ -1,0 +1,72 @@
+"""Changes that another process makes to a file while the broker appends to it.
+
+The broker is the only writer of a log. If somebody removes, replaces or cuts the active segment, acknowledged records
+are lost, and the broker would not notice: it goes on writing to the open file. So the broker looks at the file before
+each sync, before a roll and at a stop.
+
+A check compares the file with the broker's own records of it: its name and inode, its size, the time of the last write,
+and the first and last bytes of the batch that was appended last. It costs two calls of `stat` and four short reads.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from typing import NamedTuple
+
+from hmb.records.reading import HEADER_PEEK
+from hmb.storage.files.virtual import NAMES, DurableFile, SyncFailed
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Seen(NamedTuple):
+    """The file at the last check: its size, the time of its last write (ns), and the last batch."""
+
+    size: int
+    modified: int
+    position: int
+    excerpts: bytes
+
+
+class ForeignChanges:
+    """Notices changes of one file. Not thread-safe: nothing is appended during a check."""
+
+    def __init__(self, file: DurableFile) -> None:
+        self._file = file
+        self._seen: Seen | None = None
+        self.found = False  # bytes of the file were changed
+
+    def check(self, size: int, last_position: int) -> None:
+        """Check the file, which has `size` bytes, and its last batch at `last_position`.
+
+        Report changed bytes once. Raises SyncFailed if the file was removed, replaced or cut: appended bytes are lost.
+        """
+        path = self._file.path
+        if not self._file.exists:
+            return
+        try:
+            file = self._file.open()
+            with NAMES:  # the directory may be renamed
+                found, named = os.fstat(file.fileno()), self._file.path.stat()
+        except FileNotFoundError as error:
+            raise SyncFailed(errno.ENOENT, "another process has removed the file", str(path)) from error
+        if found.st_ino != named.st_ino:
+            raise SyncFailed(errno.ENOENT, "another process has replaced the file", str(path))
+        seen = self._seen
+        now = self._excerpts(seen.position, seen.size) if seen else b""
+        if found.st_size < size or (seen and seen.excerpts.startswith(now.rstrip(b"\0")) and now != seen.excerpts):
+            raise SyncFailed(errno.EIO, "another process has cut the file", str(path))
+        has_changed = seen and (now != seen.excerpts or (seen.size == size and seen.modified != found.st_mtime_ns))
+        if has_changed and not self.found:
+            self.found = True
+            LOGGER.error("%s was changed by another process; the next start checks it", path)
+        self._seen = Seen(size, found.st_mtime_ns, last_position, self._excerpts(last_position, size))
+
+    def _excerpts(self, position: int, end: int) -> bytes:
+        """Return the first and the last bytes of the batch from `position` to `end`.
+
+        If the file was cut, and a later append has extended it again, the bytes in between are zeros.
+        """
+        return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

@@ -1,0 +1,93 @@
+"""The search by time: the first record of a log that is not older than a timestamp, for ListOffsets.
+
+The time index of a segment limits the search to a few batches (time_index.py). The search opens these batches. It
+passes over a batch that is damaged or cannot be read, because no reader gets its records. It finds the first record
+that a reader can get.
+
+The search does not read a batch that is larger than a broker reads, or has more records. The first offset of such a
+batch is the answer: a reader that starts there misses nothing.
+
+Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
+from hmb.records.filtering import check_readable
+from hmb.records.heads import heads
+from hmb.storage.batches.opening import SEARCHING, report_damage
+from hmb.storage.recovery.checking import DamagedSegment
+from hmb.storage.segment import Segment
+from hmb.storage.time_index import TimestampOffset
+
+if TYPE_CHECKING:
+    from hmb.storage.log import Log
+
+
+def search(log: Log, timestamp: int | None) -> TimestampOffset | None:
+    """Return the first record that is not older than `timestamp` (ms), or has the greatest timestamp (None).
+
+    None if no record of the log is. A damaged segment that hides batches is repaired. Raises KafkaError.
+    """
+    for _ in log.segments:
+        try:
+            return _search(log, timestamp)
+        except DamagedSegment as damage:
+            log.cleanup.repair(damage)
+    return _search(log, timestamp)
+
+
+def _search(log: Log, timestamp: int | None) -> TimestampOffset | None:
+    segments = log.segments
+    if timestamp is None:
+        timestamp = max(segment.max_timestamp for segment in segments)
+        if timestamp == NO_TIMESTAMP:
+            return None
+    return first_at_or_after(segments, timestamp, log.log_start_offset)
+
+
+def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
+    """Return the first record that is not older than `timestamp` (ms), or None.
+
+    Raises DamagedSegment where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
+    """
+    for segment in segments:
+        if segment.max_timestamp >= timestamp:
+            found = _first_in(segment, timestamp, log_start_offset)
+            if found is not None:
+                return found
+    return None
+
+
+def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
+    for position, header in segment.headers_from(segment.begin_of_search(timestamp), segment.size):
+        try:
+            batch = segment.whole(position, header)
+            if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
+                found = _first_of(batch, timestamp, first_offset, segment.config.max_decompressed)
+                if found is not None:
+                    return found
+        except KafkaError as error:
+            if error.code is ErrorCode.MESSAGE_TOO_LARGE:
+                raise
+            report_damage(segment, position, header, error)
+    return None
+
+
+def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
+    """Return the first record of a batch, from an offset on, that is not older than `timestamp` (ms)."""
+    try:
+        check_readable(batch)
+        with SEARCHING:
+            for head in heads(batch, limit):
+                if head.timestamp >= timestamp and head.offset >= first_offset:
+                    return TimestampOffset(head.timestamp, head.offset)
+    except KafkaError as error:
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE or not isinstance(batch, RecordBatch):
+            raise
+        return TimestampOffset(batch.max_timestamp, max(batch.base_offset, first_offset))
+    return None
