@@ -1,18 +1,34 @@
-"""Records: the formats in which Kafka's data travels and is stored, byte for byte the same in both places.
+"""Records: the formats in which Kafka's data travels and is stored. The bytes are the same in both cases.
+
+A *record* is a key, a value, headers and a timestamp. A producer collects records and sends them as a *record batch*:
+one header of 61 bytes, then all the records, compressed together. The broker writes the batch to its log and sends it
+to consumers without looking at the records::
+
+    producer   records --encode, compress--> batch
+    broker                                   batch --assign offset, append--> log --read--> batch
+    consumer                                                                                batch --decode--> records
+
+The broker changes only the first 16 bytes of a batch. They hold the base offset and the leader epoch, and the checksum
+does not cover them. For example, a producer sends 3 records, and the log ends at offset 500. The broker writes 500 into
+the header, and the records have the offsets 500, 501 and 502. A batch of 10,000 records costs the broker the same work.
 
 Read in this order:
 
-- `record`       one record, and its layout inside a record batch
-- `batch`        the record batch (magic 2): what a broker reads of it, and what it writes into it
-- `compression`  codecs, and how decompression stays bounded (`snappy_framing`, `lz4_frame`, `zstd_frame`)
-- `crc`          the two checksums
-- `message`      messages v0 and v1, plain and wrappers: the formats of 2012 to 2017
-- `message_set`  encoding them, and the broker's assignment of offsets
-- `reading`      from bytes to batches to records, formats mixed
-- `convert`      new records for old clients, and the other way
-- `filtering`    batches without some of their records, for compaction (`plain_records`: the fast way)
-- `heads`        offset, timestamp and key of each record, for checks and look-ups
-- `control`      transaction markers
+- `record`       one record, and its layout inside a batch
+- `batch`        the record batch: its header, and encoding a batch
+- `reading`      from bytes to batches, and from batches to records
+- `compression`  the folder of codecs, with a bound on the memory that decompression takes
+- `crc`, `varint`  checksums, and integers of variable length
+- `control`      the markers that end transactions
+
+These modules are the model. A first reading can skip the rest:
+
+- `builder`, `consumer_record`  a producer's next batch, and the record that a consumer returns
+- `filtering`, `heads`  batches without some of their records, for compaction, and the fields of records that a broker
+  checks
+- `legacy`       messages v0 and v1, the formats of 2012 to 2017, and conversion from and to them
+- `fast`         faster versions of encoding and decoding
+- `annotate`, `annotate_frame`  every byte of a batch with its meaning, for `hmb decode` and `hmb dump-log`
 """
 
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch, encode_batch

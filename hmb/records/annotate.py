@@ -1,4 +1,4 @@
-"""Any batch or message, byte by byte: which bytes are which field.
+"""A batch or a message byte by byte: which bytes belong to which field.
 
     000000  00 00 00 00 00 00 00 07                          base_offset = 7
     000008  00 00 00 3f                                      batch_length = 63
@@ -6,12 +6,14 @@
     00003d  14                                               records[0].length = 10
     00003e  00                                               records[0].attributes = 0
 
-The lines are those of `protocol.annotate`, for the formats that `batch`, `record` and `message` describe.  What is
-compressed has two views: its bytes as they stand in the file, as one field, and then the lines of what they decompress
-to.  Positions there count from the beginning of the decompressed bytes; such a line is `inside`.
+The lines are those of `protocol.annotate`, for the formats that `batch`, `record` and `legacy.message` describe.
+Compressed records appear twice: first their bytes in the file, as one field, and then the lines of the decompressed
+bytes. The positions of the second lines count from the beginning of the decompressed bytes. These lines are *inside*.
 
-Where bytes are malformed, the lines up to there come first and then the KafkaError.
+If the bytes are malformed, the lines before the malformed field are yielded first. Then a KafkaError is raised.
 """
+
+from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -32,15 +34,15 @@ from hmb.records.reading import MAGIC_POSITION, Batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import VarintError, read_varint
 
-Walk = Generator[Line, None, int]  # yields lines, returns the position after them
+Walk = Generator[Line, None, int]  # yields lines, and returns the position after them
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = Struct(">i")
-_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # by letters of the struct module
+_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # keys: letters of the struct module
 
 
 class AnnotatedNumber(NamedTuple):
-    """A number, and what it means."""
+    """A number and its meaning."""
 
     number: int
     meaning: str
@@ -50,26 +52,26 @@ class AnnotatedNumber(NamedTuple):
 
 
 def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
-    """The lines of a whole batch that stands at `position` of its file, each with whether it is inside."""
+    """Yield the lines of a whole batch at `position` of its file, each with whether it is inside compressed data."""
     if isinstance(batch, RecordBatch):
         return _record_batch(batch, position)
     return _message(batch, position)
 
 
 def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
-    """The lines of its fields of fixed width, for which the first 61 bytes of a batch are enough."""
+    """Yield the lines of the header's fields, which are in the first 61 bytes of a batch."""
     if isinstance(batch, RecordBatch):
         names: tuple[str, ...] = RecordBatch._fields[:-1]
         header = BATCH_HEADER
     else:
-        names = Message._fields[: 5 + batch.magic]  # magic 1: and the timestamp
+        names = Message._fields[: 5 + batch.magic]  # Magic 1 adds the timestamp.
         header = Struct(MESSAGE_HEADER.format + "q" * batch.magic)
     for line in fixed_fields(header, names, batch.view, 0):
         yield line._replace(offset=position + line.offset, value=_header_note(batch, line.path, line.value))
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """The lines of a header the end of which is missing; both formats begin with an offset and a length."""
+    """Yield the lines of an incomplete header. All formats begin with an offset and a length."""
     form: Struct = Struct(">qi")
     names: tuple[str, ...] = RecordBatch._fields[:2]
     if len(buffer) > MAGIC_POSITION:
@@ -80,7 +82,7 @@ def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
 
 
 def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
-    """A line for each field of a struct without padding, as far as the buffer goes."""
+    """Yield a line for each field of a struct without padding, up to the end of the buffer."""
     for name, code in zip(names, form.format.lstrip(">"), strict=True):
         field = Struct(f">{code}")
         end = position + field.size
@@ -91,7 +93,7 @@ def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, posit
 
 
 def timestamp_note(timestamp: int) -> AnnotatedNumber:
-    """Milliseconds since 1970 with the date that they are."""
+    """Return a timestamp (ms since 1970) with its date."""
     if timestamp == NO_TIMESTAMP:
         return AnnotatedNumber(timestamp, "none")
     try:
@@ -132,11 +134,11 @@ def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, boo
             end = line.offset + len(line.data)
             yield line._replace(offset=start + line.offset, path=f"records[{index}].{line.path}"), is_inside
     if end < len(data):
-        raise _invalid(f"{len(data) - end} bytes are left behind the records")
+        raise _invalid(f"{len(data) - end} bytes are left after the records")
 
 
 def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
-    """One record; its offset and timestamp are told besides the deltas."""
+    """Yield the lines of one record. The lines of its deltas also show the absolute timestamp and offset."""
     try:
         length, position = yield from _varint(data, position, "length")
         end = position + length
@@ -178,7 +180,7 @@ def _bytes(data: bytes, position: int, path: str) -> Walk:
 
 
 def _content(data: bytes, position: int, size: int, path: str) -> Walk:
-    """Bytes whose size was read: none where it is 0, or -1 for null."""
+    """Yield the line of a field whose size is known. A size of 0, or of -1 for null, has no line."""
     if size <= 0:
         return position
     end = position + size
@@ -189,13 +191,13 @@ def _content(data: bytes, position: int, size: int, path: str) -> Walk:
 
 
 def _control(data: bytes, position: int) -> Walk:
-    """Key and value of a control record."""
+    """Yield the lines of the key and the value of a control record."""
     for path, form, names in (
         ("key", CONTROL_KEY, ("version", "type")),
         ("value", CONTROL_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
-        if size != form.size or position + size > len(data):  # a marker that is none of a transaction
+        if size != form.size or position + size > len(data):  # The record does not end a transaction.
             position = yield from _content(data, position, size, path)
             continue
         for line in fixed_fields(form, names, memoryview(data), position):
@@ -219,7 +221,7 @@ def _message(message: Message, position: int) -> Iterator[tuple[Line, bool]]:
 
 
 def _plain_message(message: Message, position: int) -> Iterator[Line]:
-    """Header, key and value; the value of a wrapper is not looked into."""
+    """Yield the lines of header, key and value. The value of a wrapper is one field."""
     yield from annotate_header(message, position)
     at = KEY_START[message.magic]
     for path, content in zip(("key", "value"), message.key_and_value(), strict=True):

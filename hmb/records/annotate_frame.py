@@ -1,14 +1,18 @@
-"""A whole frame byte by byte: the message (`protocol.annotate`), and in it the record batches opened (`annotate`).
+"""A whole frame byte by byte: the message (`protocol.annotate`), and the record batches inside it (`annotate`).
 
     000000  00 00 00 d6                                      size = 214
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
 
-`protocol` does not look into `records`; here each such line is replaced by those of its batches.  Whatever the bytes
-are, every one of them stands in exactly one line: what cannot be read is `unreadable`, what nobody claims is `left`.
-What is wrong is added to a list of problems, with its position, and reading goes on where it can: behind a batch whose
-CRC is wrong, or whose records cannot be read, the next one follows.
+The module `protocol.annotate` yields one line for all records of a partition. This module replaces that line by the
+lines of the batches.
+
+Every byte belongs to exactly one line, even in damaged frames. Bytes that cannot be decoded are `unreadable`, and bytes
+after the message are `left`. Each problem is added to a list with its position. Annotation continues where possible: a
+batch with a wrong CRC or with damaged records is followed by the next batch.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
@@ -18,11 +22,14 @@ from hmb.records.annotate import annotate_batch, annotate_cut_header
 from hmb.records.batch import RecordBatch
 from hmb.records.reading import HEADER_PEEK, Batch, parse_batch
 
-Lines = Iterator[tuple[Line, bool]]  # each with whether it is inside something compressed
+Lines = Iterator[tuple[Line, bool]]  # a line, and whether it is inside compressed data
 
 
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
-    """The lines of a message, its records opened; `may_be_cut`: they may end inside a batch, as in a fetch's answer."""
+    """Yield the lines of a message and of its records.
+
+    With `may_be_cut`, the records may end inside a batch, as in a Fetch response.
+    """
     end, rest = 0, "left"
     found = len(problems)
     try:
@@ -33,7 +40,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
             else:
                 yield line, False
     except ProtocolError as error:
-        problems.insert(found, str(error))  # what is wrong with records that were cut follows from it
+        problems.insert(found, str(error))  # This problem is the cause of those in incomplete records.
         rest = "unreadable"
     yield from _bytes(rest, wire[end:], end)
 
@@ -41,7 +48,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
 def annotate_records(
     buffer: memoryview, position: int, path: str, problems: list[str], *, may_be_cut: bool = False
 ) -> Lines:
-    """The lines of all batches and messages in the buffer, which begins at `position` of its frame or file."""
+    """Yield the lines of all batches and messages in a buffer that begins at `position` of its frame or file."""
     start = number = 0
     while start < len(buffer):
         try:
@@ -68,7 +75,7 @@ def _batch(batch: Batch, position: int, prefix: str, problems: list[str], *, may
             yield line._replace(path=prefix + line.path), is_inside
             end = end if is_inside else line.offset + len(line.data)
         if isinstance(batch, RecordBatch):
-            batch.check_bytes()  # compaction leaves batches whose counts `check` would refuse
+            batch.check_bytes()  # `check` rejects the counts of batches after compaction.
         else:
             batch.check()
     except KafkaError as error:

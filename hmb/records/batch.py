@@ -1,29 +1,31 @@
-"""The record batch (magic 2, KIP-98): the unit of everything.
+"""The record batch (magic 2, KIP-98): the unit that producers send, logs store and fetches return.
 
-A producer sends batches, the log stores them as they came, a fetch returns them whole.  The broker does not look at
-the records: all it needs stands in the header of 61 bytes, big endian::
+A broker does not read the records. All that it needs is in the header of 61 bytes, big endian::
 
-     0  int64  base offset               the first record's; the broker's to set
-     8  int32  batch length              of all that follows
-    12  int32  partition leader epoch    the broker's to set
+     0  int64  base offset               offset of the first record; the broker sets it
+     8  int32  batch length              number of bytes after this field
+    12  int32  partition leader epoch    the broker sets it
     16  int8   magic                     2
-    17  uint32 CRC-32C                   of everything from the attributes on
+    17  uint32 CRC-32C                   of all bytes from the attributes on
     21  int16  attributes                bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
-    23  int32  last offset delta         last record's offset - base offset
-    27  int64  base timestamp            the first record's
+    23  int32  last offset delta         offset of the last record - base offset
+    27  int64  base timestamp            timestamp of the first record
     35  int64  max timestamp
-    43  int64  producer id               -1: not idempotent
+    43  int64  producer id               -1: the producer is not idempotent
     51  int16  producer epoch
-    53  int32  base sequence             the first record's sequence number
+    53  int32  base sequence             sequence number of the first record
     57  int32  number of records
     61  records, compressed as one block, see `record`
 
-Base offset and leader epoch stand in front of the CRC: the broker writes 16 bytes and leaves the rest as it is.  Magic
-stands at byte 16 in all three formats, so that a reader can tell them apart (messages v0 / v1: `message_set`).
+Base offset and leader epoch precede the CRC. So the broker writes 16 bytes and leaves the other bytes unchanged. The
+magic is at byte 16 in all three formats of Kafka, which lets a reader distinguish them (`reading`).
 
-Compaction removes records from a batch and keeps its offsets, so the number of records may be below
-`last_offset_delta + 1`, even 0.  Only a batch fresh from a producer has to have them all (`validate`).
+Compaction removes records from a batch and keeps the offsets of the others. For example, a batch with base offset 100
+had 5 records, and compaction removed three of them. Its last offset delta is still 4, and its number of records is 2.
+Only a batch that a producer sends has to have all its records.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
@@ -34,7 +36,7 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, de
 from hmb.records.crc import crc32c
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
-LOG_OVERHEAD = 12  # base offset and length, in front of every batch and message
+LOG_OVERHEAD = 12  # bytes of the base offset and the length, with which every batch and message begins
 RECORD_BATCH_OVERHEAD = 61
 MAGIC = 2
 
@@ -48,7 +50,7 @@ CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_
 
 
 class RecordBatch(NamedTuple):
-    """A view on a batch: the header's fields in their order, and the bytes they came from."""
+    """The parsed header of a batch, and a view of its bytes."""
 
     base_offset: int
     batch_length: int
@@ -63,11 +65,14 @@ class RecordBatch(NamedTuple):
     producer_epoch: int
     base_sequence: int
     records_count: int
-    view: memoryview  # the batch, or as much of it as the buffer had
+    view: memoryview  # the batch, or the part of it that the buffer contains
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Reads the header only; the buffer may end anywhere behind it."""
+        """Parse the header at a position. The buffer may end anywhere after the header.
+
+        Raises CORRUPT_MESSAGE if the buffer has no whole header of a record batch.
+        """
         view = memoryview(buffer)
         if len(view) - position < RECORD_BATCH_OVERHEAD:
             raise _corrupt(f"{len(view) - position} bytes are too few for a record batch")
@@ -79,7 +84,7 @@ class RecordBatch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes, with everything."""
+        """The number of bytes of the whole batch."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
@@ -88,12 +93,12 @@ class RecordBatch(NamedTuple):
 
     @property
     def has_all_records(self) -> bool:
-        """Whether compaction has taken none of them: record number n then has the offset delta n."""
+        """Whether compaction has removed no record. Record number n then has the offset delta n."""
         return self.records_count == self.last_offset_delta + 1
 
     @property
     def last_sequence(self) -> int:
-        """Of the last record; sequence numbers wrap around to 0 after 2^31 - 1. -1 without a producer id."""
+        """The sequence number of the last record, or -1 without a producer id. After 2^31 - 1 follows 0."""
         if self.base_sequence < 0:
             return -1
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
@@ -112,22 +117,25 @@ class RecordBatch(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """The records are markers of the broker, not for users (see `control`)."""
+        """Whether the records are the broker's markers, which no consumer returns (see `control`)."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def delete_horizon(self) -> int | None:
-        """When compaction may drop the tombstones (ms); where there is one, it is the base timestamp (KIP-534)."""
+        """The time (ms) from which on compaction may remove the tombstones, or None (KIP-534).
+
+        A batch with a delete horizon stores it as its base timestamp.
+        """
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     def check(self) -> None:
-        """CORRUPT_MESSAGE unless the batch is whole, its CRC right and its counts possible."""
+        """Raise CORRUPT_MESSAGE if the batch is not whole, if its CRC is wrong, or if its counts are impossible."""
         self.check_bytes()
         if not 0 <= self.records_count <= self.last_offset_delta + 1:
             raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
 
     def check_bytes(self) -> None:
-        """CORRUPT_MESSAGE unless the batch is whole and its CRC right."""
+        """Raise CORRUPT_MESSAGE if the batch is not whole, or if its CRC is wrong."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the batch's {self.size} bytes are there")
         computed = crc32c(self.view[CRC_START:])
@@ -135,25 +143,25 @@ class RecordBatch(NamedTuple):
             raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """The records, decompressed to `limit` bytes at most. Call `check` first."""
+        """Yield the records, decompressed to `limit` bytes at most. Call `check` first."""
         data = self.uncompressed(limit)
         log_append_time = self.max_timestamp if self.attributes & LOG_APPEND_TIME_BIT else None
         count, last_offset_delta = self.records_count, self.last_offset_delta
         return decode_records(data, count, self.base_offset, last_offset_delta, self.base_timestamp, log_append_time)
 
     def uncompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The bytes of the records, decompressed to `limit` at most."""
+        """Return the bytes of the records, decompressed to `limit` bytes at most."""
         if not self.attributes & CODEC_MASK:
             return bytes(self.view[RECORD_BATCH_OVERHEAD:])
         return decompress(self.codec, self.view[RECORD_BATCH_OVERHEAD:], limit=limit)
 
     def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
-        """The batch as it goes to the log, in two parts: 16 new bytes, and the rest without a copy."""
+        """Return the batch for the log in two parts: 16 new bytes, and the other bytes without a copy."""
         start = _BEFORE_CRC.pack(base_offset, self.batch_length, leader_epoch)
         return [start, self.view[_BEFORE_CRC.size :]]
 
-    def with_log_append_time(self, now: int) -> "RecordBatch":
-        """A copy whose records all have the broker's time (message.timestamp.type=LogAppendTime)."""
+    def with_log_append_time(self, now: int) -> RecordBatch:
+        """Return a copy in which all records have the time `now` (ms), for message.timestamp.type=LogAppendTime."""
         copy = bytearray(self.view)
         attributes = self.attributes | LOG_APPEND_TIME_BIT
         fields = (attributes, self.last_offset_delta, self.base_timestamp, now, *self[9:13])
@@ -162,7 +170,7 @@ class RecordBatch(NamedTuple):
         return RecordBatch.parse(copy)
 
     def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
-        """A copy whose records are numbered in another way."""
+        """Return a copy with another producer and other sequence numbers."""
         producer = (producer_id, producer_epoch, base_sequence)
         after_crc = _AFTER_CRC.pack(*self[5:9], *producer, self.records_count)
         return _assemble(
@@ -172,9 +180,9 @@ class RecordBatch(NamedTuple):
     def with_records(
         self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
     ) -> bytes:
-        """Return the batch with other records, which come uncompressed; offsets, producer, attributes, codec stay.
+        """Return a copy with other records. Its offsets, its producer, its attributes and its codec stay the same.
 
-        A `base_timestamp` (ms) is a delete horizon.
+        `content` holds the uncompressed records. A `base_timestamp` (ms) is a delete horizon.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
@@ -183,8 +191,8 @@ class RecordBatch(NamedTuple):
         after_crc = _AFTER_CRC.pack(attributes, self.last_offset_delta, *times, *self[9:12], count)
         return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
 
-    def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> "RecordBatch":
-        """The same batch compressed in another way; its records are decompressed to `limit` bytes at most."""
+    def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> RecordBatch:
+        """Return a copy in another codec. The records are decompressed to `limit` bytes at most."""
         after_crc = _AFTER_CRC.pack((self.attributes & ~CODEC_MASK) | codec, *self[6:13])
         content = compress(codec, self.uncompressed(limit), level=level)
         return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
@@ -204,7 +212,10 @@ def encode_batch(
     log_append_time: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """One batch of the records, at least one: at base_offset, base_offset + 1, ..., or at their own offsets."""
+    """Return a batch of at least one record.
+
+    The records have the offsets base_offset, base_offset + 1, and so on, or with `keep_offsets` their own offsets.
+    """
     base_timestamp = records[0].timestamp
     if keep_offsets:
         base_offset = records[0].offset
@@ -238,9 +249,9 @@ def wrap_records(
     producer: tuple[int, int, int] = (-1, -1, -1),
     transactional: bool = False,
 ) -> bytes:
-    """The batch around records that are encoded already, at offsets 0, 1, 2 ...
+    """Return a batch of records that are already encoded, at the offsets 0, 1, 2 and so on.
 
-    `producer` is its id, its epoch and the first record's sequence number.
+    `producer` is the producer's id, its epoch and the sequence number of the first record.
     """
     attributes = codec | (TRANSACTIONAL_BIT if transactional else 0)
     after_crc = _AFTER_CRC.pack(attributes, count - 1, base_timestamp, max_timestamp, *producer, count)

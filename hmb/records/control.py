@@ -1,12 +1,14 @@
 """Control records: the markers in the log that end a transaction (KIP-98).
 
-A transaction's records are in the log before anybody knows whether it will commit.  At its end the broker appends one
-control batch per partition, with the transaction's producer id, holding one record::
+The records of a transaction are written to the log before the transaction commits or aborts. At its end, the broker
+appends a control batch to each of its partitions. The batch has the transaction's producer id and one record::
 
     key    int16 version = 0   int16 type: 0 abort, 1 commit
     value  int16 version = 0   int32 coordinator epoch
 
-A consumer never hands them to its user, but they take up an offset.  Types 2 to 4 belong to KRaft's own log.
+A consumer does not return control records to its application, but each of them has an offset. For example, the commit
+of a transaction by coordinator epoch 3 has the key `00 00 00 01` and the value `00 00 00 00 00 03`. The types 2 to 6
+occur only in the metadata log of KRaft.
 """
 
 from enum import IntEnum
@@ -23,7 +25,7 @@ VERSION = 0
 
 
 class ControlType(IntEnum):
-    """What a control record says."""
+    """The types of control records."""
 
     ABORT = 0
     COMMIT = 1
@@ -36,7 +38,7 @@ class ControlType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """The end of a transaction in one partition."""
+    """The content of a marker that ends a transaction in one partition."""
 
     control_type: ControlType
     coordinator_epoch: int
@@ -51,7 +53,7 @@ def encode_marker(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytes:
-    """The control batch with the marker."""
+    """Return a control batch with the marker; `timestamp` is in ms."""
     key = _KEY.pack(VERSION, marker.control_type)
     value = _VALUE.pack(VERSION, marker.coordinator_epoch)
     return encode_batch(
@@ -66,7 +68,10 @@ def encode_marker(
 
 
 def control_type(record: Record) -> ControlType:
-    """Of a record of a control batch; UNKNOWN for one that a newer broker has thought of."""
+    """Return the type of a record in a control batch, or UNKNOWN for a type of newer brokers.
+
+    Raises INVALID_RECORD if the key is too short.
+    """
     if record.key is None or len(record.key) < _KEY.size:
         raise KafkaError(ErrorCode.INVALID_RECORD, "a control record's key is too short")
     _, number = _KEY.unpack_from(record.key)
@@ -77,7 +82,7 @@ def control_type(record: Record) -> ControlType:
 
 
 def decode_marker(record: Record) -> EndTransactionMarker:
-    """The marker in a control record that is one (ABORT or COMMIT)."""
+    """Return the marker in a control record of type ABORT or COMMIT. Raises INVALID_RECORD for other records."""
     kind = control_type(record)
     if kind not in (ControlType.ABORT, ControlType.COMMIT) or record.value is None or len(record.value) < _VALUE.size:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"not the end of a transaction: {kind.name}")

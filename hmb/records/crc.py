@@ -1,14 +1,14 @@
 """The two checksums of Kafka's records.
 
-A checksum is computed by the producer over everything that nobody may change on the way, and checked by the broker
-before it appends, and by the consumer before it believes.  What the broker itself fills in (offset, leader epoch)
-stands *in front of* the checksum and is not covered, so that an append never has to read the records again.
+The producer computes a checksum over all bytes that must not change. The broker checks it before it appends the
+records, and the consumer checks it before it decodes them. The broker sets the offset and the leader epoch. These
+fields precede the checksum, which does not cover them. So an append does not compute the checksum again.
 
-- message sets (v0, v1): CRC-32 (IEEE 802.3, as in gzip), one per message;
-- record batches (v2): CRC-32C (Castagnoli, KIP-98), one per batch.  It finds the same errors, but processors have an
-  instruction for it: some 10 GB/s, where CRC-32 is table-driven in most clients of 2015.
+- message sets (v0, v1): CRC-32 (IEEE 802.3, as in gzip), one for each message;
+- record batches (v2): CRC-32C (Castagnoli, KIP-98), one for each batch. Both checksums detect the
+  same kinds of errors, but processors have an instruction for CRC-32C (some 10 GB/s).
 
-Both take any buffer, and none of them copies it.
+Both functions take any buffer and do not copy it.
 """
 
 from zlib import crc32

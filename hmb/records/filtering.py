@@ -1,16 +1,23 @@
-"""Batches without some of their records: what compaction leaves of them.
+"""Filtering: a batch without some of its records, for compaction.
 
-A batch keeps its base offset, its last offset delta and its sequence numbers, and the records keep their offsets.
-Compaction copies a record of a batch v2 byte for byte.  That is possible because a record is written relative to its
-batch's base offset and base timestamp, and these do not change.
+The filtered batch keeps its base offset, its last offset delta and its sequence numbers, and the records keep their
+offsets. Compaction copies a record of a batch v2 byte for byte. That is possible because a record is encoded relative
+to its batch's base offset and base timestamp, which do not change.
 
-One exception exists.  Tombstones get a *delete horizon*, the time from which on compaction may drop them.  It replaces
-the batch's base timestamp (KIP-534), so each record of the batch gets
-another timestamp delta.  All its other bytes stay.  Compaction reads the key of a record and whether a value exists.
-It never reads value or headers, so a record whose headers no client can decode is compacted as any other.
+Tombstones are an exception. They get a *delete horizon*, the time from which on compaction may remove them. The delete
+horizon replaces the batch's base timestamp (KIP-534), so each record of the batch gets another timestamp delta. All its
+other bytes stay the same.
+
+For example, a batch with base timestamp 1000 holds a tombstone with delta 20. Compaction sets the delete horizon
+86,000, which becomes the base timestamp. The tombstone's timestamp is still 1020, so its delta becomes -84,980.
+
+Compaction reads the key of a record and whether a value exists. It never reads the value or the headers. So it filters
+a record whose headers no client can decode like any other record.
 
 Source: Kafka's `MemoryRecords.filterTo`, KIP-534.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -26,15 +33,15 @@ from hmb.records.reading import Batch
 from hmb.records.record import MAX_INT64, Record, TimestampType
 from hmb.records.varint import VARINTS, read_varint
 
-Keep = Callable[[int, bytes | None, bool], bool]  # offset, key, whether it is a tombstone (a record without a value)
-_ANY_DELTA_FITS = 1 << 62  # a timestamp below it stays an int64 with any delta that a plain record may have
-MOST_RECORDS = 1 << 17  # of a batch: to filter it takes some 200 bytes of memory and 2 us for each of them
+Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, whether the record is a tombstone) -> whether it stays
+_ANY_DELTA_FITS = 1 << 62  # ms; with any delta of a plain record, a timestamp below fits into an int64
+MOST_RECORDS = 1 << 17  # records of a batch; filtering takes some 200 bytes of memory and 2 us for each record
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:
     """Return the keys of the records that have one, and the offsets of these records.
 
-    Raises KafkaError: MESSAGE_TOO_LARGE where the batch holds more than `limit` bytes or MOST_RECORDS, INVALID_RECORD.
+    Raises KafkaError: INVALID_RECORD, or MESSAGE_TOO_LARGE if the batch has more than `limit` bytes or MOST_RECORDS.
     """
     if not isinstance(batch, RecordBatch):
         records = [(record.key, record.offset) for record in _message_records(batch, limit) if record.key is not None]
@@ -55,7 +62,7 @@ def filter_batch(
     """Return the batch with the records for which `keep` is true, or None if no record stays.
 
     If all records stay, the result is the batch's own bytes.  A batch v2 whose tombstones stay and that has no delete
-    horizon (ms) yet gets `delete_horizon`.  Raises KafkaError as `keys_of` does.
+    horizon (ms) yet gets `delete_horizon`. Raises KafkaError as `keys_of` does.
     """
     if isinstance(batch, Message):
         return _filter_message(batch, keep, limit)
@@ -82,9 +89,9 @@ def keep_offsets(
 
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
-    """Find the records for which `keep` is true.  Neighbours become one part, so that few parts hold many records."""
+    """Find the records for which `keep` is true. Adjacent records become one part."""
     view, parts, count, newest, has_tombstones = memoryview(data), list[memoryview](), 0, -MAX_INT64, False
-    start = end = 0  # of the records that stay and were not added to `parts` yet
+    start = end = 0  # the range of the kept records that `parts` does not contain yet
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):
             if raw.start != end:
@@ -109,7 +116,7 @@ def _with_parts(
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
     """Return the greatest timestamp (ms) of records whose greatest timestamp delta is known."""
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        return batch.max_timestamp  # all records have it
+        return batch.max_timestamp  # All records have this timestamp.
     return batch.base_timestamp + newest_delta
 
 

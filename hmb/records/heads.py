@@ -1,9 +1,9 @@
-"""What a broker reads of each record: offset, timestamp, and whether the record has a key.
+"""Heads of records: offset, timestamp, and whether the record has a key.
 
-A broker stores batches without reading their records.  Two tasks need the records nevertheless: the check of a batch
-whose header does not suffice (storage/validation.py), and the search for a timestamp inside a batch
-(storage/segment.py).  Neither needs a value, and a batch of one kilobyte may hold a value of 32 MB.  So nothing is
-copied out of the decompressed records here.
+A broker stores batches without reading their records, with two exceptions. It checks the records of a batch whose
+header does not suffice (storage/batches/validation.py), and it searches for a timestamp inside a batch
+(storage/log_reading.py). Both tasks need only the heads. A batch of one kilobyte may decompress to a value of 32 MB, so
+`heads` copies no value.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from hmb.records.reading import Batch
 
 
 class Head(NamedTuple):
-    """The fields of a record that a broker reads; the timestamp is in ms since 1970, -1 in messages v0."""
+    """The fields of a record that a broker checks. The timestamp is in ms since 1970, or -1 in messages v0."""
 
     offset: int
     timestamp: int
@@ -24,9 +24,9 @@ class Head(NamedTuple):
 
 
 def heads(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[Head]:
-    """Yield the heads of a batch's records, which are decompressed to `limit` bytes at most.
+    """Yield the heads of a batch's records, decompressed to `limit` bytes at most.
 
-    Call `check` first.  Raises KafkaError where the records cannot be read.
+    Call `check` first. Raises KafkaError if the records cannot be read.
     """
     if not isinstance(batch, RecordBatch):
         log_append_time = batch.log_append_time

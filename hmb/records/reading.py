@@ -1,9 +1,16 @@
-"""From bytes to batches to records, whatever format they are in.
+"""From bytes to batches, and from batches to records, in all formats.
 
-A log may hold all three formats side by side, in the order in which its clients grew up.  The magic stands at byte 16
-of each, so one look tells them apart.  What a fetch returns may end inside a batch (before version 3 a broker cut at
-max_bytes and left it to the client to notice): iteration stops there, silently.
+One log may contain all three formats, in the order in which its clients were upgraded. The magic is at byte 16 of each
+format, so one byte tells a reader which format follows::
+
+    byte 16 = 0, 1    Message       (`legacy.message`)
+    byte 16 = 2       RecordBatch   (`batch`)
+
+A Fetch response may end inside a batch, because a broker cuts the records at the requested number of bytes. Iteration
+stops before an incomplete batch without an error. The next fetch of the client begins with this batch.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
@@ -18,13 +25,13 @@ Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | Message
 
 MAGIC_POSITION = 16
-HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes that show any batch's header, whatever its magic
+HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes that contain the whole header of a batch of any magic
 _LENGTH = Struct(">8xi")
-_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # by magic
+_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes; the index is the magic
 
 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
-    """Return the batch or message at this position.  Raises CORRUPT_MESSAGE where the buffer has no whole header."""
+    """Return the batch or message at a position. Raises CORRUPT_MESSAGE if the buffer has no whole header there."""
     if position + MAGIC_POSITION >= len(buffer):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
     if buffer[position + MAGIC_POSITION] == 2:
@@ -35,7 +42,7 @@ def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
 def batch_size(buffer: Buffer, position: int = 0) -> int:
     """Return the size in bytes of the batch or message at a position.
 
-    Its first 17 bytes are there.  Raises CORRUPT_MESSAGE where no batch or message can begin with them.
+    The buffer must contain the first 17 bytes. Raises CORRUPT_MESSAGE if no batch or message begins with them.
     """
     size = LOG_OVERHEAD + int(_LENGTH.unpack_from(buffer, position)[0])
     magic = buffer[position + MAGIC_POSITION]
@@ -45,9 +52,9 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
 
 
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
-    """Yield the whole batches and messages in the buffer, up to one that the buffer's end cuts.
+    """Yield the complete batches and messages in the buffer. Stop before one that the end of the buffer cuts.
 
-    Raises CORRUPT_MESSAGE at bytes that are no batch or message.
+    Raises CORRUPT_MESSAGE at bytes that are not a batch or a message.
     """
     view = memoryview(buffer)
     position, end = 0, len(view)
@@ -60,7 +67,7 @@ def iter_batches(buffer: Buffer) -> Iterator[Batch]:
 
 
 def read_records(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-    """Yield all records of the whole batches in the buffer, each batch checked; control records are left out."""
+    """Check the complete batches in the buffer, and yield their records without control records."""
     for batch in iter_batches(buffer):
         batch.check()
         if not batch.is_control:

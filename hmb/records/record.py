@@ -1,18 +1,26 @@
-"""One record: what a producer sends and a consumer gets.
+"""One record: its fields, and its layout inside a record batch.
 
-Inside a record batch v2 (KIP-98) a record is written relative to its batch, in varints, so that a small record has a
-few bytes of overhead where a v0 message has 26::
+A record batch (KIP-98) stores the timestamp and the offset of a record relative to the batch, as varints. So a small
+record has 7 bytes of overhead, where a message v0 has 26::
 
-    varint length             of all that follows
+    varint length             number of bytes after this field
     int8   attributes         unused
-    varint timestamp delta    to the batch's base timestamp
-    varint offset delta       to the batch's base offset
+    varint timestamp delta    timestamp - the batch's base timestamp
+    varint offset delta       offset - the batch's base offset
     varint key length, key        -1: no key
-    varint value length, value    -1: no value (a tombstone on a compacted topic)
+    varint value length, value    -1: no value (a tombstone in a compacted topic)
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
-Messages v0 and v1 have a layout of their own, in `message_set`; they yield the same `Record`.
+For example, the second record of a batch has the key "k" and the value "ab", and is 5 ms younger than the first one.
+Varints are in zigzag, so each positive number below 64 appears doubled::
+
+    14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
+    length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
+
+`legacy` describes the layouts of messages v0 and v1. They yield the same `Record`.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,7 +35,7 @@ MAX_INT64 = 2**63 - 1
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamp (KIP-32): bit 3 of the attributes. Messages v0 have none."""
+    """Whether the producer or the broker set the timestamp: bit 3 of the attributes (KIP-32)."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -35,13 +43,13 @@ class TimestampType(IntEnum):
 
     @property
     def label(self) -> str:
-        """As Kafka's tools write it: NoTimestampType, CreateTime, LogAppendTime."""
+        """The name that Kafka's tools print: NoTimestampType, CreateTime, LogAppendTime."""
         return self.name.title().replace("_", "")
 
 
 @dataclass(slots=True)
 class Record:
-    """A record with its absolute offset and timestamp (ms since 1970; -1: none)."""
+    """A record with its absolute offset and its timestamp (ms since 1970, or -1 for none)."""
 
     offset: int = -1
     timestamp: int = NO_TIMESTAMP
@@ -52,7 +60,7 @@ class Record:
 
 
 def encode_records(records: Iterable[Record], base_offset: int | None, base_timestamp: int) -> bytearray:
-    """Return the records of a batch, uncompressed; their offset deltas are 0, 1, 2 ... if `base_offset` is None."""
+    """Return the encoded records of a batch. If `base_offset` is None, their offset deltas are 0, 1, 2 and so on."""
     encoded = bytearray()
     for index, record in enumerate(records):
         offset_delta = index if base_offset is None else record.offset - base_offset
@@ -70,7 +78,7 @@ def append_record(
     value: bytes | memoryview | None,
     headers: tuple[Header, ...],
 ) -> None:
-    """Encode one more record."""
+    """Encode a record at the end of `encoded`. The timestamp delta is in ms."""
     body = b"".join(
         (
             b"\x00",
@@ -102,7 +110,11 @@ def decode_records(
     base_timestamp: int,
     log_append_time: int | None,
 ) -> Iterator[Record]:
-    """The `count` records that fill `data`; INVALID_RECORD if they do not fill it exactly, or lie about themselves."""
+    """Yield the `count` records that fill `data`, the uncompressed content of a batch.
+
+    With a `log_append_time` (ms) all records have this timestamp. Raises INVALID_RECORD if the records do not fill
+    `data` exactly, or if a record contradicts its length or its batch.
+    """
     if base_offset + last_offset_delta > MAX_INT64:
         raise _invalid(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")
     timestamp_type = TimestampType.CREATE_TIME if log_append_time is None else TimestampType.LOG_APPEND_TIME
@@ -112,7 +124,7 @@ def decode_records(
             start = position
             length, position = read_varint(data, position)
             end = position + length
-            timestamp_delta, position = read_varint(data, position + 1)  # 1: the attributes
+            timestamp_delta, position = read_varint(data, position + 1)  # + 1 for the attributes
             offset_delta, position = read_varint(data, position)
             size, position = read_varint(data, position)
             key = None if size < 0 else data[position : (position := position + size)]
@@ -131,10 +143,11 @@ def decode_records(
     except (IndexError, VarintError, UnicodeDecodeError) as error:
         raise _invalid(f"the record at {start} of its batch cannot be read: {error}") from error
     if position != len(data):
-        raise _invalid(f"{len(data) - position} bytes are left behind the {count} records of the batch")
+        raise _invalid(f"{len(data) - position} bytes are left after the {count} records of the batch")
 
 
 def decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
+    """Return `count` headers and the position after them. Raises INVALID_RECORD, IndexError, or VarintError."""
     if not 0 < count <= len(data) - position:
         raise _invalid(f"a record claims {count} headers")
     headers: list[Header] = []

@@ -1,13 +1,15 @@
 """Variable-length integers inside records (KIP-98): small numbers take one byte.
 
-Seven bits a byte, the lowest first; the high bit says that more follow.  Negative numbers would have all their high
-bits set, so the sign is first moved to the lowest bit ("zigzag": 0, -1, 1, -2, ... become 0, 1, 2, 3, ...).
+Each byte holds seven bits of the number, the lowest seven first. The high bit of a byte is set if another byte follows.
+All high bits of a small negative number are set, so it would take ten bytes. *Zigzag* therefore moves the sign to the
+lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For example, 100 becomes 200 in zigzag, and is encoded as `c8 01`.
 
-`hmb.protocol.primitives` has the same numbers with the checks and messages that fields of a request need.  A record
-has six of them, a batch thousands of records: these two work on a plain `bytes` and remember what they encoded.
+`hmb.protocol.primitives` has the same encoding, with the checks and messages that the fields of requests need. A record
+has six varints, and a batch has thousands of records. This module is therefore built for speed: it reads from `bytes`,
+and keeps the encodings of small numbers.
 """
 
-MAX_SIZE = 10  # a 64-bit number
+MAX_SIZE = 10  # bytes of a 64-bit number
 
 
 class VarintError(ValueError):
@@ -15,7 +17,7 @@ class VarintError(ValueError):
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """(the number, the position behind it); IndexError at the end of the data."""
+    """Return the number and the position after it. Raises IndexError at the end of the data, and VarintError."""
     byte = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -31,7 +33,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Varints(dict[int, bytes]):
-    """number -> its encoding; remembers the numbers that lengths and deltas mostly are."""
+    """A mapping from a number to its encoding, which keeps the encodings of common lengths and deltas."""
 
     def __missing__(self, number: int) -> bytes:
         zigzag = (number << 1) ^ (number >> 63)

@@ -1,29 +1,32 @@
-"""Conversion between formats: new records for old clients, and old clients' records as a new batch.
+"""Down-conversion: record batches become messages for old clients.
 
-*Down-conversion.*  A client that fetches with a version below 4 does not know record batches, and one below 2 does not
-know timestamps.  The broker then writes records of a newer format again, as plain uncompressed messages.
-A message that is old enough goes out as it is stored, with the CRC that it is stored with.  Conversion loses headers
-and producer ids, and to magic 0 also timestamps.  Offsets stay.  Control batches are left out, because old clients
-would take them for records.  (Aborted records stay: old clients read uncommitted records.)
+A client that fetches with a version below 4 cannot read record batches, and one below 2 cannot read timestamps. The
+broker then encodes records of a newer format again, as plain uncompressed messages. Conversion loses headers and
+producer ids, and for magic 0 also timestamps. Offsets stay the same. Messages that are old enough are sent unchanged,
+with their stored CRC.
 
-A conversion computes a new CRC for each record.  A damaged record with a right CRC would pass for a good one, so each
-batch is checked before it is converted.  The messages end in front of a damaged batch.  The client's next fetch starts
-there and gets the error CORRUPT_MESSAGE, as a newer client finds the wrong CRC itself when it gets there.
+Control batches are omitted, because old clients would take them for records. Aborted records stay, because old clients
+read uncommitted records.
 
-A conversion also undoes compression, so a few kilobytes may become gigabytes.  Its memory is bounded in this way:
+A conversion computes a new CRC for each record, which would hide damage. So each batch is checked before it is
+converted. The messages end before a damaged batch. The client's next fetch starts there and gets CORRUPT_MESSAGE.
 
-- It goes over the batches twice.  The first pass only adds up sizes, because a response names the size of its records
-  before the records.  The second pass runs while the response is sent, and holds the messages of one batch at a time.
-- The messages end where the client's limit is reached, in the middle of a batch if need be.
-- They also end inside a batch whose messages take more than BATCH_SIZE.  The client's next fetch goes on from there.
+A conversion also decompresses, so a few kilobytes can become gigabytes. Its memory is bounded in three ways:
 
-Kafka 4 no longer converts, and no longer knows the old clients (KIP-896).
+- A conversion reads the batches twice. The first pass only adds up sizes, because the size of the records precedes them
+  in a response. The second pass runs while the response is sent, and holds the messages of one batch at a time.
+- The messages end at the client's limit, even in the middle of a batch.
+- A batch whose messages take more than BATCH_SIZE is cut there. The client's next fetch continues from there.
 
-*Up-conversion.*  Where a topic has a codec of its own, messages in another codec become a record batch, as in Kafka 3,
-which converts all messages.  Nothing is lost: the key of a wrapper has no meaning.
+For example, a client of Kafka 0.9 fetches at most 1 MB of a log with batches of 200 KB, which decompress to 600 KB
+each. The first pass counts the messages of one batch and a part of the second one, 1 MB together. The response contains
+exactly these messages.
 
-Source: Kafka's `LazyDownConversionRecords`, `RecordsUtil`.
+Kafka 4 has removed this conversion and the support for such clients (KIP-896). Source: Kafka's
+`LazyDownConversionRecords`, `RecordsUtil`.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from struct import Struct
@@ -38,18 +41,18 @@ from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, parse_batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import read_varint
 
-BATCH_SIZE = 1 << 20  # bytes of messages that are made of one batch, unless its first message alone is larger
-PIECE_SIZE = 1 << 16  # bytes that are read at a time, and sent at a time
+BATCH_SIZE = 1 << 20  # bytes of messages from one batch, unless its first message alone is larger
+PIECE_SIZE = 1 << 16  # bytes of one read and of one write
 
 _LENGTH = Struct(">8xi")
 
-Read = Callable[[int, int], bytes]  # (size, position) -> the bytes there, fewer at the end
-# Of a record: offset, timestamp (ms), attributes of its message, key, value, bytes of its headers.
+Read = Callable[[int, int], bytes]  # (size, position) -> bytes, fewer at the end
+# The parts of a record: offset, timestamp (ms), attributes of its message, key, value, number of bytes of its headers.
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
 class DamagedBatch(KafkaError):
-    """A batch whose bytes are not those that were written; `position` is where it starts."""
+    """A damaged batch, which starts at `position`."""
 
     def __init__(self, position: int, batch: Batch, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -58,30 +61,30 @@ class DamagedBatch(KafkaError):
 
 
 class _Run(NamedTuple):
-    """Messages that go out as they are stored, or one batch that has to be converted."""
+    """A sequence of messages that are sent unchanged, or one batch that has to be converted."""
 
     position: int
     view: memoryview
-    is_old: bool  # the messages go out as they are stored
+    is_old: bool  # whether the messages are sent unchanged
 
 
 class DownConversion:
-    """The messages that a client of an old version gets in place of some batches."""
+    """The messages that replace some batches in a response to an old client."""
 
     def __init__(
         self, read: Read, region: range, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT
     ) -> None:
-        """Measure what the batches in a region become for a client that knows formats up to `magic` (0 or 1).
+        """Measure the messages of the batches in a region, for a client that reads formats up to `magic` (0 or 1).
 
-        `region` is positions for `read`; its end may cut a batch, which is then left out.  The messages take at most
-        `max_bytes`, but at least one message is included.  A batch decompresses to `limit` bytes at most.  Records
-        below `start_offset` are left out of a batch that has to be converted.
+        `region` is a range of positions for `read`. A batch that the end of the region cuts is omitted. The messages
+        take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes at most.
+        Records below `start_offset` are omitted from a batch that has to be converted.
 
-        Raises DamagedBatch, or KafkaError where the first batch is too large or cannot be read.
+        Raises DamagedBatch, or KafkaError if the first batch is too large or cannot be read.
         """
-        self.size = 0  # bytes; 0 where the region holds nothing but control batches
-        self.memory = 0  # bytes that `pieces` holds at most, from one piece to the next
-        self.next_offset = start_offset  # after the batches, where they become nothing
+        self.size = 0  # bytes; 0 if the region has only control batches
+        self.memory = 0  # bytes that `pieces` holds at most
+        self.next_offset = start_offset  # the offset after the region, if `size` is 0
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit
         try:
@@ -98,7 +101,7 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        opened = self._limit  # the whole batch stays decompressed while its first message is sent
+                        opened = self._limit  # The whole batch stays decompressed during the first message.
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
                 return
@@ -106,7 +109,7 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the messages that fit; return the bytes that are left, or -1 where a message does not fit."""
+        """Count the messages that fit, and return the remaining bytes, or -1 if a message does not fit."""
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
             if self.size and (room < cost or (self.size + size > most and not run.is_old)):
@@ -115,7 +118,7 @@ class DownConversion:
         return max(0, room)
 
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
-        """Yield the size of each message and its cost (bytes): headers, too, are decompressed, though they get lost."""
+        """Yield the size of each message and its cost (bytes), which includes the decompressed headers."""
         if run.is_old:
             position = 0
             while position < len(run.view):
@@ -128,7 +131,7 @@ class DownConversion:
                 yield size, size + lost
 
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
-        """Yield the messages, `size` bytes in all, in pieces that may end anywhere.  Raises KafkaError."""
+        """Yield the messages, `size` bytes in total, in pieces that may end anywhere. Raises KafkaError."""
         left, small, waiting = self.size, list[bytes | memoryview](), 0
         for run in self._runs():
             for piece in self._messages(run, left):
@@ -147,7 +150,7 @@ class DownConversion:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages are missing since they were measured")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of a run, `size` bytes at most: one piece, or views of a very large record."""
+        """Return the first messages of a run, `size` bytes at most, in one piece or as views of a very large record."""
         if run.is_old:
             return [run.view[:size]]
         parts, done = list[bytes | memoryview](), 0
@@ -155,11 +158,11 @@ class DownConversion:
             parts += message_parts(offset, self._magic, attributes, timestamp, key, value)
             done += MESSAGE_OVERHEAD[self._magic] + len(key or b"") + len(value or b"")
             if done == size:
-                break  # before the next record is read, which may be what ended the measuring
+                break  # The first pass may have stopped at the next record because that record cannot be read.
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Yield what the region holds, as long as its batches are whole."""
+        """Yield the runs of the region, up to an incomplete batch."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
@@ -176,7 +179,7 @@ class DownConversion:
             position += done
 
     def _opened(self, run: _Run) -> Iterator[_Plain]:
-        """Yield the records of a batch that has to be converted, without a copy of key or value."""
+        """Yield the records of a batch that has to be converted, without copies of keys and values."""
         batch = parse_batch(run.view)
         try:
             batch.check()
@@ -186,14 +189,14 @@ class DownConversion:
             if not batch.is_control:
                 yield from _from_batch(batch, self._magic, self._start_offset, self._limit)
             return
-        for offset, message in batch.entries(self._limit):  # of magic 1, to magic 0, which has no timestamps
+        for offset, message in batch.entries(self._limit):  # Messages v1 become messages v0, which have no timestamps.
             if offset >= self._start_offset:
                 key, value = message.key_and_value()
                 yield offset, NO_TIMESTAMP, 0, key, value, 0
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs in a part of a file that starts at `position`, as long as its batches are whole."""
+    """Yield the runs in a part of a file that starts at `position`, up to an incomplete batch."""
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:
         if view[end + MAGIC_POSITION] > magic:
@@ -213,14 +216,14 @@ def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -
     attributes = is_append_time if magic else 0
     base_offset, base_timestamp, max_timestamp = batch.base_offset, batch.base_timestamp, batch.max_timestamp
     first = 0
-    if batch.has_all_records:  # then the numbers of records are their offset deltas, and those before need no reading
+    if batch.has_all_records:  # Then the number of a record is its offset delta.
         first = min(max(0, start_offset - base_offset), batch.records_count)
     for at, end, offset, time_delta, key_start, key_size, value_at, _ in raw_records(batch, data, first):
         if offset < start_offset:
             continue
         value_size, value_start = read_varint(data, value_at)
         value_end = value_start + value_size if value_size > 0 else value_start
-        if value_end >= end:  # at least the number of headers follows
+        if value_end >= end:  # The record ends before its number of headers.
             raise KafkaError(ErrorCode.INVALID_RECORD, f"the value of the record at {at} does not fit into the record")
         timestamp = max_timestamp if is_append_time else base_timestamp + time_delta
         key = view[key_start:value_at] if key_size >= 0 else None

@@ -1,28 +1,33 @@
-"""One message of the formats before record batches: magic 0 (Kafka 0.8) and magic 1 (0.10, KIP-32).
+"""One message of the formats before record batches: magic 0 (Kafka 0.8) and magic 1 (Kafka 0.10, KIP-32).
 
-Every message stands alone: its own offset, CRC and attributes, big endian; a message set is one after the other::
+Each message has its own offset, CRC and attributes, big endian. A message set is a sequence of messages::
 
      0  int64  offset
-     8  int32  message size        of all that follows
-    12  uint32 CRC-32              of everything from the magic on
+     8  int32  message size        number of bytes after this field
+    12  uint32 CRC-32              of all bytes from the magic on
     16  int8   magic               0 or 1
     17  int8   attributes          bits 0-2 codec; magic 1: bit 3 timestamp type
     18  int64  timestamp           magic 1 only
         int32  key length (-1: null), key
         int32  value length (-1: null), value
 
-A compressed set hides inside one *wrapper* message: its codec is not 0, its value is the compressed message set.
+A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set.
 
-- The wrapper's offset is that of the *last* message inside, so that a reader who needs offset n can skip a wrapper
-  without opening it.
-- In a v0 wrapper the messages inside have their absolute offsets.  So the broker had to decompress and compress again
-  every set it appended: the reason why magic 1 exists.
-- In a v1 wrapper they count 0, 1, 2 ... and the reader computes back from the wrapper's offset (KIP-31); the
-  wrapper's timestamp is the largest inside, or with log append time that of all of them.
+- The wrapper has the offset of the *last* message inside. So a reader that needs offset n can skip a wrapper without
+  decompressing it.
+- The messages in a v0 wrapper have absolute offsets. So the broker had to decompress and compress each set that it
+  appended. Magic 1 was introduced to avoid this work.
+- The messages in a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first one (KIP-31). The wrapper's
+  timestamp is the largest one inside. With log append time it is the timestamp of all of them.
 
-A `Message` has the attributes of a `RecordBatch` under the same names, wherever they mean something; a wrapper is like
-a batch of several records, any other message like a batch of one.
+For example, a v1 wrapper with the offset 102 contains messages with the offsets 0, 1 and 2. Their absolute offsets are
+100, 101 and 102.
+
+A `Message` has the properties of a `RecordBatch` under the same names. A wrapper corresponds to a batch of several
+records, and any other message to a batch of one record.
 """
+
+from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -35,12 +40,12 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_w
 from hmb.records.crc import crc32
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
 
-# The smallest messages: null key, null value; with offset and size.
-MESSAGE_OVERHEAD = (26, 34)  # by magic
+# Bytes of a message without key and value, with offset and size. The index is the magic.
+MESSAGE_OVERHEAD = (26, 34)
 KEY_START = (18, 26)
 
 _HEADER = Struct(">qiIbb")
-_BODY = (Struct(">bbi"), Struct(">bbqi"))  # by magic: what follows the CRC, with the key's length
+_BODY = (Struct(">bbi"), Struct(">bbqi"))  # the bytes from the magic to the key length; the index is the magic
 _OFFSET_SIZE, _OFFSET_SIZE_CRC = Struct(">qi"), Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 _CRC_END = 16
@@ -53,15 +58,15 @@ class _Header(NamedTuple):
     magic: int
     attributes: int
     timestamp: int
-    view: memoryview  # the message, or as much of it as the buffer had
+    view: memoryview  # the message, or the part of it that the buffer contains
 
 
 class Message(_Header):
-    """A view on one top-level message; compressed, it is a wrapper."""
+    """The parsed header of a top-level message, and a view of its bytes. A compressed message is a wrapper."""
 
     __slots__ = ()
 
-    # What a record batch has and no message can say:
+    # Fields of a record batch that no message has.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1
@@ -73,7 +78,7 @@ class Message(_Header):
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Reads the header only; the buffer may end anywhere behind it."""
+        """Parse the header at a position. The buffer may end anywhere after the header. Raises CORRUPT_MESSAGE."""
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:
             raise _corrupt(f"{len(view)} bytes are too few for a message")
@@ -88,7 +93,7 @@ class Message(_Header):
 
     @property
     def size(self) -> int:
-        """In bytes, with everything."""
+        """The number of bytes of the whole message."""
         return LOG_OVERHEAD + self.message_size
 
     @property
@@ -97,7 +102,7 @@ class Message(_Header):
 
     @property
     def base_offset(self) -> int:
-        """The first offset. Of a wrapper only its inside tells, so this decompresses it."""
+        """The first offset. A wrapper is decompressed to find it."""
         return self.offset if self.codec is Codec.NONE else next(self.records()).offset
 
     @property
@@ -115,7 +120,7 @@ class Message(_Header):
         return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
 
     def check(self) -> None:
-        """CORRUPT_MESSAGE unless the message is whole, its CRC right, and key and value fill it."""
+        """Raise CORRUPT_MESSAGE if the message is not whole, its CRC is wrong, or key and value do not fill it."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the message's {self.size} bytes are there")
         computed = crc32(self.view[_CRC_END:])
@@ -124,6 +129,7 @@ class Message(_Header):
         self.key_and_value()
 
     def key_and_value(self) -> tuple[memoryview | None, memoryview | None]:
+        """Return views of the key and the value. Raises CORRUPT_MESSAGE if they do not fill the message."""
         key, position = self._sized(KEY_START[self.magic])
         value, position = self._sized(position)
         if position != self.size:
@@ -158,10 +164,10 @@ class Message(_Header):
                 record.timestamp, record.timestamp_type = log_append_time, TimestampType.LOG_APPEND_TIME
             yield record
 
-    def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, "Message"]]:
+    def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, Message]]:
         """Yield `(absolute offset, message)`: this message, or the messages inside the wrapper.
 
-        The messages are views on the decompressed bytes, so no key or value is copied.  Call `check` first.
+        The messages are views of the decompressed bytes, so no key or value is copied. Call `check` first.
         """
         if self.codec is Codec.NONE:
             yield self.offset, self
@@ -173,11 +179,14 @@ class Message(_Header):
                 raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
             yield message.offset + shift, message
 
-    def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator["Message"]:
-        """What a wrapper holds: at least one message, of the same magic, none compressed again."""
+    def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
+        """Yield the messages in a wrapper: at least one, of the same magic, and none of them a wrapper.
+
+        Raises INVALID_RECORD for other messages.
+        """
         return self._inner_messages(self.decompressed(limit))
 
-    def _inner_messages(self, data: memoryview) -> Iterator["Message"]:
+    def _inner_messages(self, data: memoryview) -> Iterator[Message]:
         position = 0
         while position < len(data):
             message = Message.parse(data, position)
@@ -187,7 +196,7 @@ class Message(_Header):
             position += message.size
 
     def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
-        """Return the message set inside a wrapper, in memory of its own, which may be changed."""
+        """Return a writable copy of the message set inside a wrapper."""
         _, value = self.key_and_value()
         if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
             return data
@@ -247,9 +256,10 @@ def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
 def encode_messages(
     first_offset: int, magic: int, timestamp: int, values: Iterable[tuple[bytes]], value_size: int
 ) -> list[bytes]:
-    """Messages without keys and of one size, so that they differ in nothing but offset, CRC and value.
+    """Return messages without keys and of one size, which differ only in offset, CRC and value.
 
-    What stands in front of the value is part of the CRC, and a CRC can be continued: that part is done once.
+    All messages have the same bytes before the value. The CRC of these bytes is computed once, and continued for each
+    value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)
@@ -261,7 +271,7 @@ def encode_messages(
 
 
 def _last_offset(messages: memoryview) -> int:
-    """Of the last message, found by sizes only: there may be millions, each of which would be an object."""
+    """Return the offset of the last message. Only sizes are read, because a set may have millions of messages."""
     offset = position = 0
     while position < len(messages):
         if len(messages) - position < LOG_OVERHEAD:

@@ -1,16 +1,22 @@
-"""Message sets (v0, v1): encoding them, and giving them their offsets when a broker appends them.
+"""Message sets of magic 0 and 1: encoding them, and assigning their offsets when a broker appends them.
 
-A v2 batch gets its offsets by one number in front of its CRC.  A message set has an offset in every message, and a
-wrapper has a whole set inside (see `message` for the layouts).  `assign_offsets` is the broker's work on them:
+A record batch gets its offsets by one number before its CRC. A message set has an offset in every message, and a
+wrapper contains a whole set (`message` describes the layouts). `assign_offsets` treats the cases differently:
 
-- plain messages: every CRC checked and every offset written, in one loop over the bytes, on one copy of the set;
-- a v1 wrapper: opened to check it, but passed on as it came if its messages count 0, 1, 2 ..., as clients since 0.10
-  send them.  Only the wrapper's offset changes, and it stands in front of the CRC;
-- a v0 wrapper: absolute offsets inside, hence decompressed, patched and compressed again.
+- Plain messages: one loop over a copy of the set checks every CRC and writes every offset.
+- A v1 wrapper: the broker decompresses it to check it, and appends it unchanged if its messages have the offsets 0, 1,
+  2 and so on, as clients since 0.10 send them. Only the wrapper's offset changes, which precedes the CRC.
+- A v0 wrapper: its messages have absolute offsets. So the broker decompresses it, writes the offsets, and compresses it
+  again.
 
-All that takes its time, and only who holds the log's lock knows the next offset.  So a broker assigns the offsets that
-it expects, takes the lock, and if somebody was faster moves them on (`move_to`): one number a message.
+This work takes time, and the next offset is certain only under the log's lock. So a broker assigns the offsets that it
+expects, and then takes the lock. If another append was faster, `move_to` adds the difference to each offset.
+
+For example, a log ends at offset 500, and two producers send 3 messages each. Both sets are prepared with the offsets
+500 to 502. The first one is appended. The second one finds the end at 503 and moves its offsets by 3.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,28 +30,28 @@ from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# By magic: offset, message size, CRC, magic, attributes, timestamp (of magic 0 an empty field instead), key length.
+# Offset, message size, CRC, magic, attributes, timestamp (magic 0: an empty field), key length. The index is the magic.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# By magic: with one of these bits a message is not just a record, but a wrapper or a mistake.
+# Attribute bits of messages that are wrappers or invalid. The index is the magic.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
 @dataclass(slots=True)
 class AssignedMessages:
-    """A message set as it goes to the log."""
+    """A message set with its offsets, ready to be appended."""
 
     data: bytearray | memoryview
     last_offset: int
     max_timestamp: int  # -1 for messages v0
     offset_of_max_timestamp: int  # of the first top-level message that has it
-    count: int  # of records, those inside of wrappers included
-    is_movable: bool = True  # False: with v0 wrappers, which have offsets inside
-    is_changed: bool = field(default=False, compare=False)  # a message came with another offset
+    count: int  # of records, including those inside wrappers
+    is_movable: bool = True  # False if the set has v0 wrappers, which contain absolute offsets
+    is_changed: bool = field(default=False, compare=False)  # whether a message had another offset when it arrived
 
     @property
     def first_offset(self) -> int:
@@ -82,7 +88,10 @@ def encode_message_set(
     level: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """The records as messages 0, 1, 2 ... or at their own offsets; compressed, as one wrapper. Headers get lost."""
+    """Return the records as messages with the offsets 0, 1, 2 and so on, or with their own offsets.
+
+    With a codec, the messages are in one wrapper. The headers of the records are lost.
+    """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
     for index, record in enumerate(records):
@@ -98,7 +107,7 @@ def encode_message_set(
 
 
 def encode_record(record: Record, offset: int, magic: int) -> bytes:
-    """The record as one plain message. Its headers get lost."""
+    """Return the record as one plain message. Its headers are lost."""
     return encode_message(
         offset, magic, _timestamp_attributes(record, magic), record.timestamp, record.key, record.value
     )
@@ -118,9 +127,9 @@ def assign_offsets(
 ) -> AssignedMessages:
     """Return a checked copy of the message set whose records have the offsets from `first_offset` on.
 
-    With `log_append_time` all messages v1 get that time (v0 has none).  `opening` is held while a wrapper is open.
-    Raises CORRUPT_MESSAGE for a wrong size or CRC, INVALID_RECORD for messages that no producer may send, and
-    MESSAGE_TOO_LARGE where all wrappers together decompress to more than `limit`: a set may have thousands of them.
+    `log_append_time` (ms) replaces the timestamps of messages v1. `opening` is entered while a wrapper is decompressed.
+    Raises CORRUPT_MESSAGE for a wrong size or CRC, and INVALID_RECORD for messages that no producer may send. Raises
+    MESSAGE_TOO_LARGE if all wrappers of the set together decompress to more than `limit` bytes.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise _corrupt(f"{len(data)} bytes are too few for a message")
@@ -148,11 +157,11 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check and patch messages v0 from the beginning on, as long as they have the first one's size and no key.
+    """Check the first messages v0 and write their offsets, as long as they have equal sizes and no keys.
 
-    A producer of 0.8 mostly sends such messages.  This takes 0.37 us a message, `_assign_plain` 0.76: the CRCs begin
-    with the same bytes, and eight assignments write all offsets, which are at equal distances.  Return where another
-    message starts, or a damaged one.
+    A producer of Kafka 0.8 mostly sends such messages. This function takes 0.37 us for a message, and `_assign_plain`
+    takes 0.76 us. The CRCs begin with the same bytes, and eight slice assignments write all offsets. Return the
+    position of the first other or damaged message.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
@@ -177,9 +186,9 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
-    """Check and patch the messages from position on; return where a wrapper starts, or the end.
+    """Check the messages from a position on and write their offsets. Return the position of a wrapper, or the end.
 
-    Every produce of an old client passes here, so the loop is written for speed: no objects, no calls but those into C.
+    Every Produce of an old client runs this loop. It is written for speed: no objects, and only calls of C functions.
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
@@ -218,7 +227,7 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the message set inside a wrapper, if a producer may send such a wrapper."""
+    """Return the message set inside a wrapper. Raises KafkaError if producers may not send such a wrapper."""
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
     if wrapper.codec is Codec.ZSTD:
@@ -227,9 +236,9 @@ def _content(wrapper: Message, limit: int) -> memoryview:
 
 
 def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryview) -> bytes:
-    """Return the wrapper with its offsets, and check all messages inside; the wrapper's own CRC has been checked.
+    """Check all messages inside a wrapper whose own CRC is right, and return the wrapper with its new offset.
 
-    The offsets inside are written into `content`.
+    The offsets of the messages inside are written into `content`.
     """
     magic = wrapper.magic
     first_inside = 0 if magic == 1 else result.last_offset + 1
@@ -250,7 +259,7 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
 
 
 def _set_log_append_time(result: AssignedMessages, now: int) -> None:
-    """Writes the broker's time into every top-level message; it holds for all that are inside."""
+    """Write the broker's time (ms) into every top-level message. A wrapper's time applies to the messages inside."""
     data, view = result.data, memoryview(result.data)
     position = 0
     while position < len(data):
