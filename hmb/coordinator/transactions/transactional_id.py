@@ -102,10 +102,7 @@ class Transaction:
                 raise self._fenced(known)
             return self._after(TransactionEvent.INITIALIZED, now, **start)  # it has not heard our answer
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
-        if self._is_exhausted:
-            identity = {"producer_id": allocate(), "epoch": 0}
-        else:
-            identity = {"epoch": self.epoch + 1}
+        identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}
         return self._after(TransactionEvent.INITIALIZED, now, last_epoch=last, **identity, **start)
 
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
