@@ -164,7 +164,7 @@ def running_broker(
     """
     from hmb.broker import Broker
     from hmb.broker.network.listeners import BindError
-    from hmb.storage.log_manager import DataDirectoryError
+    from hmb.storage.state.identity import DataDirectoryError
 
     try:
         broker = Broker(data_dir=data_dir, host=host, port=port, config=properties)

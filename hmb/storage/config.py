@@ -1,4 +1,5 @@
-"""What can be set for a topic's logs, under Kafka's names for topics (`segment.bytes` is `LogConfig.segment_bytes`)."""
+"""The settings of a topic's logs, with Kafka's names for topics: `segment.bytes` is `LogConfig.segment_bytes`.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Keeping the trouble of one log, group or transaction from the others.
+"""Isolation: an error in one log, group or transaction does not stop the work on the others.
 
 Housekeeping goes through all logs, all groups or all transactions, again and again. An error in one of them must not
-end the round: a segment that somebody has cut off would otherwise keep every other topic from being compacted. So each
-one fails alone, the error is reported, and the next round tries again.
+end the round. For example, a segment that somebody has cut would keep all topics from being compacted. So each one
+fails alone, the broker reports the error, and the next round tries again.
 """
 
 from __future__ import annotations

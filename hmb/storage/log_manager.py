@@ -44,9 +44,10 @@ from hmb.storage.log import Log
 from hmb.storage.recovery.checking import NO_STOP
 from hmb.storage.recovery.loading import newest_leader_epoch
 from hmb.storage.state import checkpoints, trash
-from hmb.storage.state.directory_lock import DirectoryInUse, DirectoryLock
+from hmb.storage.state.identity import DataDirectoryError, cluster_id, lock
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedStateFile, Manifest, SegmentEntry
+from hmb.storage.state.topic_ids import read_topic_ids
 from hmb.storage.state.trash import DeletedLog
 
 LOGGER = logging.getLogger(__name__)
@@ -54,10 +55,6 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
 KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
-
-
-class DataDirectoryError(Exception):
-    """The data directory cannot be used; says why and what to do."""
 
 
 class Deletion(NamedTuple):
@@ -89,11 +86,11 @@ class LogManager:
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
         self._is_closed = False  # written under both locks: then the directory may be another broker's
-        self._directory_lock = _locked(directory)
+        self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:
             self.manifest = Manifest(directory, self.reserve)
-            self.cluster_id = self._identity(node_id)
+            self.cluster_id = cluster_id(directory, self.manifest, node_id)
         except OSError as error:
             self._directory_lock.release()
             raise DataDirectoryError(f"cannot read or write in the data directory {directory}: {error}") from error
@@ -116,7 +113,7 @@ class LogManager:
                     config = configs.get(name.topic, default)
                     points = recovery_points.get(name), start_offsets.get(name, 0)
                     self._logs[name] = self._open(path, config, *points, clean=clean)
-            self._topic_ids = self._read_topic_ids()
+            self._topic_ids = read_topic_ids(self.directory, self._logs, self.manifest)
             ids = {str(name): checkpoints.encode_uuid(self._topic_ids[name.topic]) for name in self._logs}
             self.manifest.open(ids, {str(name): log.manifest_entries() for name, log in self._logs.items()})
             if clean:
@@ -175,33 +172,6 @@ class LogManager:
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
         """Return the id of each topic."""
         return {name.topic: self._topic_ids[name.topic] for name, _ in self.items()}
-
-    def _read_topic_ids(self) -> dict[str, uuid.UUID]:
-        """Read the id of each topic; give new ones to topics of a broker without topic ids. Raises OSError."""
-        found = {name: self._read_topic_id(name) for name in sorted(self._logs)}
-        ids: dict[str, uuid.UUID] = {}
-        for name, topic_id in found.items():
-            if topic_id is not None and ids.setdefault(name.topic, topic_id) != topic_id:
-                LOGGER.error("%s has another topic id than other partitions: replaced", self._path(name))
-        for name, topic_id in found.items():
-            if ids.setdefault(name.topic, topic_id or uuid.uuid4()) != topic_id:
-                content = checkpoints.topic_id_content(ids[name.topic])
-                self.manifest.replace_file(self._path(name) / checkpoints.TOPIC_ID, content)
-        return ids
-
-    def _read_topic_id(self, name: TopicPartition) -> uuid.UUID | None:
-        """Return the topic id of a partition, None if its directory has none that can be read. Raises OSError."""
-        path, known = self._path(name) / checkpoints.TOPIC_ID, self.manifest.topic_id(str(name))
-        try:
-            found = checkpoints.read_topic_id(self._path(name))
-        except DamagedStateFile as error:
-            LOGGER.error("%s; the partition gets the id of the manifest or of another partition, or a new one", error)
-            found = None
-        if known is None or found == checkpoints.decode_uuid(known):
-            return found
-        LOGGER.error("%s is missing, or not what the broker wrote: the topic id is written again", path)
-        self.manifest.replace_file(path, checkpoints.topic_id_content(checkpoints.decode_uuid(known)))
-        return checkpoints.decode_uuid(known)
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
         """Make an empty log. Raises OSError."""
@@ -413,44 +383,6 @@ class LogManager:
 
     def _path(self, name: TopicPartition) -> Path:
         return self.directory / str(name)
-
-    def _identity(self, node_id: int) -> str:
-        """The cluster id of meta.properties; a new file where there is none."""
-        path = self.directory / "meta.properties"
-        self.manifest.check(path)
-        if path.exists():
-            return checkpoints.read_cluster_id(path)
-        cluster_id, directory_id = (checkpoints.encode_uuid(uuid.uuid4()) for _ in range(2))
-        content = f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n"
-        self.manifest.replace_file(path, content)
-        return cluster_id
-
-
-def _locked(directory: Path) -> DirectoryLock:
-    """Lock the data directory; make it if it does not exist. Raises DataDirectoryError."""
-    try:
-        _make_directory(directory)
-        return DirectoryLock(directory)
-    except DirectoryInUse:
-        raise DataDirectoryError(
-            f"the data directory {directory} is in use by another broker; stop it, or choose another directory"
-        ) from None
-    except OSError as error:
-        reason = f"{error.strerror}; choose another or change its permissions"
-        if isinstance(error, FileExistsError):
-            reason = "it is a file; choose another"
-        elif isinstance(error, IsADirectoryError):
-            reason = f"{error.filename} is a directory; remove it"
-        raise DataDirectoryError(f"cannot use the data directory {directory}: {reason}") from error
-
-
-def _make_directory(path: Path) -> None:
-    """Make a directory with its parents, so that they survive a power cut. Raises OSError."""
-    missing = [each for each in (path, *path.parents) if not each.exists()]
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for each in missing:
-        sync_directory(each.parent)
-
 
 def _topic_partition(path: Path) -> TopicPartition | None:
     """What a directory is the log of; None for everything else that may be in a data directory."""

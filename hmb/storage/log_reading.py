@@ -1,11 +1,11 @@
 """Reading a log: which bytes of which segment a fetch gets, and which aborted transactions are among them.
 
-A read takes the log's offsets and its segments at one moment, under the log's lock. Everything here happens after
-that, without the lock, so a segment may be deleted or compacted meanwhile. Its files then still exist, under other
-names. The transaction indexes belong to the same segments as the records, so both are of the same moment.
+A read takes the log's offsets and its segments at one moment, under the log's lock. This module works after that,
+without the lock, so a segment may be deleted or compacted during a read. Its files then still exist under other names.
+The transaction indexes belong to the same segments as the records, so both show the same moment.
 
-A reader of committed records gets nothing from the last stable offset on (producer_state.py). With its records it gets
-the aborted transactions among them (transaction_index.py).
+A reader of committed records gets no records from the last stable offset on (producer_state.py). With its records it
+gets the aborted transactions among them (transaction_index.py), and leaves out their records itself.
 
 Source: KIP-98; Kafka's `LocalLog.read`.
 """

@@ -1,13 +1,15 @@
-"""Damage that a running broker meets: how it notices that a reader cannot get past a batch.
+"""Readers that cannot get past a damaged batch, and how a running broker notices them.
 
 A fetch does not look at the records: the kernel sends them from the file to the client, and the client checks the CRC.
-So the broker does not know whether a batch is still intact. But a client that finds a wrong CRC does not get past the
-batch, and asks for the same offset again. A client that does get past it never does. So when a read begins at the same
-offset as an earlier one, the broker checks the first batch before it sends it, and that the file has all bytes of the
-region. If one of them is wrong, the log repairs the segment (recovery/repair.py), and the client gets what is intact.
+So the broker does not know whether a batch is still intact. A client that finds a wrong CRC does not get past the
+batch, and asks for the same offset again. A client that gets past the batch never asks for it again.
 
-Several consumers may read the same offsets, and then each of them but the first repeats a read. So the broker checks
-the second, the fourth, the eighth read of an offset, and so on. A reader that is stuck comes to one of these.
+So when a read begins at the same offset as an earlier one, the broker checks the first batch before it sends it. It
+also checks that the file has all bytes of the region. If one of them is wrong, the log repairs the segment
+(recovery/repair.py), and the client gets the intact batches.
+
+Several consumers may read the same offsets, and then each of them except the first repeats a read. So the broker checks
+only the second, the fourth, the eighth read of an offset, and so on. A reader that is stuck reaches one of these.
 """
 
 from __future__ import annotations

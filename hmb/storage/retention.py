@@ -1,15 +1,17 @@
 """Retention: which of a log's oldest segments may be deleted.
 
-Records are deleted by whole segments, from the oldest on, and never because somebody has read them:
+The broker deletes records by whole segments, from the oldest on. It does not matter whether a consumer has read them. A
+segment may be deleted in each of these cases:
 
-- `retention.ms`: the segment's greatest timestamp is older (for messages without timestamps: the file's last write);
-- `retention.bytes`: the log would still be at least that large without the segment;
-- the log start offset lies behind it (DeleteRecords).
+- `retention.ms`: its greatest timestamp is older. For messages without timestamps the time of the file's last write
+  counts.
+- `retention.bytes`: the log is at least that large without the segment.
+- The log start offset is not before the next segment (DeleteRecords).
 
-The first two hold for `cleanup.policy=delete` only; -1 means without limit. The active segment may go too, the log
-then rolls first: an idle topic shall not keep its last records for ever.
+The first two cases need `cleanup.policy=delete`, and -1 means no limit. The active segment may be deleted, too, because
+an idle topic must not keep its last records forever. The log rolls first.
 
-Source: kafka-0.7-design (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
+Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,21 @@
-"""A segment: one piece of a partition's log, with its indexes.
+"""A segment: one part of a partition's log, with its indexes.
 
-A log is cut into segments so that old records can be dropped by deleting a file, and so that an index stays small. A
-segment is a few files that share a name, the offset of its first record in twenty digits::
+A log is divided into segments for two reasons. Old records are deleted by removing a file, and an index stays small. A
+segment is a few files with one name, the offset of its first record in twenty digits::
 
-    00000000000000008021.log         the batches, exactly as they came over the wire
+    00000000000000008021.log         the batches, exactly as they were in the produce requests
     00000000000000008021.index       offset -> position, sparse    (offset_index.py)
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
     00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
 
-Only the last segment of a log, the active one, is appended to. `size` is the number of bytes that hold whole batches;
-bytes after it do not count. It grows after a write has succeeded, so a reader never sees half a batch.
+Example: batches of 10 records and 1,000 bytes. The batch with offset 8,100 begins at position 7,000. A read of offset
+8,100 looks up the index, which has the entry (8,080, 5,000). The segment scans the headers of the batches from position
+5,000 on until it finds the batch, and returns the region of the file from position 7,000 on.
 
-Source: thesis ch. 9.5.2 and 9.5.3; Kafka's `LogSegment`.
+Only the last segment of a log, the active one, is appended to. `size` is the number of bytes of whole batches. It grows
+after a write has succeeded, so a reader never sees a part of a batch.
+
+Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
 """
 
 from __future__ import annotations

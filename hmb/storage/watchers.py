@@ -1,7 +1,7 @@
-"""Waiting for something to happen to one of several things: a fetch waits for any of its logs, or for the broker's
-stop.
+"""Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
 
-Each thing has a set of watchers; a watcher may be in several. To miss nothing, first watch, then look, then wait.
+Each log has a set of watchers, and a watcher may be in the sets of several logs. A reader first adds its watcher, then
+reads, then waits. With another order it could miss an append between its read and its wait.
 """
 
 from __future__ import annotations

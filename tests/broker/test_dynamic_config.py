@@ -12,7 +12,7 @@ from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.store import ConfigStore
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import Manifest
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch

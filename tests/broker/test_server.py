@@ -23,7 +23,7 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request
 from hmb.records import read_records
 from hmb.storage.log import AppendResult, Log
-from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.state.identity import DataDirectoryError
 from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import Wire, as_bytes
 from tests.storage.conftest import batch

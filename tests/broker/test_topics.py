@@ -14,8 +14,8 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.topics import NO_TOPIC_ID
-from hmb.storage.log_manager import DataDirectoryError
 from hmb.storage.state import manifest, trash
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.trash import SUFFIX
 from tests.broker.conftest import Asker
 from tests.storage.conftest import batch, read_all

@@ -39,7 +39,7 @@ from pathlib import Path
 from hmb.protocol.errors import KafkaError
 from hmb.records import Record, encode_batch
 from hmb.storage.compaction.cleaner import Cleaner
-from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.state.identity import DataDirectoryError
 from tests.broker.calls import outcome, produce
 from tests.broker.conftest import Asker, open_asker
 from tests.reliability.data_set import (

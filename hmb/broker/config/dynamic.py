@@ -30,7 +30,7 @@ from hmb.broker.config.keys import ConfigError, check_length, nearest
 from hmb.broker.config.store import ConfigStore
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
 MOST_SETTINGS = 1000  # of one broker; unknown settings are kept, too, and a client can invent any number of them

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
 Configs = dict[str, dict[str, str]]  # broker id or group -> name -> value

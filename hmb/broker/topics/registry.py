@@ -26,9 +26,10 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, DataDirectoryError, LogManager, NewLog
+from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, LogManager, NewLog
 from hmb.storage.state import trash
 from hmb.storage.state.checkpoints import encode_uuid
+from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
 MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request (Kafka's limit); each is a directory

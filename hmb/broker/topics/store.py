@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hmb.storage.log_manager import DataDirectoryError
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
 ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}

@@ -1,10 +1,10 @@
-"""Opening batches: what a broker does before it believes the records of a batch.
+"""Opening batches: the checks before the broker reads the records of a batch.
 
-A broker stores and sends batches without reading their records, and a client checks the CRC of what it gets. In three
-cases the broker reads the records itself: it searches for a timestamp, it compacts a log, or it converts records for an
-old client. A disk may have changed a bit meanwhile. A batch that is written again gets a new CRC, and after that
-nobody could find the damage. So each of the three checks a batch first. The first time that a damaged batch is found,
-the broker's log names its file, its position and its offsets.
+A broker stores and sends batches without reading their records, and a client checks the CRC of the batches it gets. In
+three cases the broker reads the records itself: it searches for a timestamp, it compacts a log, or it converts records
+for an old client. A disk may have changed a bit since the append. A batch that is written again gets a new CRC, and
+after that nobody could find the damage. So the broker checks the CRC first in each of these cases. When it finds a
+damaged batch for the first time, it logs the file, the position and the offsets.
 
 Reading the records of a compressed batch takes up to `max.decompressed.message.bytes` of memory. So only a few threads
 do that at the same time, and many requests together need no more memory than a few of them.

@@ -1,20 +1,21 @@
-"""Compaction, the work: which logs and segments, reading, writing, swapping.
+"""The cleaner: which logs and segments are compacted, and when.
 
 A compacted log has a clean head and a dirty tail::
 
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
-A round reads the keys of the dirty segments into a map, backwards, and then writes all segments up to there again
-without what the rule (rule.py) drops. Neighbours that fit into one segment become one. The active segment is
-never compacted, nor is what is younger than `min.compaction.lag.ms`, nor anything from the first open transaction on.
+A round reads the keys of the dirty segments into a map, backwards. Then it writes all segments up to the end of the
+dirty ones again, without the records that the rule (rule.py) drops. Neighbors that fit into one segment become one. A
+round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments from the first open
+transaction on.
 
-A log is worth a round when its dirty part is at least `min.cleanable.dirty.ratio` of what could be compacted, or holds
-records older than `max.compaction.lag.ms`.
+A log is worth a round if its dirty part is at least `min.cleanable.dirty.ratio` of the part that can be compacted, or
+has records older than `max.compaction.lag.ms`.
 
-A round checks the CRC of every batch before it believes it, because a batch that is written again gets a new CRC. A
-log with a damaged batch stays as it is. Each log fails alone: its error is reported, the other logs are compacted, and
-the log is tried again after a pause.
+A batch that is written again gets a new CRC. So a round checks the CRC of every batch first. A log with a damaged batch
+stays as it is. Each log fails alone: the cleaner reports its error, compacts the other logs, and tries the log again
+after a pause.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """

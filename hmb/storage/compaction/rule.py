@@ -1,31 +1,31 @@
-"""Compaction, the rule: of all records with the same key, the log keeps the last one.
+"""The rule of compaction: of all records with the same key, the log keeps the last one.
 
-A compacted log is a table in the form of its changes. A reader that reads it from the start knows the last value of
-each key. Compaction never changes offsets; it leaves gaps. A record without a value, a *tombstone*, deletes its key.
-A tombstone stays for `delete.retention.ms` after its first compaction, so that readers in the middle of the log get it.
+A compacted log is a table in the form of its changes. A reader that starts at its beginning knows the last value of
+each key at its end. Compaction never changes offsets, so it leaves gaps. A record without a value, a *tombstone*,
+deletes its key. A tombstone stays for `delete.retention.ms` after its first compaction, so that slow readers get it.
 
 Compaction drops a record in these cases, in this order:
 
-1. Its transaction was aborted. (Such a record does not hide an older one either.)
-2. It has no key, as only records from before the topic was compacted can.
-3. The map knows a later record with its key.
-4. It is a tombstone, and its batch's delete horizon has come.
+1. Its transaction was aborted. Such a record does not replace an older one.
+2. It has no key. Only a record from before the topic was compacted has none.
+3. The map has a later record with its key.
+4. It is a tombstone, and the delete horizon of its batch is over.
 
 A transaction's marker stays while the log has a batch of the transaction, and then for `delete.retention.ms`, as a
 tombstone does.
 
-To find the last record of each key, a round reads the *dirty* records, those that were not compacted yet, backwards.
-The first record that it meets with a key is the last one with that key. So a set of keys suffices, and the offsets of
-the records that stay come out in order. The second pass takes these offsets out of the dirty batches, without reading
-their keys again. In clean batches, which precede all dirty ones, it looks each key up in the set.
+A round reads the *dirty* records, those that were not compacted yet, backwards. The first record that it meets with a
+key is the last one with that key. So a set of keys is enough, and the offsets of the records that stay come out in
+order. The second pass selects these offsets from the dirty batches, without reading their keys again. Clean batches are
+before all dirty ones, and the second pass looks up each of their keys in the set.
 
-`log.cleaner.dedupe.buffer.size` bounds the memory of the set and the offsets. Where the dirty records have more keys
-than fit, the round ends earlier, and the records after its end stay dirty.
+`log.cleaner.dedupe.buffer.size` limits the memory of the set and the offsets. If the dirty records have more keys, the
+round ends earlier, and the records after its end stay dirty.
 
-A batch may have a right CRC and still be unreadable: before the topic was compacted, its producer wrote wrong lengths,
+A batch may have a right CRC and unreadable records: before the topic was compacted, its producer wrote wrong lengths,
 or more records than MOST_RECORDS of filtering.py. Compaction keeps such a batch byte for byte, and goes on.
 
-Source: Kafka's `Cleaner`, KIP-534 (delete horizon).
+Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""Putting compacted segments in the place of the old ones, so that a crash at any step loses and doubles nothing.
+"""The swap: a compacted segment takes the place of the old ones, and a crash at any step loses and doubles no record.
 
-1. The new segment is written under `<base>.log.cleaned`, with its indexes, and synced.
-2. All three become `.swap`, the log last. *From this rename on the new segment counts.*
-3. The old segments' files become `.deleted`.
-4. The new ones get their names, the log last.
+1. The new segment is written under `<base offset>.log.cleaned`, with its indexes, and synced.
+2. All its files are renamed to `.swap`, the log last. *From this rename on the new segment counts.*
+3. The files of the old segments are renamed to `.deleted`.
+4. The files of the new segment get their names, the log last.
 
-A start after a crash finds: `.cleaned` (and indexes in `.swap` without their log): step 2 was not reached, they go; a
-`.log.swap`: step 2 was done, so the old segments that it covers go, and step 4 is done. These begin at or after its
-base offset, and before the next offset that the manifest has for it. If the manifest has none, its own end counts.
+A start after a crash may find files of these steps:
+
+- `.cleaned` files, or `.swap` files of indexes without their log: step 2 was not complete. The start removes them.
+- A `.log.swap` file: step 2 was complete. The start removes the old segments that it covers, and does step 4. These
+  begin at or after its base offset, and before the next offset that the manifest has for it. If the manifest has none,
+  the end of the new segment counts.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

@@ -1,18 +1,18 @@
-"""What a log file is worth after a crash: its whole batches, up to the first place that is damaged.
+"""Checking a log file: its whole batches, up to the first damaged one.
 
-A power cut leaves two kinds of damage at the end of a file (kafka-0.7-design): a batch of which only the beginning was
-written, and *nonsense blocks*, where the file has grown but its new blocks were never filled. A disk that forgets
-leaves a third one anywhere. What tells them from a batch:
+A power cut leaves two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). A batch may be there only in
+part. A *nonsense block* is a block of the file that has been allocated and never filled. A disk error leaves a third
+kind anywhere. The check finds damage by two properties of a batch:
 
-- length and CRC, for all that stands behind the length;
-- the offsets, for the 8 bytes in front of it, which no CRC covers. They must grow. They may leave gaps, because
-  compaction leaves some, and a flipped bit looks like a gap too; so a batch behind a gap only counts when the next
-  one confirms it: after a wrong offset that is too high the next right one goes back.
+- Its length and its CRC must match all bytes after the length.
+- No CRC covers its offset, the first 8 bytes. The offsets of batches must grow. They may have gaps, because compaction
+  leaves some. But a flipped bit looks like a gap, too. So a batch after a gap counts only if the next batch has a
+  greater offset. After a wrong offset that is too high, the next right one is smaller.
 
-Nothing covers the leader epoch (4 bytes); no record depends on it.
+No CRC covers the leader epoch (4 bytes) either. No record depends on it.
 
-`end_of_whole_batches` looks behind a damaged place: are there undamaged batches, or was this the torn end of the file?
-No byte says where they would start, so it searches for what could be a header, and believes the CRC.
+`next_whole_batch` searches for an intact batch after a damaged one. No byte shows where a batch begins. So the search
+looks for bytes that may be a header, and trusts the CRC.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""What stands behind the last whole batch of a segment's file, and counts for nothing.
+"""Bytes after the last whole batch of a segment's file, which are not part of the log.
 
-*Zeros*, where `preallocate` is set. The file then has its full size from the first append on, as in Kafka, so that a
-sync need not write down a new length each time. Nothing is reserved: what was not written yet is a hole. A segment
-that is closed, because the log rolls or the broker stops, is cut to its true size. After a kill the zeros are still
-there, and recovery cuts them.
-
-*What a crash has left* (checking.py). Where that has whole batches it is kept, beside the segment.
+- *Zeros*, if `preallocate` is set. The file then has its full size from the first append on, as in Kafka, so that a
+  sync does not write a new length each time. The file system does not reserve the space. When the log rolls or the
+  broker stops, the segment is cut to its true size. After a kill the zeros are still there, and recovery cuts them.
+- *The rest of a crash* (checking.py). If it has whole batches, recovery keeps it in a file of its own.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
-"""Which leader wrote which part of a log (KIP-101).
+"""Leader epochs: which leader wrote which part of a log (KIP-101).
 
-Each time a partition gets a leader, its leader epoch grows by one, and every batch carries the epoch in which it was
-written. `leader-epoch-checkpoint` keeps where each epoch began, a line `epoch start-offset` each::
+Each time a partition gets a leader, its leader epoch grows by one. Every batch contains the epoch in which it was
+written. `leader-epoch-checkpoint` stores where each epoch began, in lines of `epoch start-offset`::
 
     0 0          epoch 0 wrote offsets 0 to 99
-    2 100        epoch 2 wrote 100 to 249; 1 wrote nothing
+    2 100        epoch 2 wrote 100 to 249; epoch 1 wrote nothing
     5 250        epoch 5 writes now
 
-So an epoch ends where the next one begins, and the newest at the log's end. A consumer that knows the epoch of its
-last record asks where that epoch ended: an end before its own position means that records which it has read were lost.
+An epoch ends where the next one begins, and the newest epoch ends at the log's end. A consumer that knows the epoch of
+its last record asks where that epoch ended. If the end is before the consumer's position, records that it has read were
+lost.
 
-One broker never loses its leadership, so logs that were made here stay in epoch 0; more epochs come with the data
-directory of a Kafka broker.
+The only broker of a cluster never loses its leadership, so logs that it has created stay in epoch 0. Logs of a Kafka
+broker may have more epochs.
 
-Source: KIP-101, KIP-320; Kafka's `LeaderEpochFileCache`.
+Source: KIP-101; KIP-320; Kafka's `LeaderEpochFileCache`.
 """
 
 from __future__ import annotations

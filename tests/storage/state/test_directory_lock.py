@@ -16,7 +16,8 @@ import pytest
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.config import LogConfig
-from hmb.storage.log_manager import DataDirectoryError, LogManager
+from hmb.storage.log_manager import LogManager
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN
 from tests.storage.conftest import batch, delete, read_all
 

@@ -17,9 +17,10 @@ from hmb.protocol.topics import TopicPartition
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log, now_ms
-from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, DataDirectoryError
+from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS
 from hmb.storage.state import manifest
 from hmb.storage.state.checkpoints import TOPIC_ID
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN, Manifest, SegmentEntry
 from tests.storage.compaction.test_compaction import change_batch, table
 from tests.storage.conftest import batch, read_all

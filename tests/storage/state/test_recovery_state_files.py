@@ -11,8 +11,9 @@ import pytest
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.config import LogConfig
-from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, DataDirectoryError, LogManager, NewLog
+from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, LogManager, NewLog
 from hmb.storage.state import checkpoints
+from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN, Manifest
 from tests.storage.conftest import batch, delete, read_all
