@@ -1,9 +1,10 @@
-"""AddOffsetsToTxn: offsets of a group will be committed in the transaction.
+"""AddOffsetsToTxn: announce that a transaction will commit offsets of a group.
 
 Versions: 0-4, flexible from 3.
-Behaviour: the partition of `__consumer_offsets` to which the group belongs takes part, so that it gets its marker.
-Version notes: below 2 a producer that is shut out is told INVALID_PRODUCER_EPOCH.  Producers of transaction version 2
-    do not send it: their TxnOffsetCommit says as much.
+Behaviour: the partition of `__consumer_offsets` that stores the group's offsets becomes part of the transaction, so
+    that it gets the transaction's marker.
+Version notes: below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2 do not send
+    this request, because their TxnOffsetCommit has the same effect.
 Left out: nothing.
 """
 
@@ -21,7 +22,7 @@ FIRST_VERSION_OF_FENCED = 2
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
-        context.broker.groups.make_topic()  # a producer looks for the group's coordinator after this request only
+        context.broker.groups.make_topic()  # a producer looks for the group's coordinator only after this request
         partition = context.broker.groups.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:

@@ -1,13 +1,13 @@
-"""AddPartitionsToTxn: these partitions take part in a transaction.
+"""AddPartitionsToTxn: make partitions part of a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: all partitions are added or none is: where one is unknown, or the broker's own in a client's version, the
-    others are OPERATION_NOT_ATTEMPTED.  The first ones start the transaction.  With `verify_only` nothing is added, and
-    what takes no part is TRANSACTION_ABORTABLE.
-Version notes: 0 to 3 are clients', for one transaction; 4 and 5 speak of several, and are what a partition's broker
-    asks the coordinator for a producer of transaction version 2.  Below 2 a producer that is shut out is told
-    INVALID_PRODUCER_EPOCH.
-Left out: who may send versions 4 and 5: there are no ACLs yet.
+Behaviour: either all partitions become part of the transaction or none does. If a client's request contains an unknown
+    or an internal partition, the other partitions get OPERATION_NOT_ATTEMPTED. The first partitions begin the
+    transaction. With `verify_only` no partition is added, and a partition that is not part of the transaction gets
+    TRANSACTION_ABORTABLE.
+Version notes: clients send 0 to 3, for one transaction. Brokers send 4 and 5, for several transactions, to ask a
+    coordinator about producers of transaction version 2. Below 2 a fenced producer gets INVALID_PRODUCER_EPOCH.
+Left out: the check of who sends versions 4 and 5, because there are no ACLs yet.
 """
 
 from __future__ import annotations

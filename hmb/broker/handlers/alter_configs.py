@@ -1,10 +1,10 @@
-"""AlterConfigs: put new settings in the place of all that a topic, a broker or a group has.
+"""AlterConfigs: replace all settings that a topic, a broker or a group has of its own.
 
 Versions: 0-2, flexible from 2.
-Behaviour: what is not named goes back to its default, which is why IncrementalAlterConfigs took its place.  Each
-    resource has its own error code, and is changed whole or not at all; it is on disk and in force when it is answered.
-    Errors are those of IncrementalAlterConfigs.
-Version notes: none but for flexible versions.
+Behaviour: a setting that the request does not contain returns to its default. IncrementalAlterConfigs has replaced this
+    API for that reason. Each resource has its own error code, and is changed completely or not at all. The change is on
+    disk and effective when the response is sent. The errors are those of IncrementalAlterConfigs.
+Version notes: only the encoding differs.
 Left out: loggers and client metrics (INVALID_REQUEST).
 """
 
@@ -26,7 +26,7 @@ def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfig
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
-    """Return all settings that the resource is to have, whatever it has now."""
+    """Return all settings that the resource will have, whatever settings it has now."""
     if wanted.resource_type == ResourceType.BROKER_LOGGER:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}

@@ -1,10 +1,11 @@
-"""AlterPartitionReassignments: move partitions to other brokers, or stop moving them.
+"""AlterPartitionReassignments: move partitions to other brokers, or cancel a move.
 
 Versions: 0-1, flexible from 0.
-Behaviour: a partition can only be put where it is, on this broker; done at once.  For every other place the answer is
-    INVALID_REPLICA_ASSIGNMENT.  Null replicas stop a move, and there is none: NO_REASSIGNMENT_IN_PROGRESS.
-Version notes: 1 says whether the number of replicas may change, which it cannot.
-Left out: moves; there is no other broker.
+Behaviour: a partition can only be assigned to this broker, where it is already, so the move ends at once. Any other
+    assignment gets INVALID_REPLICA_ASSIGNMENT. Null replicas cancel a move; no move exists, so the response is
+    NO_REASSIGNMENT_IN_PROGRESS.
+Version notes: 1 says whether the number of replicas may change, which is impossible here.
+Left out: moves, because there is no other broker.
 """
 
 from __future__ import annotations

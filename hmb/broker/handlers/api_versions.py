@@ -1,13 +1,13 @@
-"""ApiVersions: which APIs this broker speaks, in which versions.
+"""ApiVersions: list the APIs that this broker supports, with their versions.
 
-Versions: 0-4, flexible from 3; the response's header stays at version 0 in all of them.
-Behaviour: answers from the table of handlers, so nothing is advertised that is not served.  A request of a version
-    that we do not know gets error 35 (UNSUPPORTED_VERSION) in a version 0 body together with the list, whatever the
-    client sent; it tries again.
-Version notes: 3 brought the client's name and version, which we log; 4 lets a feature's least version be 0.
-    Of the features that brokers of a cluster agree on, clients need to know one: `transaction.version` 2 says that
-    producers get a new epoch with every transaction (KIP-890).
-Left out: the other features; a single broker has none to agree on with others.
+Versions: 0-4, flexible from 3; the response's header has version 0 in all of them.
+Behaviour: the list comes from the table of handlers, so the broker advertises only what it serves. A request of an
+    unknown version gets UNSUPPORTED_VERSION (35) and the list, in a body of version 0. The client then tries again with
+    a version from the list.
+Version notes: 3 adds the client's name and version, which the broker logs; 4 lets a feature's minimum version be 0. The
+    brokers of a cluster agree on features. Clients need one of them: `transaction.version` 2 says that a producer gets
+    a new epoch with every transaction (KIP-890).
+Left out: the other features, which concern several brokers.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     response.finalized_features = [
         Finalized(name=TRANSACTIONS, min_version_level=VERSION_2, max_version_level=VERSION_2)
     ]
-    response.finalized_features_epoch = 0  # they never change
+    response.finalized_features_epoch = 0  # the features never change
     return response
 
 
 def for_unknown_version() -> ApiVersionsResponse:
-    """The answer to a request of a version that we cannot decode; to be sent in version 0."""
+    """Return the response to a request of an unknown version. It is encoded in version 0."""
     return _response(ErrorCode.UNSUPPORTED_VERSION)
 
 

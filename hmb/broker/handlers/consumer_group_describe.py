@@ -1,8 +1,8 @@
-"""ConsumerGroupDescribe: state and members of groups of KIP-848's protocol.
+"""ConsumerGroupDescribe: describe consumer groups of the protocol of KIP-848.
 
 Versions: 0-1, flexible from 0.
-Behaviour: each group with its epochs, and its members with what they have and what they are to have.  A group of the
-    classic protocol is none (GROUP_ID_NOT_FOUND): DescribeGroups tells of it.
+Behaviour: the response contains the epochs of each group, and the current and the target assignment of each member. A
+    group of the classic protocol gets GROUP_ID_NOT_FOUND; DescribeGroups describes it.
 Version notes: 1 adds each member's type.
 Left out: nothing.
 """

@@ -1,13 +1,13 @@
-"""ConsumerGroupHeartbeat: join a group of KIP-848's protocol, live, rebalance, leave.
+"""ConsumerGroupHeartbeat: join a group of KIP-848, stay a member, rebalance, and leave.
 
 Versions: 0-1, flexible from 0.
-Behaviour: the broker assigns the partitions (uniform or range), and the member hears of its own where they have changed
-    (coordinator/consumer_group.py tells the protocol).  Answered when what came of it is on disk.  An expression is
-    matched against all topics in the same heartbeat, and again in the next one after a topic was made or deleted,
-    where a Kafka broker takes some seconds.
-Version notes: 1 brought subscriptions by regular expression, and wants the member to choose its id itself.
-Left out: groups in which members of the classic protocol go on as members of this one: while they are there the group
-    is none of this protocol, GROUP_ID_NOT_FOUND.  Racks.
+Behaviour: the broker assigns the partitions (uniform or range), and a member learns its own partitions when they have
+    changed (coordinator/modern/). The response is sent when the change is on disk. A regular expression is matched
+    against all topics during the same heartbeat. It is matched again during the next heartbeat after a topic was
+    created or deleted, for which a Kafka broker takes some seconds.
+Version notes: 1 adds subscriptions by regular expression, and requires that the member chooses its own id.
+Left out: groups that contain members of both protocols: while a group has classic members, it gets GROUP_ID_NOT_FOUND
+    here. Racks.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""CreatePartitions: give topics more partitions.
+"""CreatePartitions: add partitions to topics.
 
 Versions: 0-3, flexible from 2.
-Behaviour: done when it is answered, whatever the request's time limit; the next Metadata answer names them.  The count
-    is that of all partitions, and must be larger than the one there is (INVALID_PARTITIONS).  Assignments by hand are
-    those of the new partitions, one for each, on this broker.  A topic that is named twice gets INVALID_REQUEST.
-Version notes: none but for flexible versions.
+Behaviour: the partitions exist when the response is sent, whatever time limit the request has. The count is the new
+    total, and must be larger than the present number (INVALID_PARTITIONS). A replica assignment has one entry for each
+    new partition and names only this broker. A topic that the request contains twice gets INVALID_REQUEST.
+Version notes: only the encoding differs.
 Left out: quotas.
 """
 

@@ -1,12 +1,12 @@
-"""CreateTopics: make topics.
+"""CreateTopics: create topics.
 
 Versions: 0-7, flexible from 5.
-Behaviour: each topic has its own error code and message.  Partitions -1 means `num.partitions`; the replication
-    factor is 1, or -1 for the default, and above the number of brokers, which is one, it is
-    INVALID_REPLICATION_FACTOR.  A replica assignment by hand must name this broker only and number its partitions
-    from 0.  What is wrong is told in Kafka's order: the name, the settings, the partitions, the replicas.
-Version notes: 1 brought `validate_only` and messages, 4 the defaults by -1, 5 the settings in the answer, 7 the
-    topic's id.
+Behaviour: each topic has its own error code and message. -1 partitions means `num.partitions`. The replication factor
+    is 1, or -1 for the default; a larger one gets INVALID_REPLICATION_FACTOR, because there is one broker. A replica
+    assignment must name only this broker, and number its partitions from 0. The broker checks in Kafka's order: the
+    name, the settings, the partitions, the replicas.
+Version notes: 1 adds `validate_only` and messages, 4 the defaults by -1, 5 the settings in the response, 7 the topic's
+    id.
 Left out: quotas (`throttle_time_ms` is 0).
 """
 
@@ -39,7 +39,8 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
             new.append((answer, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
-    # Topics with the same settings share their part of the answer: to look settings up takes longer than all the rest.
+    # Topics with the same settings share this part of the response, because looking the settings up takes longer than
+    # everything else.
     configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
     for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:
@@ -60,7 +61,7 @@ def _create(
 
 
 def _checked(wanted: Wanted, context: RequestContext) -> NewPartitions:
-    """Return the topic as it will be.  Raises KafkaError."""
+    """Return the topic as the request would create it. Raises KafkaError."""
     configs = {}
     for config in wanted.configs:
         if config.value is None:

@@ -1,8 +1,9 @@
-"""DeleteGroups: forget groups that have no members, with their offsets.
+"""DeleteGroups: delete groups without members, and their offsets.
 
 Versions: 0-2, flexible from 2.
-Behaviour: each group for itself; a name that comes twice is answered once.  Answered when the deletion is written down.
-Version notes: they differ in their bytes only.
+Behaviour: each group has its own error code. A name that the request contains twice is answered once. The response is
+    sent when the deletion is on disk.
+Version notes: only the encoding differs.
 Left out: nothing.
 """
 

@@ -1,9 +1,9 @@
 """DeleteTopics: delete topics with all their records.
 
 Versions: 0-6, flexible from 4.
-Behaviour: done when it is answered, whatever the request's time limit.  Each topic has its own error code.  A topic
-    that is named twice stays, with INVALID_REQUEST.
-Version notes: 6 names topics by name or by id, never by both or neither (INVALID_REQUEST).
+Behaviour: the topics are deleted when the response is sent, whatever time limit the request has. Each topic has its own
+    error code. A topic that the request contains twice is not deleted, and gets INVALID_REQUEST.
+Version notes: 6 identifies a topic by its name or its id; both or neither get INVALID_REQUEST.
 Left out: quotas.
 """
 
@@ -31,7 +31,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
     for wanted, identity in zip(all_wanted, identities, strict=True):
         count, times[identity] = times[identity], 0
         if not count:
-            continue  # it has its answer
+            continue  # the topic has its response already
         answer = Answer(name=wanted.name, topic_id=wanted.topic_id)
         response.responses.append(answer)
         with answering(answer):
@@ -49,7 +49,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 
 
 def _identity(wanted: Wanted, topics: Topics) -> object:
-    """Equal for what names the same topic; what is no name at all is like nothing else."""
+    """Return a key that is equal for two entries of one topic, and different for entries without a name or an id."""
     if (wanted.name is None) != bool(wanted.topic_id.int):
         return object()
     topic = topics.get(wanted.name) if wanted.name is not None else None

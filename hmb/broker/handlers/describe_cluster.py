@@ -1,10 +1,10 @@
-"""DescribeCluster: the brokers of the cluster and its controller.
+"""DescribeCluster: list the brokers of the cluster, and its controller.
 
 Versions: 0-2, flexible from 0.
-Behaviour: this broker, at the advertised address of the listener that the client came by; it is the controller too.
-    Who asks a broker for controllers is at the wrong address: MISMATCHED_ENDPOINT_TYPE, and UNSUPPORTED_ENDPOINT_TYPE
-    for what is neither.
-Version notes: 1 says which of the two is wanted; 2 asks for fenced brokers too, which there are none of.
+Behaviour: the response contains this broker, with the advertised address of the listener of this connection. The broker
+    is the controller, too. A request for the controllers' addresses gets MISMATCHED_ENDPOINT_TYPE, and an unknown type
+    of address UNSUPPORTED_ENDPOINT_TYPE.
+Version notes: 1 adds the type of address. 2 adds fenced brokers, of which there are none.
 Left out: racks.
 """
 

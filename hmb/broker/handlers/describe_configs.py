@@ -1,12 +1,12 @@
-"""DescribeConfigs: the settings of topics, brokers, loggers and groups, and where each value comes from.
+"""DescribeConfigs: return settings of topics, brokers, loggers and groups, with the source of each value.
 
 Versions: 0-4, flexible from 4.
-Behaviour: each resource has its own error code.  The answer contains all settings, or those that the request names.
-    Names that the broker does not know are left out, which is what tools expect that ask for newer settings.  A broker
-    is this one, or "" for what was set for all.  Settings that a tool may not see (sensitive) have null for a value:
-    those that the broker does not know.
-Version notes: 0 only says whether a value is the default; 1 brought the source and the synonyms, all places where the
-    value could come from; 3 type and documentation.
+Behaviour: each resource has its own error code. The response contains all settings, or the requested ones. Unknown
+    settings are left out, because tools also request settings of newer brokers. The name of a broker resource is this
+    broker's id, or "" for the settings of all brokers. A sensitive setting has a null value; every setting that the
+    broker does not know counts as sensitive.
+Version notes: 0 only says whether a value is the default. 1 adds the source and the synonyms, which are all sources
+    that have a value. 3 adds type and documentation.
 Left out: client metrics (INVALID_REQUEST).
 """
 
@@ -28,14 +28,14 @@ Synonym = Entry.DescribeConfigsSynonym
 def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
     check_repetitions((each.resource_type, each.resource_name) for each in request.resources)
     response = DescribeConfigsResponse()
-    # Most topics have the same settings.  The answer holds them once in memory, and they are looked up once.
+    # Most topics have the same settings. They are looked up once, and all responses share them.
     described: dict[object, list[Entry]] = {}
     for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
         response.results.append(result)
         with answering(result):
             resource = config_resources.find(wanted.resource_type, wanted.resource_name, context.broker)
-            # An empty list of names asks for all, too.
+            # An empty list of names also means all settings.
             names = frozenset(wanted.configuration_keys or ())
             is_broker = wanted.resource_type == ResourceType.BROKER
             alike = wanted.resource_name if is_broker else frozenset(resource.altered.items())

@@ -1,9 +1,10 @@
-"""DescribeGroups: state and members of groups.
+"""DescribeGroups: describe groups of the classic protocol.
 
 Versions: 0-6, flexible from 5.
-Behaviour: each group with its state, its protocol and its members; members' metadata only while the group is Stable.
-Version notes: 3 adds what one may do with the group; 4 group instance ids.  Up to 5 a group that does not exist is one
-    in state Dead, from 6 on it is an error as well.
+Behaviour: the response contains the state, the protocol and the members of each group. The members' metadata is
+    included only while the group is Stable.
+Version notes: 3 adds the operations that the client may perform on the group, 4 group instance ids. Up to 5 an unknown
+    group is a group in the state Dead; from 6 on the group also has an error code.
 Left out: nothing.
 """
 

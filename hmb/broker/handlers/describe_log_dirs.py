@@ -1,11 +1,11 @@
-"""DescribeLogDirs: how much the partitions take on disk, and how much there is.
+"""DescribeLogDirs: return the size of partitions on disk, and of the disk.
 
 Versions: 0-5, flexible from 2.
-Behaviour: the one data directory, with the partitions asked for, those that there are.  A partition's size is that of
-    its segments; its lag is 0, for nobody copies it from elsewhere.
-Version notes: 3 brought an error for the whole answer, 4 the size of the disk and what is free of it, 5 whether new
-    partitions may come into the directory (they may: it is not cordoned).
-Left out: moves between directories; there is one.
+Behaviour: the response contains the one data directory and the requested partitions that exist. The size of a partition
+    is the size of its segments. Its lag is 0, because no replica copies it.
+Version notes: 3 adds an error for the whole response, 4 the size and the free space of the disk, 5 whether new
+    partitions may be placed into the directory, which is always true.
+Left out: moves between directories, because there is one directory.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""DescribeTopicPartitions: topics and their partitions page by page.
+"""DescribeTopicPartitions: describe topics and their partitions page by page.
 
 Versions: 0, flexible.
-Behaviour: the topics asked for, or all, in the order of their names, each once, and of their partitions as many as
-    `response_partition_limit` allows, at least one, and at most `max.request.partition.size.limit`.  Where there is
-    more, the answer's cursor names the topic and the partition to go on with; the next request brings it back.  A
-    topic that there is not takes no room.
+Behaviour: the response contains the requested topics, or all topics, each once and in the order of their names. It
+    contains at most `response_partition_limit` partitions, at least one, and at most
+    `max.request.partition.size.limit`. If more partitions follow, the response has a cursor with the next topic and
+    partition, and the next request contains this cursor. An unknown topic does not count as a partition.
 Version notes: none.
-Left out: eligible leader replicas (there are none), racks.
+Left out: eligible leader replicas, of which there are none; racks.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
 
 
 def _refuse(names: list[str]) -> DescribeTopicPartitionsResponse:
-    """A cursor that no answer of ours can have given."""
+    """A cursor that no response of this broker has contained."""
     return DescribeTopicPartitionsResponse(
         topics=[TopicAnswer(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
     )
 
 
 def _describe(topic: Topic, answer: TopicAnswer, first: int, room: int, context: RequestContext) -> int | None:
-    """Describe `room` partitions from `first` on; returns the next one, if there is one."""
+    """Describe up to `room` partitions from `first` on; return the next partition, or None if all are described."""
     me = context.broker.config.broker_id
     answer.topic_id, answer.is_internal = topic.id, topic.is_internal
     wanted = [(number, log) for number, log in sorted(topic.partitions.items()) if number >= first]

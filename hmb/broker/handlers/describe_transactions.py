@@ -1,10 +1,11 @@
-"""DescribeTransactions: what the coordinator knows of transactional ids.
+"""DescribeTransactions: describe transactional ids.
 
 Versions: 0, flexible.
-Behaviour: state, producer, timeout, and the partitions of the transaction that is under way; each id has its own error.
+Behaviour: the response contains the state, the producer, the timeout, and the partitions of the current transaction.
+    Each id has its own error code.
 Version notes: none.
-Left out: while a transaction ends, Kafka tells which partitions have no marker yet; here all of them stay until it is
-    over.
+Left out: while a transaction ends, Kafka returns only the partitions that have no marker yet. HMB returns all
+    partitions until the transaction has ended.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""ElectLeaders: give partitions back to their preferred leaders, or to any replica that is left.
+"""ElectLeaders: make the preferred replica, or any replica, the leader of partitions.
 
 Versions: 0-2, flexible from 2.
-Behaviour: the only broker leads every partition already, so the answer for each that there is is ELECTION_NOT_NEEDED.
-    Who asks for all partitions gets all topics, with none of their partitions: those that need no election are only
-    told to who named them.
-Version notes: 0 knows the preferred leader only; 1 brought the kind of election (INVALID_REQUEST for others than these
-    two), and an error for the whole answer.
+Behaviour: the only broker is the leader of every partition already, so each existing partition gets
+    ELECTION_NOT_NEEDED. A request for all partitions gets all topics without partitions, because partitions that need
+    no election are returned only to a client that named them.
+Version notes: 0 elects only preferred leaders. 1 adds the type of election (INVALID_REQUEST for unknown types), and an
+    error for the whole response.
 Left out: nothing.
 """
 

@@ -1,11 +1,11 @@
-"""EndTxn: commit a transaction, or abort it.
+"""EndTxn: commit or abort a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: answered when the outcome is on disk, and the markers are in all partitions; if these could not be written,
-    the answer is the same, because the outcome stands.  A repeated EndTxn is answered like the first; one that comes
-    while the first is under way gets CONCURRENT_TRANSACTIONS.
-Version notes: below 2 a producer that is shut out is told INVALID_PRODUCER_EPOCH.  5 is of producers of transaction
-    version 2, which get a new epoch with each transaction, and may abort one that nothing was written in.
+Behaviour: the response is sent when the outcome is on disk and all partitions have their markers. If a marker could not
+    be written, the response is the same, because the outcome is decided. A repeated EndTxn gets the same response as
+    the first one. While the first one is still being handled, another one gets CONCURRENT_TRANSACTIONS.
+Version notes: below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2 send 5. They
+    get a new epoch with each transaction, and may abort a transaction without records.
 Left out: nothing.
 """
 

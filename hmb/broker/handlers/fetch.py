@@ -1,19 +1,19 @@
-"""Fetch: read records from partitions, and wait for records where none exist yet.
+"""Fetch: read records from partitions, and wait for records if none exist yet.
 
 Versions: 0-18, flexible from 12.
 Behaviour: the broker answers when `min_bytes` exist, a partition has an error, `max_wait_ms` is over, or the broker
-    stops.  The answer contains every partition of the request.  A partition returns at most `partition_max_bytes`, and
-    all partitions together at most `max_bytes`, but the first batch is returned whole whatever its size.  The broker
-    does not read the records: the answer holds regions of files, which the connection sends with sendfile.
-    A waiting fetch looks at its logs again after LOOK_AGAIN seconds: its client may have left, or a topic may have been
-    deleted and created again.  The new topic's log does not wake those who watch the old one, so its first records come
-    up to LOOK_AGAIN later.  No wait is longer than a connection may be idle.
-    A reader of committed records gets records up to the last stable offset, together with the aborted transactions
-    that it has to leave out itself.
-Version notes: below 4 record batches are converted down to messages of magic 1 (2, 3) or 0 (0, 1), while the answer is
-    sent (old_clients.py).  The broker then checks each batch.  It answers CORRUPT_MESSAGE where the first one is
-    damaged, MESSAGE_TOO_LARGE where it decompresses to more than `max.decompressed.message.bytes`.  `max_bytes` exists
-    from 3, the isolation level from 4, sessions from 7, leader epochs from 9, the last fetched epoch from 12; 13 names
+    stops. The response contains every partition of the request. A partition returns at most `partition_max_bytes`, and
+    all partitions together at most `max_bytes`, but the first batch is returned whole whatever its size. The broker
+    does not read the records: the response contains regions of files, which the connection sends with sendfile. A
+    waiting fetch looks at its logs again after LOOK_AGAIN seconds, because its client may have left, or a topic may
+    have been deleted and created again. The new topic's log does not wake a fetch that watches the old log, so its
+    first records come up to LOOK_AGAIN later. No wait is longer than a connection may be idle. A reader of committed
+    records gets records up to the last stable offset, together with the aborted transactions whose records it has to
+    skip.
+Version notes: below 4 the records are converted to messages of magic 1 (versions 2 and 3) or 0 (0 and 1) while the
+    response is sent (old_clients.py). The broker then checks each batch: CORRUPT_MESSAGE if the first one is damaged,
+    MESSAGE_TOO_LARGE if it decompresses to more than `max.decompressed.message.bytes`. `max_bytes` exists from 3 on,
+    the isolation level from 4, sessions from 7, leader epochs from 9, the last fetched epoch from 12; 13 identifies
     topics by id.
 Left out: followers, because one broker has no replicas.
 """
@@ -43,7 +43,7 @@ FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_BATCHES = FetchRequest.first_version("isolation_level")
 FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
 LOOK_AGAIN = 1.0  # seconds
-# Shared by all answers: to make these anew for each partition would cost more than to look at its log.
+# All responses share these objects: to create them for each partition would cost more than to look at its log.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
@@ -72,7 +72,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
         watchers.add(watcher)
     try:
         while True:
-            fetch.read()  # once more after the watcher is in place: what came in between woke nobody
+            fetch.read()  # again after the watcher was added: an append before that has not woken it
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:
@@ -84,7 +84,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
 
 
 class _Fetch:
-    """One fetch request, read as often as it takes until it is satisfied."""
+    """One fetch request, which is read again until it is satisfied."""
 
     def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
         self._partitions = partitions
@@ -111,7 +111,9 @@ class _Fetch:
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
     def _look_at(self, partition: FetchedPartition) -> PartitionData | None:
-        """None where a session has nothing to tell: the client has read all there is, and knows it."""
+        """Return None if a session has no news of the partition: the client has read all records, and knows the
+        offsets.
+        """
         try:
             log = self._find(self._context.broker.topics, partition)
         except KafkaError as error:
@@ -122,7 +124,7 @@ class _Fetch:
         data = _nothing(partition)
         data.aborted_transactions = None
         with answering(data):
-            if partition.leader_epoch >= 0:  # other APIs know -1 only
+            if partition.leader_epoch >= 0:  # other APIs use only -1
                 check_epoch(partition.leader_epoch, log)
             if partition.last_fetched_epoch < 0 or not _tell_divergence(partition, log, data):
                 self._read_partition(log, partition, data)
@@ -151,7 +153,9 @@ def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:
 
 
 def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
-    """Raises KafkaError: INCONSISTENT_TOPIC_ID where the topic was made anew since the session learned its name."""
+    """Return the log of a topic id. Raises INCONSISTENT_TOPIC_ID if the topic was created again since the session
+    began.
+    """
     try:
         topic = topics.find(None, partition.topic_id)
     except KafkaError:
@@ -173,7 +177,7 @@ def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
 
 
 def _tell_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
-    """KIP-595: a client whose last records are not this log's learns in place of records where they part."""
+    """Return where the client's log and this log diverge (KIP-595); the response then contains no records."""
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -198,7 +202,7 @@ def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> P
 
 
 def check_epoch(known: int, log: Log) -> None:
-    """KIP-320: a client that knows another leader epoch than ours must look for its leader first."""
+    """Raise an error if the client knows another leader epoch (KIP-320). The client then looks for the leader first."""
     if known != NO_LEADER_EPOCH and known != log.leader_epoch:
         older = known < log.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)

@@ -1,11 +1,12 @@
-"""FindCoordinator: which broker looks after a consumer group, or a transactional id.
+"""FindCoordinator: find the broker that coordinates a group or a transactional id.
 
 Versions: 0-6, flexible from 3.
-Behaviour: this broker, the only one, is the coordinator of all of them.  Who asks for one will use it, so the topic
-    that it needs, `__consumer_offsets` or `__transaction_state`, is made where there is none.
-Version notes: librdkafka takes version 0 as a sign that a broker reads lz4, and compresses with it only then; 4 asks
-    for several keys.
-Left out: share groups, refused with INVALID_REQUEST until there are any.
+Behaviour: this broker is the coordinator of all groups and ids. A client that asks for a coordinator is going to use
+    it. So the broker creates the topic that the coordinator needs, `__consumer_offsets` or `__transaction_state`, if it
+    does not exist.
+Version notes: librdkafka takes version 0 as a sign that the broker supports lz4, and compresses with lz4 only then. 4
+    adds several keys.
+Left out: share groups, which get INVALID_REQUEST.
 """
 
 from __future__ import annotations

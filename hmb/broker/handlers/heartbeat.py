@@ -1,8 +1,9 @@
-"""Heartbeat: a member says that it lives, and hears whether the group rebalances.
+"""Heartbeat: keep a member's session alive, and learn whether the group rebalances.
 
 Versions: 0-4, flexible from 4.
-Behaviour: begins the member's session anew.  REBALANCE_IN_PROGRESS while the group waits for its members to join.
-Version notes: 3 brought static members; the others differ in their bytes only.
+Behaviour: the member's session begins again. REBALANCE_IN_PROGRESS tells the member that the group waits for its
+    members to join.
+Version notes: 3 adds static members; the other versions differ only in their encoding.
 Left out: nothing.
 """
 

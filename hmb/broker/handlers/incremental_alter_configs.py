@@ -1,12 +1,13 @@
-"""IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups, and leave the others.
+"""IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups.
 
 Versions: 0-1, flexible from 1.
-Behaviour: each resource has its own error code, and is changed whole or not at all; it is on disk and in force when
-    it is answered.  SET gives a value, DELETE goes back to the default, APPEND and SUBTRACT put items into a list and
-    take them out, each item being there once (INVALID_CONFIG for what is no list).  A resource or a setting that is
-    named twice, a null value, an operation that there is not: INVALID_REQUEST.  A value that cannot be: INVALID_CONFIG
-    for a topic, INVALID_REQUEST for a broker, and so for what cannot be altered while it runs.
-Version notes: none but for flexible versions.
+Behaviour: each resource has its own error code, and is changed completely or not at all. The change is on disk and
+    effective when the response is sent. SET sets a value, and DELETE returns to the default. APPEND and SUBTRACT add
+    items to a list and remove them; a list contains each item once (INVALID_CONFIG for other types). INVALID_REQUEST is
+    the error for a resource or a setting that the request contains twice, for a null value, and for an unknown
+    operation. An impossible value gets INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker. A setting that
+    cannot be altered while the broker runs gets INVALID_REQUEST, too.
+Version notes: only the encoding differs.
 Left out: client metrics (INVALID_REQUEST).
 """
 
@@ -56,7 +57,7 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
 
 
 def _edited(resource: Resource, name: str, operation: ConfigOperation, value: str) -> str:
-    """The list that is in force, with these items or without them."""
+    """Return the current list with these items added or removed."""
     entry = next((entry for entry in resource.entries() if entry.key.name == name), None)
     if entry is None or entry.key.type is not ConfigType.LIST:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is no list: {operation.name} is for lists")

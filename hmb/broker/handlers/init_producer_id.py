@@ -1,14 +1,13 @@
-"""InitProducerId: an id for an idempotent or a transactional producer.
+"""InitProducerId: get a producer id, for an idempotent or a transactional producer.
 
 Versions: 0-5, flexible from 2.
-Behaviour: gives out an id that was never given before, with epoch 0.  A producer that asks again with its id and
-    epoch (after an error that it cannot resolve) gets a new id as well, which frees it from its old sequence numbers.
-    A producer with a transactional id gets the id that belongs to it, with a greater epoch, and its predecessors are
-    shut out; where one of these has left a transaction open that is aborted, and CONCURRENT_TRANSACTIONS says to ask
-    again.  A timeout above `transaction.max.timeout.ms` is INVALID_TRANSACTION_TIMEOUT.
-Version notes: 3 brought the producer's own id and epoch (KIP-360).  Below 4 a producer that is shut out is told
-    INVALID_PRODUCER_EPOCH.
-Left out: two-phase commit across systems (KIP-939), which is version 6 and not yet stable in Kafka 4.3.
+Behaviour: a producer without a transactional id gets an id that was never assigned before, with epoch 0. If it sends
+    its present id and epoch, after an error that it cannot resolve, it gets a new id, too, and its sequence numbers
+    begin again. A transactional id always gets the same producer id, with a greater epoch, which fences all earlier
+    producers. If an earlier producer has left a transaction open, the broker aborts it, and CONCURRENT_TRANSACTIONS
+    tells the client to retry. A timeout above `transaction.max.timeout.ms` gets INVALID_TRANSACTION_TIMEOUT.
+Version notes: 3 adds the producer's own id and epoch (KIP-360). Below 4 a fenced producer gets INVALID_PRODUCER_EPOCH.
+Left out: two-phase commit (KIP-939), which is version 6 and not yet stable in Kafka 4.3.
 """
 
 from __future__ import annotations

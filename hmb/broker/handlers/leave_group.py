@@ -1,8 +1,9 @@
-"""LeaveGroup: members go, and the group rebalances at once in place of waiting for their sessions to end.
+"""LeaveGroup: remove members from a group, which rebalances without waiting for their sessions to end.
 
 Versions: 0-5, flexible from 4.
-Behaviour: each member leaves or not for itself.  An admin removes a static member by its group instance id alone.
-Version notes: up to 2 one member leaves, and its error is the answer's; from 3 on several, each with its own error.
+Behaviour: each member has its own error code. An admin client removes a static member by its group instance id alone.
+Version notes: up to 2 a request removes one member, and the error is that of the whole response. From 3 on it removes
+    several members.
 Left out: nothing.
 """
 

@@ -1,9 +1,10 @@
-"""ListGroups: the groups that this broker coordinates, which are all.
+"""ListGroups: list the groups of this broker, which coordinates all groups.
 
 Versions: 0-5, flexible from 3.
-Behaviour: every group once; COORDINATOR_LOAD_IN_PROGRESS until all are loaded after a start.
-Version notes: 4 selects by states and tells them, 5 by types; capitals do not matter.  Nothing selected means all, and
-    what no group can be selects none.
+Behaviour: each group is listed once. COORDINATOR_LOAD_IN_PROGRESS is the error until all groups are loaded after a
+    start.
+Version notes: 4 adds a filter by states, 5 a filter by types; upper and lower case are equal. An empty filter selects
+    all groups, and an unknown state or type selects none.
 Left out: nothing.
 """
 

@@ -1,13 +1,13 @@
-"""ListOffsets: the offset of a point in time, or of a log's ends.
+"""ListOffsets: return the offset of a point in time, or of the start or the end of a log.
 
 Versions: 0-11, flexible from 6.
-Behaviour: a timestamp (ms) is answered with the first record that is not older, (-1, -1) where there is none.
-    Special timestamps: -1 the log's end, -2 its start, -3 the record with the greatest timestamp, -4 the start of
-    what is on local disk.  For a reader of committed records the log ends at its last stable offset.  A partition
-    that is asked for twice gets INVALID_REQUEST, once.
-Version notes: 0 answers with a list, newest first: the log's end and the starts of segments that were last written
-    before the time, at most `max_num_offsets`; 2 brought the isolation level, 4 leader epochs, 7 and 8 the special
-    timestamps -3 and -4.
+Behaviour: the response to a timestamp (ms) is the first record that is not older, or (-1, -1) if no such record exists.
+    Special timestamps are -1 for the log's end, -2 for its start, -3 for the record with the greatest timestamp, and -4
+    for the start of the records on local disk. For a reader of committed records the log ends at its last stable
+    offset. A partition that the request contains twice gets INVALID_REQUEST once.
+Version notes: 0 returns a list, the newest offset first: the log's end, and the starts of segments that were last
+    written before the time, at most `max_num_offsets`. 2 adds the isolation level, 4 leader epochs, 7 the timestamp -3,
+    8 the timestamp -4.
 Left out: tiered storage: its timestamps -5 and -6 get (-1, -1), as from a Kafka broker without remote logs.
 """
 
@@ -58,7 +58,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             key = topic.name, wanted.partition_index
             count, times[key] = times[key], 0
             if not count:
-                continue  # it has its answer
+                continue  # this partition has its response already
             answer = PartitionResponse(partition_index=wanted.partition_index)
             topic_response.partitions.append(answer)
             with answering(answer):
@@ -75,7 +75,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
 
 
 def _check_timestamp(timestamp: int, version: int) -> None:
-    """Times before 1970 are none; what else is negative is special, if this version knows it."""
+    """Raise an error for a negative time that is not a special timestamp of this version."""
     first_version = FIRST_VERSION.get(timestamp)
     if timestamp < 0 and (first_version is None or version < first_version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
@@ -103,7 +103,9 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Version 0's answer; times of segments are those of their files, for old messages have no timestamps."""
+    """Return the list of version 0. The time of a segment is the time of its file, because old messages have no
+    timestamps.
+    """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]
     starts = [

@@ -1,9 +1,7 @@
-"""ListPartitionReassignments: the moves of partitions from broker to broker that are under way.
+"""ListPartitionReassignments: list the current moves of partitions between brokers.
 
-Versions: 0, flexible.
-Behaviour: there is no other broker, so there are none, whatever is asked for.
-Version notes: none.
-Left out: nothing.
+Versions: 0, flexible. Behaviour: the list is always empty, because there is no other broker. Version notes: none. Left
+out: nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""ListTransactions: the transactional ids that the coordinator knows.
+"""ListTransactions: list transactional ids.
 
 Versions: 0-2, flexible.
-Behaviour: those that fit all filters; of a state that there is not, the answer tells so.
-Version notes: 1 adds a least duration, counted from the start of the last transaction; 2 a regular expression that an
-    id must match as a whole (INVALID_REGULAR_EXPRESSION).
-Left out: in a regular expression `.` and the like stand for the characters that a topic's name may have, no others.
+Behaviour: the response contains the ids that pass all filters. It also contains the states in the filter that do not
+    exist.
+Version notes: 1 adds a minimum duration since the start of the last transaction, 2 a regular expression that must match
+    the whole id (INVALID_REGULAR_EXPRESSION).
+Left out: in a regular expression `.` and character classes match only the characters that a topic's name may contain.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ STATES = {state.label for state in TransactionState}
 
 
 class Filters(NamedTuple):
-    """The filters of a request.  An empty set selects all transactions."""
+    """The filters of a request. An empty set selects all transactions."""
 
     states: Set[str]
     producer_ids: Set[int]
-    duration: int  # ms; negative: any
+    duration: int  # ms; a negative one selects all
 
     def fit(self, each: Transaction, now: int) -> bool:
-        """Whether a transaction passes all filters."""
+        """Return whether a transaction passes all filters."""
         lasts = self.duration < 0 or now - each.started > self.duration
         is_one_of_them = not self.producer_ids or each.producer_id in self.producer_ids
         return lasts and is_one_of_them and (not self.states or each.state.label in self.states)

@@ -1,15 +1,15 @@
-"""Metadata: the brokers, and the topics with their partitions and leaders.
+"""Metadata: return the brokers, and the topics with their partitions and leaders.
 
 Versions: 0-13, flexible from 9.
-Behaviour: names this broker, at the advertised address of the listener that the client came by, as leader of every
-    partition.  A topic that does not exist is made if the client and `auto.create.topics.enable` allow it.  The same
-    answer names its leader, so that clients need no second try.  One request makes at most MOST_MADE partitions, so
-    that it does not keep the connection for long.  Further topics are LEADER_NOT_AVAILABLE, and the client's next
-    request makes more of them.  A topic that the request names twice is in the answer once.
-Version notes: in 0 an empty list of topics asks for all, from 1 on null does and an empty list asks for none; 4 lets
-    the client forbid automatic creation; topics by id from 12.  10 and 11 have room for an id and for no name
+Behaviour: this broker is the leader of every partition, with the advertised address of the listener of this connection.
+    A topic that does not exist is created if the client and `auto.create.topics.enable` allow it. The same response
+    names its leader, so the client need not try again. One request creates at most MOST_MADE partitions, so that it
+    does not occupy the connection for long. Further topics get LEADER_NOT_AVAILABLE, and the client's next request
+    creates more of them. A topic that the request contains twice is returned once.
+Version notes: in 0 an empty list of topics means all topics; from 1 on null means all, and an empty list means none. 4
+    lets the client forbid automatic creation. Topics by id are possible from 12 on. 10 and 11 have a field for an id
     already, but a request that uses it gets INVALID_REQUEST for all its topics.
-Left out: racks, offline replicas: one broker has none.
+Left out: racks and offline replicas, which one broker does not have.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
 
 
 def _refuse(request: MetadataRequest) -> MetadataResponse:
-    """As Kafka does; the answer cannot say null."""
+    """As in Kafka, an unknown name is empty in the response: the field cannot be null."""
     return MetadataResponse(
         topics=[
             TopicAnswer(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
@@ -71,7 +71,9 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 
 
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
-    """Make the topics that do not exist, if that is allowed.  Returns by name why a topic was not made."""
+    """Create the topics that do not exist, if that is allowed. Return the errors of topics that were not created, by
+    name.
+    """
     topics, config = context.broker.topics, context.broker.config
     names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}
     if not (names and request.allow_auto_topic_creation and config.auto_create_topics):
@@ -102,7 +104,7 @@ def _find(
     if wanted.name is not None:
         check_topic_name(wanted.name)
         failure = failures.get(wanted.name)
-        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # made by another connection
+        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # created by another connection
             raise failure
     return context.broker.topics.find(wanted.name, wanted.topic_id)
 

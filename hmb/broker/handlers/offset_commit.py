@@ -1,15 +1,15 @@
-"""OffsetCommit: write down how far a group has read.
+"""OffsetCommit: store the offsets up to which a group has processed partitions.
 
 Versions: 0-10, flexible from 8.
-Behaviour: each partition has its own error code; those that the group may commit are one record each in
-    `__consumer_offsets`, and on disk when this is answered (`log.flush.acks.all`).  Members say which they are and of
-    which generation; without a generation the group must be Empty.  Metadata comes back as it was sent, up to
+Behaviour: each partition has its own error code. Each accepted offset becomes a record in `__consumer_offsets`, which
+    is on disk when the response is sent (`log.flush.acks.all`). A member sends its id and its generation. A commit
+    without a generation requires that the group is Empty. OffsetFetch returns the metadata as it was sent, up to
     `offset.metadata.max.bytes`.
-Version notes: 0 was ZooKeeper's: here it goes to the same store, without a look at members or generations.  1 has a
-    time for each partition, 2 to 4 a retention time for all, from 5 on it is the broker's (KIP-211).  6 adds leader
-    epochs, 7 group instance ids.  From 9 on an unknown group is GROUP_ID_NOT_FOUND, before it is ILLEGAL_GENERATION.
-    10 names topics by id.
-Left out: quotas; `offsets.commit.timeout.ms`, as there are no replicas to wait for.
+Version notes: 0 stored offsets in ZooKeeper; here it uses the same store, and checks neither members nor generations. 1
+    has a time for each partition, and 2 to 4 a retention time for all; from 5 on the broker's setting applies
+    (KIP-211). 6 adds leader epochs, 7 group instance ids. An unknown group gets GROUP_ID_NOT_FOUND from 9 on, and
+    ILLEGAL_GENERATION before. 10 identifies topics by id.
+Left out: quotas; `offsets.commit.timeout.ms`, because there are no replicas to wait for.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PartitionAnswer = Answer.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
-NOW = BROKERS_RETENTION = -1  # in place of a time
+NOW = BROKERS_RETENTION = -1  # the value in the field of a time
 
 
 def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:
@@ -63,7 +63,7 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """The topic, and what is wrong with the partitions that it does not have."""
+    """Return the topic, and the error for partitions that it does not have."""
     topics = context.broker.topics
     if context.version < FIRST_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,8 +1,8 @@
-"""OffsetDelete: forget offsets of topics that a group no longer reads (KIP-496).
+"""OffsetDelete: delete the offsets of topics that a group no longer reads (KIP-496).
 
 Versions: 0, never flexible.
-Behaviour: tombstones for the offsets that are there, on disk when this is answered.  The group must be Empty, or one of
-    consumers: then the topics that it reads are GROUP_SUBSCRIBED_TO_TOPIC.
+Behaviour: each existing offset gets a tombstone, which is on disk when the response is sent. The group must be Empty,
+    or a group of consumers. Topics that its consumers still read get GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
 Left out: quotas.
 """

@@ -1,13 +1,13 @@
-"""OffsetFetch: how far groups have read.
+"""OffsetFetch: return the committed offsets of groups.
 
 Versions: 0-10, flexible from 6.
-Behaviour: a partition for which nothing was committed has offset -1 and no error; an unknown group has committed
-    nothing.  Null topics ask for all that the group has committed.  An offset that was committed for an older topic of
-    the same name is none.
-Version notes: 0 was ZooKeeper's, where an offset that is not there is UNKNOWN_TOPIC_OR_PARTITION.  An error of the
-    group is one of each partition in 0 and 1, from 2 on it stands for itself; null topics from 2 on.  5 adds leader
-    epochs, 8 several groups, 9 the member that asks (KIP-848), 10 names topics by id.
-    With `require_stable` (7) a partition of which a transaction holds offsets is UNSTABLE_OFFSET_COMMIT until it ends.
+Behaviour: a partition without a committed offset has the offset -1 and no error. The same applies to an unknown group.
+    Null topics mean all topics with committed offsets. An offset that was committed for an older topic of the same name
+    does not count.
+Version notes: 0 read from ZooKeeper, where a missing offset is UNKNOWN_TOPIC_OR_PARTITION. In 0 and 1 the group's error
+    is repeated for each partition; from 2 on it has its own field, and topics may be null. 5 adds leader epochs, 8
+    several groups, 9 the member that asks (KIP-848), 10 topics by id. With `require_stable` (7) a partition gets
+    UNSTABLE_OFFSET_COMMIT while an open transaction holds an offset for it.
 Left out: quotas.
 """
 
@@ -31,7 +31,7 @@ PartitionAnswer = Answer.OffsetFetchResponsePartitions
 OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, OffsetAndMetadata]
-Held = Set[TopicPartition]  # by transactions
+Held = Set[TopicPartition]  # partitions for which open transactions hold offsets
 FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
 FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")
 FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
@@ -60,11 +60,12 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
     answer = GroupAnswer(group_id=group.group_id)
     groups = context.broker.groups
-    # Before what is committed: a transaction that ends in between has then been seen here or there.
+    # This look-up comes before that of committed offsets: a transaction that ends in between is then seen in one of
+    # them.
     held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
-            groups.make_topic()  # who speaks version 0 asks nobody for a coordinator
+            groups.make_topic()  # a client of version 0 does not look for a coordinator first
         if group.topics is None:
             found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
             answer.topics = _all(found, held, context)
@@ -81,7 +82,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
 
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
-    """The topic's name, whether there is such a topic or not; None for an id that no topic has."""
+    """Return the topic's name, whether the topic exists or not; None for an unknown id."""
     if context.version < FIRST_VERSION_OF_IDS:
         return wanted.name
     try:
@@ -125,7 +126,7 @@ def _topic_id(name: str, context: RequestContext) -> UUID:
 
 
 def _is_of(found: OffsetAndMetadata, topic_id: UUID) -> bool:
-    """Whether it was committed for this topic; where either id is not known, the name has to do."""
+    """Return whether the offset was committed for this topic. Without both ids, the names decide."""
     return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
 
 

@@ -1,11 +1,11 @@
-"""OffsetForLeaderEpoch: where a leader epoch ended, so that a consumer notices records that were lost (KIP-320).
+"""OffsetForLeaderEpoch: return where a leader epoch ended, so that a consumer notices lost records (KIP-320).
 
 Versions: 0-4, flexible from 4.
-Behaviour: the greatest epoch that the log knows not above the one asked for, and the offset after its last record; the
-    newest epoch ends at the log's end.  An epoch that is yet to come gets (-1, -1), and so does -1.
-Version notes: 2 brought the epoch that the client knows to be current, FENCED_ or UNKNOWN_LEADER_EPOCH where it is not;
-    1 the epoch in the answer, 3 the id of a replica that asks.
-Left out: followers: one broker has none, and whoever asks is answered as a consumer.
+Behaviour: the response contains the greatest epoch of the log that is not above the requested one, and the offset after
+    its last record. The newest epoch ends at the log's end. A future epoch and -1 get (-1, -1).
+Version notes: 1 adds the epoch to the response, 2 the client's current epoch (FENCED_LEADER_EPOCH or
+    UNKNOWN_LEADER_EPOCH if it differs), 3 the id of the replica that asks.
+Left out: followers: one broker has none, and every client is answered as a consumer.
 """
 
 from __future__ import annotations

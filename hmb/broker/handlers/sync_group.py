@@ -1,9 +1,9 @@
-"""SyncGroup: the leader hands in the assignment, every member gets its part of it.
+"""SyncGroup: the leader sends the assignment, and each member gets its part.
 
 Versions: 0-5, flexible from 4.
-Behaviour: the answer comes when the leader has brought the assignment and it is written down; until then the request
-    waits in its connection's thread.  In a Stable group it is answered at once.
-Version notes: 3 brought static members; 5 the protocol's type and name, which must be those of the group.
+Behaviour: the response is sent when the leader has sent the assignment and it is stored. Until then the request waits
+    in its connection's thread. In a Stable group the response is sent at once.
+Version notes: 3 adds static members; 5 the protocol's type and name, which must be those of the group.
 Left out: nothing.
 """
 
@@ -21,7 +21,7 @@ FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     if context.version >= FIRST_VERSION_OF_PROTOCOLS and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.memory.close()  # the request may wait for long; the assignment must fit into the group's record
+    context.memory.close()  # the request may wait for long; the size of the assignment has its own limit
     response = SyncGroupResponse()
     with answering(response):
         return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)

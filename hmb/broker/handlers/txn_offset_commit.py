@@ -1,12 +1,12 @@
-"""TxnOffsetCommit: commit offsets if the transaction commits.
+"""TxnOffsetCommit: commit offsets as part of a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: the offsets are written down at once, and count when the transaction has committed; until then a fetch that
-    wants stable ones has to wait (OffsetFetch, `require_stable`).  The producer says which member has read what it
-    writes, and of which generation, so that a member that has lost its partitions cannot commit for them (KIP-447).
-Version notes: below 2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE: clients of that time fail on it.
-    3 adds member and generation.  Up to 4 the group must have been announced by AddOffsetsToTxn; 5 announces it.  What
-    was not is INVALID_TXN_STATE, from 4 on TRANSACTION_ABORTABLE.
+Behaviour: the offsets are stored at once, and count after the transaction has committed. Until then a fetch of stable
+    offsets has to wait (OffsetFetch, `require_stable`). The producer sends the member and the generation that have read
+    the records, so that a member without these partitions cannot commit for them (KIP-447).
+Version notes: below 2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE, because clients of that time do not
+    know it. 3 adds member and generation. Up to 4 AddOffsetsToTxn must announce the group first; 5 announces it itself.
+    A group that was not announced gets INVALID_TXN_STATE, from 4 on TRANSACTION_ABORTABLE.
 Left out: quotas.
 """
 
@@ -34,7 +34,7 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 FIRST_VERSION_OF_LOADING = 2
 FIRST_VERSION_OF_ABORTABLE = 4
 FIRST_VERSION_OF_ADDING = 5
-# A group or generation that is not there any more is the same to a producer.
+# For a producer, an unknown group or generation is the same error.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
@@ -69,7 +69,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> Pending:
-    """Have the offsets put into the journal's queue while the transaction cannot be decided."""
+    """Begin the commit while the transaction cannot be decided."""
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)

@@ -1,12 +1,12 @@
-"""WriteTxnMarkers: end transactions in these partitions.
+"""WriteTxnMarkers: end transactions in the given partitions.
 
 Versions: 1-2, flexible.
-Behaviour: each partition has its own error code and is answered when its marker is on disk (`log.flush.acks.all`).
-    Nobody asks the coordinator: it is meant for transactions that none knows any more, `kafka-transactions.sh abort`.
-    A coordinator of one broker writes its markers itself.
-Version notes: 2 says by the rules of which transaction version (KIP-1228): by those of 2 the marker of an open
+Behaviour: each partition has its own error code, and is answered when its marker is on disk (`log.flush.acks.all`). The
+    coordinator is not asked, because this API is for transactions that the coordinator no longer knows
+    (`kafka-transactions.sh abort`). The coordinator of one broker writes its own markers directly.
+Version notes: 2 adds the transaction version whose rules apply (KIP-1228): with version 2 the marker of an open
     transaction has a greater epoch than its records.
-Left out: who may send it: there are no ACLs yet.
+Left out: the check of who sends this request, because there are no ACLs yet.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Wanted = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 TopicResult = Result.WritableTxnMarkerTopicResult
 PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
-Written = list[tuple[PartitionResult, Callable[[], None]]]  # each with what waits until its marker is durable
+Written = list[tuple[PartitionResult, Callable[[], None]]]  # with a function that waits for the disk
 
 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
     written: Written = []
     response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
-    for answer, finish in written:  # the first marker of a partition waits for the disk, and syncs the others with it
+    for answer, finish in written:  # the sync of one marker includes the others
         with answering(answer):
             finish()
     return response
