@@ -30,7 +30,7 @@ JITTER = 0.2
 
 
 @dataclass(slots=True)
-class _Failure:
+class _AddressFailure:
     """The last error of an address, the number of consecutive failures, and the time of the next attempt."""
 
     reason: str
@@ -44,7 +44,7 @@ class KnownBrokers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()  # guards the fields below; no thread takes another lock under it
-        self._failures: dict[str, _Failure] = {}
+        self._failures: dict[str, _AddressFailure] = {}
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
@@ -59,12 +59,12 @@ class KnownBrokers:
             before = self._failures.get(address)
             count = before.count if before else 0
             pause = min(FIRST_PAUSE * 2**count, LONGEST_PAUSE) * random.uniform(1 - JITTER, 1 + JITTER)
-            self._failures[address] = _Failure(reason, count + 1, self._clock() + pause)
+            self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
         """Note that an open connection broke. It may be opened again at once, but other brokers are preferred."""
         with self._lock:
-            self._failures.setdefault(address, _Failure(reason, 0, self._clock()))
+            self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 
     def opened(self, address: str) -> None:
         """Note that a connection is open and the broker has answered. This clears earlier failures."""

@@ -8,7 +8,7 @@ therefore keeps one request to each leader in flight while the application works
     poll()
       GroupReading      partitions of the group, committed offsets
       Discovery         topics and partitions of the subscription
-      PartitionReader   a Position for each partition: consumed=13, fetched=20
+      AssignmentReader   a Position for each partition: consumed=13, fetched=20
         Fetcher         Fetch(weather-0 from 20) ----> leader
                                                  <---- batches 20-29
         RecordBuffer    decodes the batch 10-19

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Never
 
 from hmb.client.arguments import check_partition, list_of_partitions
-from hmb.client.consuming.reader import PartitionReader
+from hmb.client.consuming.reader import AssignmentReader
 from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.offsets import NOT_FOUND, AtTime, Offset, check_offset, check_time
 from hmb.protocol.enums import EARLIEST, LATEST
@@ -19,7 +19,7 @@ from hmb.protocol.topics import TopicPartition
 class AssignedPartitions:
     """The part of a consumer's interface that concerns single partitions."""
 
-    def __init__(self, reader: PartitionReader, thread_check: SingleThreadCheck) -> None:
+    def __init__(self, reader: AssignmentReader, thread_check: SingleThreadCheck) -> None:
         self._reader, self._thread_check = reader, thread_check
 
     def position(self, partition: TopicPartition) -> int:

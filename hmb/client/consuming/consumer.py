@@ -25,7 +25,7 @@ retried for `retry_for` seconds.
 A consumer belongs to one thread, and works only while that thread polls it. Only the heartbeats of a group have a
 thread of their own. The objects behind it::
 
-    Consumer -> PartitionReader -> Fetcher         fetches batches from the leaders
+    Consumer -> AssignmentReader -> Fetcher         fetches batches from the leaders
                                 -> RecordBuffer    decodes them, also into Arrow columns (`arrow`)
              -> GroupReading                       partitions and committed offsets of the group
              -> Discovery                          topics and partitions of the subscription
@@ -42,7 +42,7 @@ from hmb.client.consuming.assigned import AssignedPartitions
 from hmb.client.consuming.buffer import BatchDecoder
 from hmb.client.consuming.fetcher import FetchSettings
 from hmb.client.consuming.group_reading import Callbacks, GroupReading, Offsets
-from hmb.client.consuming.reader import ConsumerMetrics, PartitionReader
+from hmb.client.consuming.reader import AssignmentReader, ConsumerMetrics
 from hmb.client.consuming.settings import ConsumerSettings, Pattern
 from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.consuming.subscription import Discovery, Subscription
@@ -333,7 +333,7 @@ def _check(settings: ConsumerSettings) -> None:
         raise ValueError("the members of a group share all partitions: use assign() instead of partitions=...")
 
 
-def _reader(cluster: Cluster, settings: ConsumerSettings) -> PartitionReader:
+def _reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
     offset = settings["offset"]
     fetching = FetchSettings(
         max_wait_ms=settings["max_wait_ms"],
@@ -345,10 +345,10 @@ def _reader(cluster: Cluster, settings: ConsumerSettings) -> PartitionReader:
         retry_for=settings["retry_for"],
     )
     decoder = BatchDecoder(settings["check_crcs"], settings["key_deserializer"], settings["value_deserializer"])
-    return PartitionReader(cluster, fetching, decoder, settings["max_partition_bytes"], settings["until"])
+    return AssignmentReader(cluster, fetching, decoder, settings["max_partition_bytes"], settings["until"])
 
 
-def _group_reading(cluster: Cluster, reader: PartitionReader, settings: ConsumerSettings) -> GroupReading | None:
+def _group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
     """Return the link to the group in the settings, or None without a group."""
     if settings["group"] is None:
         return None

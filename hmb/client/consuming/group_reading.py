@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.consuming.reader import PartitionReader
+from hmb.client.consuming.reader import AssignmentReader
 from hmb.client.consuming.settings import Callback
 from hmb.client.group.commits import CommittedOffsets
 from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
@@ -51,9 +51,14 @@ class GroupReading:
     """The link between a consumer's reader and its group. It implements `RebalanceListener`."""
 
     def __init__(
-        self, cluster: Cluster, reader: PartitionReader, settings: MemberSettings, offset: Offset, callbacks: Callbacks,
+        self,
+        cluster: Cluster,
+        reader: AssignmentReader,
+        settings: MemberSettings,
+        offset: Offset,
+        callbacks: Callbacks,
         auto_commit_interval: float | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._cluster, self._reader, self._settings = cluster, reader, settings
         self._offset = offset
         self._created: set[str] = set()  # topics that did not exist when this consumer started

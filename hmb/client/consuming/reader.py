@@ -45,7 +45,7 @@ class ConsumerMetrics:
     failures: int
 
 
-class PartitionReader:
+class AssignmentReader:
     """Reads the partitions that were added, each from its position on."""
 
     def __init__(

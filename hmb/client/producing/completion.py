@@ -1,7 +1,7 @@
 """The completion of batches: after a response or a lost connection, a batch is delivered, fails, or is sent again.
 
 A batch with a *retriable* error (the partition has no leader at the moment, the connection broke) stays in its queue.
-The queue goes back to the producer's `Router`, which finds the leader again after a pause. This repeats until the
+The queue goes back to the producer's `LeaderRouter`, which finds the leader again after a pause. This repeats until the
 delivery timeout.
 
 The broker may have written a batch although its response was lost. The module `idempotence` explains how a retry is

@@ -64,7 +64,7 @@ SEQUENCE_ERRORS = {  # the errors of a broker that expects other numbers
 class AtLeastOnce:
     """The guarantee of a producer without idempotence: batches carry no numbers, and a retry may write them twice.
 
-    The producer's threads call these methods. `Idempotence` and `Transactions` override them.
+    The producer's threads call these methods. `Idempotence` and `TransactionManager` override them.
     """
 
     transactional_id: str | None = None

@@ -37,9 +37,9 @@ from hmb.client.producing.idempotence import AtLeastOnce, Idempotence
 from hmb.client.producing.metrics import ProducerMetrics
 from hmb.client.producing.partitioner import by_murmur2, partitioner_of
 from hmb.client.producing.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
-from hmb.client.producing.sender import Router
+from hmb.client.producing.sender import LeaderRouter
 from hmb.client.producing.settings import MAX_IN_FLIGHT, ProducerSettings
-from hmb.client.producing.transactions import Offsets, Transactions
+from hmb.client.producing.transactions import Offsets, TransactionManager
 from hmb.client.settings import shows_settings, with_defaults
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -75,12 +75,12 @@ class Producer:
         max_age = chosen["metadata_max_age"]
         self._cluster = Cluster(bootstrap_servers, chosen["client_id"], timeout, metadata_max_age=max_age)
         guarantee = _guarantee(self._cluster, chosen)
-        self._transactions = guarantee if isinstance(guarantee, Transactions) else None
+        self._transactions = guarantee if isinstance(guarantee, TransactionManager) else None
         size = min(chosen["batch_size"], chosen["max_request_size"])
         memory, linger = chosen["buffer_memory"], chosen["linger_ms"] / 1000
         self._accumulator = Accumulator(size, linger, memory, chosen["max_block"])
         self._completion = BatchCompletion(self._accumulator, self._cluster, sender_settings, guarantee)
-        self._router = Router(self._completion)
+        self._router = LeaderRouter(self._completion)
         self._router.start()
 
     def send(
@@ -228,7 +228,7 @@ class Producer:
                 self.abort_transaction()
             raise
 
-    def _with_transactions(self) -> Transactions:
+    def _with_transactions(self) -> TransactionManager:
         if self._transactions is None:
             raise ValueError("this producer has no transactional_id")
         return self._transactions
@@ -318,7 +318,7 @@ def _guarantee(cluster: Cluster, settings: ProducerSettings) -> AtLeastOnce:
     transactional_id = settings["transactional_id"]
     if transactional_id is not None:
         times = (settings["transaction_timeout"], settings["max_block"], settings["retry_backoff"])
-        return Transactions(cluster, transactional_id, *times)
+        return TransactionManager(cluster, transactional_id, *times)
     return Idempotence(required=bool(settings["idempotence"])) if _is_idempotent(settings) else AtLeastOnce()
 
 

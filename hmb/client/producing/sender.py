@@ -33,7 +33,7 @@ from hmb.protocol.topics import TopicPartition
 LOGGER = logging.getLogger(__name__)
 
 
-class Router(threading.Thread):
+class LeaderRouter(threading.Thread):
     """Finds the leader of every queue that has batches but no leader. It ends when the closed producer is finished."""
 
     def __init__(self, completion: BatchCompletion) -> None:

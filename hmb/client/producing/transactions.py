@@ -70,7 +70,7 @@ FATAL = {
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
-class ProducerState(Enum):
+class TransactionalState(Enum):
     """The state of a transactional producer. The value is the end of an error message."""
 
     UNINITIALIZED = "init_transactions() comes first"
@@ -82,7 +82,7 @@ class ProducerState(Enum):
     FATAL_ERROR = "the producer cannot be used any more"
 
 
-class ProducerEvent(Enum):
+class TransactionalEvent(Enum):
     """An event that changes the state of a transactional producer."""
 
     INITIALIZED = "the coordinator assigns a producer id"
@@ -95,7 +95,7 @@ class ProducerEvent(Enum):
     FENCED = "a fatal error, for example a newer producer"
 
 
-_S, _E = ProducerState, ProducerEvent
+_S, _E = TransactionalState, TransactionalEvent
 TRANSITIONS = StateTable(
     (_S.UNINITIALIZED, _E.INITIALIZED, _S.READY),
     (_S.READY, _E.BEGIN, _S.IN_TRANSACTION),
@@ -109,11 +109,11 @@ TRANSITIONS = StateTable(
     (_S.ABORTING, _E.ABORT, _S.ABORTING),
     (_S.ABORTING, _E.FINISHED, _S.READY),
     (_S.ABORTABLE_ERROR, _E.ABORT, _S.ABORTING),
-    *((state, _E.FENCED, _S.FATAL_ERROR) for state in ProducerState if state is not _S.FATAL_ERROR),
+    *((state, _E.FENCED, _S.FATAL_ERROR) for state in TransactionalState if state is not _S.FATAL_ERROR),
 )
 
 
-class Transactions(AtLeastOnce):
+class TransactionManager(AtLeastOnce):
     """The guarantee of a transactional producer. Application threads and sender threads share it."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Transactions(AtLeastOnce):
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
         self._asking = threading.Lock()  # held during a request to the coordinator; taken before `_lock`
         self._lock = threading.Lock()  # guards the fields below; no thread waits while it holds this lock
-        self._state = ProducerState.UNINITIALIZED
+        self._state = TransactionalState.UNINITIALIZED
         self._error: Exception | None = None  # the reason for an abortable or fatal state
         self._identity: ProducerIdentity | None = None
         self._partitions: set[TopicPartition] = set()  # the partitions that the coordinator has in the transaction
@@ -144,7 +144,7 @@ class Transactions(AtLeastOnce):
         with self._lock:
             if isinstance(error, KafkaError) and error.code in SEQUENCE_ERRORS:
                 self._needs_new_epoch = True
-            self._fail(error, ProducerEvent.BATCH_FAILED)
+            self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
         """Send the coordinator the partitions that are new in the transaction."""
@@ -174,24 +174,24 @@ class Transactions(AtLeastOnce):
 
     def initialize(self) -> None:
         """Fence older producers with this transactional id, and end the transaction that they may have left open."""
-        self._check("init_transactions", ProducerEvent.INITIALIZED)
+        self._check("init_transactions", TransactionalEvent.INITIALIZED)
         with self._asking_coordinator():
             self._renew_identity()
-        self._move(ProducerEvent.INITIALIZED)
+        self._move(TransactionalEvent.INITIALIZED)
 
     def begin(self) -> None:
         """Begin a transaction. All records that are sent after this call belong to it."""
-        self._check("begin_transaction", ProducerEvent.BEGIN)
-        self._move(ProducerEvent.BEGIN)
+        self._check("begin_transaction", TransactionalEvent.BEGIN)
+        self._move(TransactionalEvent.BEGIN)
 
     @property
     def can_abort(self) -> bool:
         """Whether the producer has a transaction that can be aborted."""
-        return TRANSITIONS.allows(self._state, ProducerEvent.ABORT)
+        return TRANSITIONS.allows(self._state, TransactionalEvent.ABORT)
 
     def check_sending(self) -> None:
         """Raise KafkaError unless a transaction is open."""
-        if self._state is not ProducerState.IN_TRANSACTION:
+        if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send")
 
     def commit(self, flush: Callable[[], None]) -> None:
@@ -199,18 +199,18 @@ class Transactions(AtLeastOnce):
 
         The call may be repeated if the coordinator could not be reached.
         """
-        self._check("commit_transaction", ProducerEvent.COMMIT)
-        is_first_try = self._state is ProducerState.IN_TRANSACTION
-        self._move(ProducerEvent.COMMIT)
+        self._check("commit_transaction", TransactionalEvent.COMMIT)
+        is_first_try = self._state is TransactionalState.IN_TRANSACTION
+        self._move(TransactionalEvent.COMMIT)
         try:
             flush()
         except BaseException:  # Ctrl-C, or a timeout
             with self._lock:
                 # The coordinator was not asked yet, so the transaction may still be aborted.
-                if is_first_try and self._state is ProducerState.COMMITTING:
-                    self._state = TRANSITIONS.next(self._state, ProducerEvent.COMMIT_INTERRUPTED)
+                if is_first_try and self._state is TransactionalState.COMMITTING:
+                    self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
-        self._check("commit_transaction", ProducerEvent.FINISHED)  # a record may have failed
+        self._check("commit_transaction", TransactionalEvent.FINISHED)  # a record may have failed
         with self._asking_coordinator():
             if self._is_begun:
                 self._end(committed=True)
@@ -221,8 +221,8 @@ class Transactions(AtLeastOnce):
 
         The call may be repeated if the coordinator could not be reached.
         """
-        self._check("abort_transaction", ProducerEvent.ABORT)
-        self._move(ProducerEvent.ABORT)
+        self._check("abort_transaction", TransactionalEvent.ABORT)
+        self._move(TransactionalEvent.ABORT)
         self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "not sent, for its transaction was aborted")
         flush()
         with self._asking_coordinator():
@@ -237,7 +237,7 @@ class Transactions(AtLeastOnce):
 
         A group id in place of the metadata is for a group without members.
         """
-        if self._state is not ProducerState.IN_TRANSACTION:
+        if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
         group = GroupMetadata(group) if isinstance(group, str) else group
         identity = self._known_identity()
@@ -257,7 +257,7 @@ class Transactions(AtLeastOnce):
                 coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _error_codes_of_offsets, *times)
         except (KafkaError, ConnectionFailed) as error:
             with self._lock:
-                self._fail(error, ProducerEvent.BATCH_FAILED)
+                self._fail(error, TransactionalEvent.BATCH_FAILED)
             raise
         finally:
             coordinator.forget()
@@ -309,7 +309,7 @@ class Transactions(AtLeastOnce):
             self._partitions.clear()
             self._is_begun = self._needs_new_epoch = False
             self.abort_reason = self._error = None
-        self._move(ProducerEvent.FINISHED)
+        self._move(TransactionalEvent.FINISHED)
 
     @contextmanager
     def _asking_coordinator(self) -> Iterator[None]:
@@ -320,10 +320,10 @@ class Transactions(AtLeastOnce):
             except KafkaError as error:
                 if error.code in FATAL or error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
                     with self._lock:
-                        self._fail(error, ProducerEvent.FENCED)
+                        self._fail(error, TransactionalEvent.FENCED)
                 raise
 
-    def _check(self, method: str, event: ProducerEvent) -> None:
+    def _check(self, method: str, event: TransactionalEvent) -> None:
         """Raise KafkaError if the event cannot happen in the present state."""
         with self._lock:
             is_allowed = TRANSITIONS.allows(self._state, event)
@@ -337,14 +337,14 @@ class Transactions(AtLeastOnce):
             code = self._error.code if isinstance(self._error, KafkaError) else ErrorCode.INVALID_TXN_STATE
             raise KafkaError(code, f"{method} of {self.transactional_id!r}: {self._state.value}{why}")
 
-    def _move(self, event: ProducerEvent) -> None:
+    def _move(self, event: TransactionalEvent) -> None:
         with self._lock:
             self._state = TRANSITIONS.next(self._state, event)
 
-    def _fail(self, error: Exception, event: ProducerEvent) -> None:
+    def _fail(self, error: Exception, event: TransactionalEvent) -> None:
         """Note an error, if the state allows it. The caller holds the lock. Only the first error is reported."""
         if isinstance(error, KafkaError) and error.code in FATAL:
-            event = ProducerEvent.FENCED
+            event = TransactionalEvent.FENCED
         if TRANSITIONS.allows(self._state, event):
             self._state = TRANSITIONS.next(self._state, event)
             self._error = error

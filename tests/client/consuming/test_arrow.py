@@ -4,7 +4,7 @@ import sys
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.client.consuming import arrow
@@ -62,6 +62,7 @@ def expected(found: list[ConsumerRecord]) -> list[tuple[object, ...]]:
     ]
 
 
+@settings(deadline=None)
 @given(batches, st.integers(0, 40), st.none() | st.integers(0, 60))
 def test_the_columns_are_the_records(
     parts: list[tuple[list[Record], Codec, int | None]], first: int, end: int | None
@@ -77,6 +78,7 @@ def test_the_columns_are_the_records(
     assert set(table.column("partition").to_pylist()) <= {3}
 
 
+@settings(deadline=None)
 @given(batches.filter(bool), st.data())
 def test_damage_is_found_as_by_the_record_reader(
     parts: list[tuple[list[Record], Codec, int | None]], data: st.DataObject

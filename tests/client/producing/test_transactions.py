@@ -9,7 +9,7 @@ from hmb.client import Cluster, Connection, Consumer, TopicPartition
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Node
 from hmb.client.producing.producer import Producer
-from hmb.client.producing.transactions import TRANSITIONS, ProducerState
+from hmb.client.producing.transactions import TRANSITIONS, TransactionalState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -312,8 +312,8 @@ def test_what_transactions_need() -> None:
 
 
 def test_every_state_can_be_reached_and_only_one_cannot_be_left() -> None:
-    reached = {ProducerState.UNINITIALIZED}
-    for _ in ProducerState:
+    reached = {TransactionalState.UNINITIALIZED}
+    for _ in TransactionalState:
         reached |= {after for before, _, after in TRANSITIONS if before in reached}
-    assert reached == set(ProducerState)
-    assert set(ProducerState) - {before for before, _, _ in TRANSITIONS} == {ProducerState.FATAL_ERROR}
+    assert reached == set(TransactionalState)
+    assert set(TransactionalState) - {before for before, _, _ in TRANSITIONS} == {TransactionalState.FATAL_ERROR}
