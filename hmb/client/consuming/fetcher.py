@@ -146,7 +146,7 @@ class Fetcher:
             position.topic_id = topic.topic_id
         elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
             self._topic_created_again(position)
-        # Without a leader, the second call raises the reason.
+        # If the partition has no leader, `Cluster.leader` raises an error with the reason.
         return topic.leaders.get(number) or self._cluster.leader(position.partition)
 
     def _topic_created_again(self, position: Position) -> None:

@@ -97,10 +97,10 @@ class Producer:
 
         The first call for a topic waits for the topic's metadata, and every call waits while the buffer is full, at
         most `max_block` seconds. `value` and `key` are bytes or None unless the producer has serializers. `timestamp`
-        is in ms since 1970. `on_delivery` is called as `Delivery.add_done_callback` says.
+        is in ms since 1970. `on_delivery` is a callback as in `Delivery.add_done_callback`.
 
         Raises KafkaError, TimeoutError, ConnectionFailed if the first contact fails, and TypeError or ValueError for
-        arguments that cannot make a record.
+        invalid keys, values, headers or timestamps.
         """
         if self._value_serializer is not None:
             value = self._value_serializer(value)
@@ -137,8 +137,9 @@ class Producer:
     ) -> Deliveries:
         """Queue many records, given as lists of bytes and None or as Arrow columns of binary or string.
 
-        A record without key, headers, timestamp and nulls takes a third of the time of `send`. Serializers are not
-        used. Raises the errors of `send`; a KafkaError or TimeoutError says how many records were queued before it.
+        Serializers are not used. Values without nulls, keys, headers and timestamps take a third of the time that `send`
+        takes. Raises the errors of `send`. The message of a KafkaError or TimeoutError contains the number of records
+        that were queued before it.
         """
         if self._transactions is not None:
             self._transactions.check_sending()
