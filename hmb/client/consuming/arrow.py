@@ -6,42 +6,14 @@ damage with the partition and the offset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hmb.client.consuming.buffer import AbortedTransactions, BatchDecoder, FetchedBatches, RecordBuffer, batch_error
+from hmb.client.consuming.buffer import BatchDecoder, FetchedBatches, RecordBuffer, batch_error
 from hmb.protocol.errors import KafkaError
 from hmb.records.fast.columns import columns, columns_of_records
-from hmb.records.reading import Buffer, iter_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def record_batch(
-    topic: str,
-    partition: int,
-    data: Buffer,
-    first: int = 0,
-    end: int | None = None,
-    *,
-    aborted: Iterable[tuple[int, int]] = (),
-    check_crcs: bool = True,
-) -> pa.RecordBatch:
-    """Return the records in `data` as columns, from offset `first` up to `end`, which is excluded.
-
-    Control records and records of `aborted` transactions are left out. `aborted` contains pairs of a producer id and a
-    first offset, as a Fetch response with `read_committed` does. Raises KafkaError for damaged bytes.
-    """
-    transactions = AbortedTransactions(aborted)
-    wanted = []
-    for batch in iter_batches(data):
-        if batch.last_offset >= first:
-            if check_crcs:
-                batch.check()
-            if not transactions.covers(batch) and not batch.is_control:
-                wanted.append(batch)
-    return columns(topic, partition, wanted, first, end)
 
 
 def take_batch(buffer: RecordBuffer) -> pa.RecordBatch | None:

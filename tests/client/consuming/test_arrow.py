@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hmb.client.consuming import arrow
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.columns import SCHEMA, columns
 from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.record import MAX_INT64
+from tests.client.consuming.record_batches import record_batch
 
 NOW = 1_700_000_000_000
 payloads = st.none() | st.binary(max_size=70) | st.sampled_from([62, 63, 64, 8_190, 8_192, 20_000]).map(bytes)
@@ -70,7 +70,7 @@ def test_the_columns_are_the_records(
     data = fetched(parts)
     wanted = [record for batch in iter_batches(data) for record in consumer_records(batch, "t", 3)]
     wanted = [record for record in wanted if record.offset >= first and (end is None or record.offset < end)]
-    table = arrow.record_batch("t", 3, data, first, end)
+    table = record_batch("t", 3, data, first, end)
     table.validate(full=True)
     assert table.schema == SCHEMA
     assert rows(table) == expected(wanted)
@@ -100,13 +100,13 @@ def test_damage_is_found_as_by_the_record_reader(
 
 
 def test_no_records_are_columns_without_rows() -> None:
-    table = arrow.record_batch("t", 3, b"")
+    table = record_batch("t", 3, b"")
     assert (table.num_rows, table.schema) == (0, SCHEMA)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_old_formats(magic: int) -> None:
-    table = arrow.record_batch("t", 3, encode_message_set([Record(timestamp=NOW, value=b"x")], magic))
+    table = record_batch("t", 3, encode_message_set([Record(timestamp=NOW, value=b"x")], magic))
     type_ = TimestampType.CREATE_TIME if magic else TimestampType.NO_TIMESTAMP_TYPE
     assert rows(table) == [(0, NOW if magic else None, int(type_), None, b"x", [])]
 
@@ -115,21 +115,21 @@ def test_a_wrong_checksum_is_an_error_unless_nobody_looks() -> None:
     data = bytearray(encode_batch([Record(timestamp=NOW, value=b"x")]))
     data[-2] ^= 1
     with pytest.raises(KafkaError) as caught:
-        arrow.record_batch("t", 3, data)
+        record_batch("t", 3, data)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
-    assert rows(arrow.record_batch("t", 3, data, check_crcs=False))[0][4] == b"y"
+    assert rows(record_batch("t", 3, data, check_crcs=False))[0][4] == b"y"
 
 
 def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecordBatch, "records", None)
     monkeypatch.setattr("hmb.records.fast.columns.columns_of_records", None)
     usual = [Record(timestamp=NOW + number * 50, key=bytes(number), value=b"v" * number) for number in range(200)]
-    assert arrow.record_batch("t", 3, encode_batch(usual)).column("value").to_pylist() == [it.value for it in usual]
+    assert record_batch("t", 3, encode_batch(usual)).column("value").to_pylist() == [it.value for it in usual]
 
 
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "hmb.client.consuming.arrow")
+    monkeypatch.delitem(sys.modules, "hmb.client.consuming.arrow", raising=False)
     monkeypatch.delitem(sys.modules, "hmb.records.fast.columns")
     with pytest.raises(ImportError, match=r"pip install 'hmb\[arrow\]'"):
         __import__("hmb.client.consuming.arrow")

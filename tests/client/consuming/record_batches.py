@@ -1,0 +1,37 @@
+"""Arrow columns of bytes without a consumer, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from hmb.client.consuming.buffer import AbortedTransactions
+from hmb.records.fast.columns import columns
+from hmb.records.reading import Buffer, iter_batches
+
+
+def record_batch(
+    topic: str,
+    partition: int,
+    data: Buffer,
+    first: int = 0,
+    end: int | None = None,
+    *,
+    aborted: Iterable[tuple[int, int]] = (),
+    check_crcs: bool = True,
+) -> pa.RecordBatch:
+    """Return the records in `data` as columns, from offset `first` up to `end`, which is excluded.
+
+    Control records and records of `aborted` transactions are left out. `aborted` contains pairs of a producer id and a
+    first offset, as a Fetch response with `read_committed` does. Raises KafkaError for damaged bytes.
+    """
+    transactions = AbortedTransactions(aborted)
+    wanted = []
+    for batch in iter_batches(data):
+        if batch.last_offset >= first:
+            if check_crcs:
+                batch.check()
+            if not transactions.covers(batch) and not batch.is_control:
+                wanted.append(batch)
+    return columns(topic, partition, wanted, first, end)
