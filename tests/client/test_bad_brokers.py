@@ -115,7 +115,7 @@ def dribble(client: socket.socket) -> None:
 @pytest.mark.parametrize(
     "serve", [hang_up, say_nothing, speak_html, claim_gigabytes, answer_with_zeros, dribble], ids=lambda it: it.__name__
 )
-def test_what_is_no_broker_is_named(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
+def test_a_server_that_is_not_a_broker_is_named(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
     started = time.monotonic()
     with raw_server(serve) as port, pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}"):
         use(f"127.0.0.1:{port}")
@@ -200,7 +200,7 @@ def damage() -> Iterator[tuple[Damage, str]]:
 
 @each_client
 @each_seed
-def test_damaged_answers_are_errors_of_ours_or_do_no_harm(
+def test_damaged_responses_raise_errors_of_this_library_or_have_no_effect(
     damage: tuple[Damage, str], use: Callable[[str], None], seed: int
 ) -> None:
     """Only these errors are raised, and no thread waits forever."""

@@ -46,7 +46,7 @@ def test_takes_an_older_broker_as_it_is() -> None:
         assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_several_requests_may_be_under_way() -> None:
+def test_several_requests_may_be_in_flight() -> None:
     def answer(request: object, version: int) -> ListOffsetsResponse:
         assert isinstance(request, ListOffsetsRequest)
         return ListOffsetsResponse(topics=[ListOffsetsResponse.ListOffsetsTopicResponse(name=request.topics[0].name)])
@@ -81,7 +81,7 @@ def test_a_broker_that_hangs_up_on_api_versions_alone_is_spoken_to_in_versions_0
         assert [it.port for it in response.brokers] == [broker.port]
 
 
-def test_a_broker_that_hangs_up_once_is_asked_again() -> None:
+def test_a_broker_that_closes_the_connection_once_is_asked_again() -> None:
     with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
         broker.hang_ups = 1
         assert connection.version_of(MetadataRequest) == MetadataRequest.versions[-1]
@@ -132,7 +132,7 @@ def test_the_connections_of_a_client_share_what_they_know_of_a_broker() -> None:
         cluster.close()
 
 
-def test_nobody_listens() -> None:
+def test_no_server_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(ConnectionFailed, match=f"nobody listens on 127.0.0.1:{port}"):
@@ -144,7 +144,7 @@ def test_an_unknown_host() -> None:
         Connection("no-such-host.invalid", 9092).send(ApiVersionsRequest())
 
 
-def test_a_server_that_says_nothing() -> None:
+def test_a_server_that_does_not_answer() -> None:
     done = threading.Event()
     with raw_server(lambda client: (done.wait(), None)[1]) as port:
         with pytest.raises(ConnectionFailed, match=r"did not answer within 0\.05 s"):
@@ -186,7 +186,7 @@ def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None
     ("said", "guess"),
     [(b"\x15\x03\x03\x00\x02\x02\x46", "it looks like TLS, which"), (b"HTTP/1.1 400 Bad", "it looks like HTTP")],
 )
-def test_a_server_of_which_one_can_guess_what_it_is(said: bytes, guess: str) -> None:
+def test_the_error_of_a_known_other_protocol_names_it(said: bytes, guess: str) -> None:
     def speak(client: socket.socket) -> None:
         client.recv(1024)
         client.sendall(said)
@@ -250,7 +250,7 @@ def test_an_answer_that_is_not_awaited_for_the_connections_whole_timeout() -> No
 
 
 @pytest.mark.parametrize(("kind", "method"), [(Connection, "_read"), (socket.socket, "send")])
-def test_a_request_that_ctrl_c_has_interrupted_leaves_nothing_behind(
+def test_a_request_that_ctrl_c_has_interrupted_leaves_no_bytes_in_the_connection(
     servers: str, kind: type, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: object) -> None:
@@ -274,7 +274,7 @@ def test_to_wait_for_an_answer_on_a_closed_connection_is_an_error(servers: str) 
         connection.receive()
 
 
-def test_an_answer_that_is_still_to_come_is_not_taken_for_another_requests(servers: str) -> None:
+def test_a_response_in_flight_is_not_mistaken_for_that_of_another_request(servers: str) -> None:
     host, _, port = servers.partition(":")
     with Connection(host, int(port)) as connection:
         connection.post(MetadataRequest(topics=[]))

@@ -21,7 +21,7 @@ def test_addresses(text: str, nodes: list[Node]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":9092", "a:", "a:b", "a:0", "a:65536", "a:-1", "a:1,,b:2", "a:\u0661"])
-def test_what_is_no_address(text: str) -> None:
+def test_an_invalid_address(text: str) -> None:
     with pytest.raises(ValueError, match="write host:port"):
         parse_servers(text)
 

@@ -114,7 +114,7 @@ def test_a_new_leader_is_found() -> None:
         assert cluster.leader(TopicPartition("t", 0)) == brokers.node(2)
 
 
-def test_an_answer_that_is_older_than_what_is_known_does_not_bring_the_old_leader_back() -> None:
+def test_an_outdated_response_does_not_restore_the_old_leader() -> None:
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         cluster = Cluster(one.address)
@@ -124,7 +124,7 @@ def test_an_answer_that_is_older_than_what_is_known_does_not_bring_the_old_leade
             assert cluster.leader(TopicPartition("t", 0)) == brokers.node(expected)
 
 
-def test_a_topic_of_the_same_name_starts_its_leader_epochs_anew() -> None:
+def test_a_new_topic_with_the_same_name_has_new_leader_epochs() -> None:
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         cluster = Cluster(one.address)
@@ -135,7 +135,7 @@ def test_a_topic_of_the_same_name_starts_its_leader_epochs_anew() -> None:
             assert cluster.topic("t").topic_id == topic_id
 
 
-def test_nobody_leads_a_partition_or_there_is_none() -> None:
+def test_a_partition_without_a_leader_or_that_does_not_exist() -> None:
     with ScriptedBroker(answer) as broker:
         Brokers(broker).leaders["t"] = (-1, 0)
         cluster = Cluster(broker.address)
@@ -148,7 +148,7 @@ def test_nobody_leads_a_partition_or_there_is_none() -> None:
             assert caught.value.code.name.startswith(error)
 
 
-def test_a_partition_without_a_leader_does_not_have_all_others_asked_for() -> None:
+def test_a_partition_without_a_leader_causes_no_requests_for_the_others() -> None:
     with ScriptedBroker(answer) as broker:
         brokers = Brokers(broker)
         brokers.leaders["t"] = (1, 0)
@@ -165,7 +165,7 @@ def test_a_partition_without_a_leader_does_not_have_all_others_asked_for() -> No
         assert len(brokers.asked) == 4
 
 
-def test_what_is_old_is_asked_again_all_of_it_at_once() -> None:
+def test_all_outdated_topics_are_requested_together() -> None:
     clock = Clock()
     with ScriptedBroker(answer) as broker:
         brokers = Brokers(broker)
@@ -183,7 +183,7 @@ def test_what_is_old_is_asked_again_all_of_it_at_once() -> None:
         assert brokers.asked[4:] == [["a", "b"]]
 
 
-def test_what_is_old_holds_while_no_broker_can_be_asked() -> None:
+def test_old_metadata_are_used_while_no_broker_answers() -> None:
     clock = Clock()
     with ScriptedBroker(answer) as broker:
         brokers = Brokers(broker)
@@ -235,7 +235,7 @@ def test_a_broker_that_is_of_another_cluster_now_is_left_for_the_bootstrap_serve
         assert cluster.nodes
 
 
-def test_a_broker_that_says_nothing_costs_its_timeout_and_no_more() -> None:
+def test_a_broker_that_does_not_answer_costs_one_timeout() -> None:
     done = threading.Event()
     with ScriptedBroker(answer) as silent, ScriptedBroker(answer) as good:
         brokers = Brokers(silent, good)
@@ -263,7 +263,7 @@ def test_a_broker_that_answers_nonsense_is_left_for_another() -> None:
             Cluster(f"127.0.0.1:{port}").topics()
 
 
-def test_closing_does_not_wait_for_a_broker_that_says_nothing() -> None:
+def test_closing_does_not_wait_for_a_broker_that_does_not_answer() -> None:
     asked, answered = threading.Event(), threading.Event()
 
     def silent(request: MetadataRequest) -> MetadataResponse:

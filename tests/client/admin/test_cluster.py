@@ -21,7 +21,7 @@ def test_the_brokers(servers: str) -> None:
         assert 12 in versions.apis[ApiKey.PRODUCE]
 
 
-def test_what_lies_in_the_data_directories(servers: str) -> None:
+def test_the_contents_of_data_directories(servers: str) -> None:
     with hmb.Producer(servers) as producer:
         producer.send("stored", bytes(1000), partition=1).result()
     with Admin(servers) as admin:

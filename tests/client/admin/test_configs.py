@@ -92,7 +92,7 @@ class OldBroker:
         return ScriptedBroker(self, {IncrementalAlterConfigsRequest: -1})
 
 
-def test_with_an_old_broker_all_settings_are_written_anew_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_old_broker_gets_all_settings_again_and_a_warning_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     old = OldBroker(b="20")
     with old.serve() as broker, Admin(broker.address) as admin, caplog.at_level(logging.WARNING):
         admin.alter_configs(TOPIC, set={"a": "10"})

@@ -139,7 +139,7 @@ def test_plans_of_a_reset(admin: Admin, to: object, planned: list[PlannedOffset]
     assert list(admin.plan_reset("planned", [ZERO, ONE], to).values()) == planned  # type: ignore[arg-type]
 
 
-def test_what_was_never_committed_cannot_be_shifted(admin: Admin) -> None:
+def test_an_offset_that_was_never_committed_cannot_be_shifted(admin: Admin) -> None:
     admin.alter_group_offsets("shifted", {ZERO: 4})
     assert admin.plan_reset("shifted", [ZERO], ShiftBy(-9)) == {ZERO: PlannedOffset(4, 0, True)}
     with pytest.raises(KafkaError, match="group 'shifted' has committed no offset in t-1"):

@@ -39,7 +39,7 @@ def test_offsets_and_deleted_records(servers: str) -> None:
             assert error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_what_producers_have_left(servers: str) -> None:
+def test_the_state_of_producers(servers: str) -> None:
     here = TopicPartition("left", 0)
     with hmb.Producer(servers, transactional_id="left") as producer, Admin(servers) as admin:
         producer.init_transactions()
@@ -76,7 +76,7 @@ class Leader:
         return ListOffsetsResponse(topics=[topic])
 
 
-def test_a_leader_that_has_moved_is_asked_for_anew() -> None:
+def test_a_leader_that_has_moved_is_found_again() -> None:
     leader = Leader()
     with ScriptedBroker(leader) as broker, Admin(broker.address) as admin:
         assert raised(admin.list_offsets({ZERO: "latest"})[ZERO]).offset == 5

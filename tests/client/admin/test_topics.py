@@ -35,7 +35,7 @@ def test_the_life_of_topics(servers: str) -> None:
         assert admin.list_topics() == []
 
 
-def test_what_goes_wrong_with_one_is_its_own(servers: str) -> None:
+def test_an_error_of_one_item_is_its_own(servers: str) -> None:
     with Admin(servers) as admin:
         results = admin.create_topics(["fine", "not fine"])
         assert isinstance(results["fine"], CreatedTopic)
@@ -62,14 +62,14 @@ def test_a_rehearsal_changes_nothing(servers: str) -> None:
         admin.delete_topics(["rehearsed"])
 
 
-def test_an_old_broker_wants_to_be_told_how_many(servers: str) -> None:
+def test_an_old_broker_requires_the_number_of_partitions(servers: str) -> None:
     with ScriptedBroker(lambda request, version: None, {CreateTopicsRequest: 3}) as broker, Admin(broker.address) as it:
         with pytest.raises(KafkaError, match=r"older than Kafka 2\.4 and has no default") as caught:
             it.create_topics(["t"])
         assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_what_a_broker_is_too_old_for_is_named() -> None:
+def test_the_error_of_an_old_broker_names_the_missing_api() -> None:
     with ScriptedBroker(lambda request, version: None, {CreateTopicsRequest: -1}) as broker:
         with Admin(broker.address) as admin, pytest.raises(KafkaError, match="has no CREATE_TOPICS API") as caught:
             admin.create_topics(["t"])

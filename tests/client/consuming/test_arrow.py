@@ -111,7 +111,7 @@ def test_old_formats(magic: int) -> None:
     assert rows(table) == [(0, NOW if magic else None, int(type_), None, b"x", [])]
 
 
-def test_a_wrong_checksum_is_an_error_unless_nobody_looks() -> None:
+def test_a_wrong_checksum_is_an_error_unless_checks_are_off() -> None:
     data = bytearray(encode_batch([Record(timestamp=NOW, value=b"x")]))
     data[-2] ^= 1
     with pytest.raises(KafkaError) as caught:
@@ -127,7 +127,7 @@ def test_usual_records_become_no_python_objects(monkeypatch: pytest.MonkeyPatch)
     assert record_batch("t", 3, encode_batch(usual)).column("value").to_pylist() == [it.value for it in usual]
 
 
-def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "hmb.client.consuming.arrow", raising=False)
     monkeypatch.delitem(sys.modules, "hmb.records.fast.columns")

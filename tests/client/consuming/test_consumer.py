@@ -51,7 +51,7 @@ def test_reads_all_partitions_or_some(servers: str) -> None:
         Consumer(servers, "some", partitions=[7])
 
 
-def test_the_end_is_what_it_was_at_the_start(servers: str) -> None:
+def test_the_end_is_the_end_at_the_start_of_reading(servers: str) -> None:
     write(servers, "ends", b"before")
     consumer = Consumer(servers, "ends", until="end")
     write(servers, "ends", b"after")
@@ -59,7 +59,7 @@ def test_the_end_is_what_it_was_at_the_start(servers: str) -> None:
     assert consumer.poll() == []
 
 
-def test_latest_sees_what_comes_after_it_was_made(servers: str) -> None:
+def test_latest_returns_records_that_are_produced_after_the_constructor(servers: str) -> None:
     write(servers, "latest", b"old")
     with Consumer(servers, "latest", offset="latest") as consumer:
         assert consumer.poll() == []
@@ -107,7 +107,7 @@ def test_an_offset_that_is_not_there_is_an_error_also_where_reading_ends_at_the_
         ({"offset": 2**63}, "an offset is .*, not 9223372036854775808"),
     ],
 )
-def test_what_the_consumer_cannot_be_told(options: dict[str, Any], message: str) -> None:
+def test_invalid_settings_of_the_consumer(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Consumer("127.0.0.1:1", "t", **options)
 
@@ -151,12 +151,12 @@ def test_control_records_are_left_out_and_passed() -> None:
 
 
 @pytest.mark.parametrize("trouble", [ErrorCode.NOT_LEADER_OR_FOLLOWER, True])
-def test_what_passes_is_retried(trouble: ErrorCode | bool) -> None:
+def test_temporary_errors_are_retried(trouble: ErrorCode | bool) -> None:
     with ScriptedBroker(Log(encode_batch(RECORDS), 4, trouble)) as broker:
         assert values(broker.address, "t") == [b"0", b"1", b"2", b"3"]
 
 
-def test_what_does_not_pass_is_raised_in_the_end() -> None:
+def test_an_error_that_lasts_is_raised_at_the_end() -> None:
     with (
         ScriptedBroker(Log(b"", 4, *[ErrorCode.NOT_LEADER_OR_FOLLOWER] * 100)) as broker,
         pytest.raises(KafkaError, match="t-0: This broker does not lead"),

@@ -36,7 +36,7 @@ def test_control_c_in_the_second_batch_of_a_poll_gives_the_first_one_back() -> N
         assert consumer.position(T0) == 0  # A group would have committed this position.
 
 
-def test_after_control_c_in_a_poll_the_next_one_hands_out_all() -> None:
+def test_after_control_c_in_a_poll_the_next_poll_returns_all_records() -> None:
     with (
         ScriptedBroker(Log(SMALL_BATCHES, 4)) as broker,
         Consumer(broker.address, "t", until="end", value_deserializer=interrupting(b"2")) as consumer,

@@ -79,7 +79,7 @@ def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
 
 
 @pytest.mark.parametrize("by_arrow", [False, True])
-def test_what_came_before_bytes_that_are_no_batches_is_handed_out(by_arrow: bool) -> None:
+def test_records_before_invalid_bytes_are_returned(by_arrow: bool) -> None:
     class Damaged(Log):
         """A log in which a fetch from offset 2 on begins with a damaged batch."""
 
@@ -125,7 +125,7 @@ def test_an_unknown_codec_is_named_with_the_place_of_the_batch() -> None:
         assert consumer.poll() == []
 
 
-def test_what_is_wrong_with_a_paused_partition_is_not_raised() -> None:
+def test_errors_of_a_paused_partition_are_not_raised() -> None:
     with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
         with pytest.raises(KafkaError, match="neither batch nor message"):
             consumer.poll(10)
@@ -136,7 +136,7 @@ def test_what_is_wrong_with_a_paused_partition_is_not_raised() -> None:
             consumer.poll()
 
 
-def test_what_was_in_hand_before_an_error_comes_again_after_a_pause() -> None:
+def test_records_before_an_error_are_fetched_again_after_a_pause() -> None:
     values = [b"0", b"1", b"two", b"3"]
     log = Log(encode_batch([Record(timestamp=1, value=value) for value in values]), 4)
     with ScriptedBroker(log) as broker, Consumer(broker.address, "t", value_deserializer=number) as consumer:
@@ -165,7 +165,7 @@ def test_the_position_of_a_paused_partition_that_cannot_be_settled_is_an_error()
             consumer.position(T0)
 
 
-def test_damage_in_arrow_batches_comes_after_what_is_whole() -> None:
+def test_damage_in_arrow_batches_is_raised_after_the_intact_records() -> None:
     damaged = encode_batch(RECORDS[2:], base_offset=2)[:-1] + b"?"
     with (
         ScriptedBroker(Log(encode_batch(RECORDS[:2]) + damaged, 4)) as broker,
@@ -179,7 +179,7 @@ def test_damage_in_arrow_batches_comes_after_what_is_whole() -> None:
             consumer.poll_arrow(10)
 
 
-def test_records_that_lie_about_themselves_come_after_what_is_whole_in_arrow_batches_too() -> None:
+def test_records_with_wrong_headers_are_errors_after_the_intact_records_in_arrow_batches_too() -> None:
     lying = RecordBatch.parse(encode_batch(RECORDS[2:], base_offset=2)).with_records(b"no records", 2, 1)
     with ScriptedBroker(Log(encode_batch(RECORDS[:2]) + lying, 4)) as broker, Consumer(broker.address, "t") as consumer:
         batch = consumer.poll_arrow(10)
@@ -205,7 +205,7 @@ def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypa
 
 
 @pytest.mark.parametrize("by_arrow", [False, True])
-def test_control_c_before_records_are_handed_out_leaves_them_in_hand(
+def test_control_c_before_records_are_returned_leaves_them_in_the_buffer(
     monkeypatch: pytest.MonkeyPatch, by_arrow: bool
 ) -> None:
     where = "hmb.client.consuming.arrow.columns" if by_arrow else "hmb.client.consuming.buffer.consumer_records"
@@ -351,7 +351,7 @@ def test_a_second_thread_is_turned_away() -> None:
         assert consumer.position(T0) == 4
 
 
-def test_a_closed_consumer_says_so() -> None:
+def test_a_closed_consumer_raises_an_error() -> None:
     with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker:
         consumer = Consumer(broker.address, "t")
         consumer.close()
@@ -371,7 +371,7 @@ def test_without_a_group_nothing_is_committed() -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, 5])
-def test_closing_commits_what_was_handed_out(servers: str, timeout: float | None) -> None:
+def test_closing_commits_the_returned_records(servers: str, timeout: float | None) -> None:
     topic = f"close-{timeout}"
     with Producer(servers) as producer:
         for number in range(3):

@@ -42,7 +42,7 @@ def offsets_asked(broker: ScriptedBroker, count: int) -> list[int]:
         time.sleep(0.001)
 
 
-def test_the_next_fetch_is_sent_before_the_records_in_hand_are_handed_out_and_no_other() -> None:
+def test_only_one_fetch_is_sent_before_the_buffered_records_are_returned() -> None:
     with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
         for number in range(3):
             assert [it.value for it in consumer.poll(10, 1)] == [b"%d" % (2 * number)]
@@ -51,7 +51,7 @@ def test_the_next_fetch_is_sent_before_the_records_in_hand_are_handed_out_and_no
             assert offsets_asked(broker, number + 2) == list(range(0, 2 * number + 3, 2))
 
 
-def test_a_fetch_says_what_the_consumer_was_told() -> None:
+def test_a_fetch_contains_the_settings_of_the_consumer() -> None:
     with ScriptedBroker(Log(encode_batch(RECORDS), 4)) as broker:
         options = {"max_wait_ms": 7, "min_bytes": 8, "max_bytes": 90_000, "max_partition_bytes": 10_000}
         with Consumer(broker.address, "t", isolation_level="read_committed", **options) as consumer:  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def test_a_fetch_says_what_the_consumer_was_told() -> None:
         assert fetch.topics[0].partitions[0].partition_max_bytes == 10_000
 
 
-def test_an_answer_that_came_while_nobody_polled_is_not_late() -> None:
+def test_a_response_that_arrived_between_two_polls_is_not_late() -> None:
     with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
         assert len(consumer.poll(10)) == 2
         offsets_asked(broker, 2)

@@ -67,7 +67,7 @@ ALL = [(partition, offset) for partition in range(2) for offset in range(10)]
 
 
 @each_kind
-def test_who_comes_later_goes_on_where_the_group_has_come_to(servers: str, topic: str, kind: Any) -> None:
+def test_a_later_member_begins_at_the_committed_offsets(servers: str, topic: str, kind: Any) -> None:
     with reader(servers, topic, **kind) as consumer:
         assert places(read(consumer)) == ALL
         assert consumer.assignment == {TopicPartition(topic, 0), TopicPartition(topic, 1)}
@@ -89,7 +89,7 @@ def test_two_members_read_every_record_once_though_one_comes_in_the_middle(serve
 
 
 @each_kind
-def test_the_program_is_told_what_it_may_read_and_may_commit_what_it_gives_up(
+def test_the_callbacks_receive_partitions_and_may_commit_before_they_give_them_up(
     servers: str, topic: str, kind: Any
 ) -> None:
     told: list[tuple[str, list[TopicPartition]]] = []
@@ -115,7 +115,7 @@ def test_the_program_is_told_what_it_may_read_and_may_commit_what_it_gives_up(
         assert {it.offset for it in consumer.committed().values() if it is not None} == {3, 4}
 
 
-def test_without_auto_commit_nothing_is_remembered_but_what_is_committed(servers: str, topic: str) -> None:
+def test_without_auto_commit_only_explicit_commits_are_stored(servers: str, topic: str) -> None:
     partition = TopicPartition(topic, 0)
     with reader(servers, topic, auto_commit=False) as consumer:
         read(consumer)
@@ -131,7 +131,7 @@ def test_without_auto_commit_nothing_is_remembered_but_what_is_committed(servers
         assert places(read(consumer, count=15)) == ALL[5:]
 
 
-def test_auto_commit_saves_what_earlier_polls_have_handed_out(servers: str, topic: str) -> None:
+def test_auto_commit_saves_the_records_of_earlier_polls(servers: str, topic: str) -> None:
     with reader(servers, topic, auto_commit_interval=0.0, max_poll_records=4) as consumer:
         records = read(consumer, count=4)
 
@@ -151,7 +151,7 @@ def test_records_of_a_poll_are_not_committed_before_the_next_one(servers: str, t
 
 
 @each_kind
-def test_until_the_end_is_the_end_of_what_one_was_given(servers: str, topic: str, kind: Any) -> None:
+def test_until_the_end_refers_to_the_assigned_partitions(servers: str, topic: str, kind: Any) -> None:
     with reader(servers, topic, until="end", **kind) as consumer:
         assert places(list(consumer)) == ALL
     with reader(servers, topic, until="end", **kind) as consumer:
@@ -165,12 +165,12 @@ def test_a_seek_holds_in_a_group_too(servers: str, topic: str) -> None:
         assert places(read(consumer, count=2)) == [(1, 8), (1, 9)]
 
 
-def test_where_nothing_is_committed_it_begins_where_it_is_told(servers: str, topic: str) -> None:
+def test_without_a_committed_offset_it_begins_at_its_start(servers: str, topic: str) -> None:
     with reader(servers, topic, offset=-2) as consumer:
         assert places(read(consumer, count=4)) == [(0, 8), (0, 9), (1, 8), (1, 9)]
 
 
-def test_a_committed_offset_that_is_not_there_is_no_endless_loop(
+def test_a_committed_offset_that_does_not_exist_causes_no_endless_loop(
     servers: str, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     partition = TopicPartition(topic, 0)
@@ -183,7 +183,7 @@ def test_a_committed_offset_that_is_not_there_is_no_endless_loop(
     consumer.close()
 
 
-def test_partitions_assigned_by_hand_begin_where_the_group_has_committed(servers: str, topic: str) -> None:
+def test_assigned_partitions_begin_at_the_committed_offsets(servers: str, topic: str) -> None:
     partitions = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
     with Consumer(servers, group=f"readers of {topic}", max_wait_ms=20) as consumer:
         consumer.assign(partitions)
@@ -195,7 +195,7 @@ def test_partitions_assigned_by_hand_begin_where_the_group_has_committed(servers
         assert places(read(consumer, count=2)) == [(0, 10), (1, 10)]
 
 
-def test_who_was_given_partitions_by_hand_commits_nothing_in_a_group_that_has_members(servers: str, topic: str) -> None:
+def test_assigned_partitions_cannot_be_committed_in_a_group_with_members(servers: str, topic: str) -> None:
     partition = TopicPartition(topic, 0)
     with reader(servers, topic) as member, Consumer(servers, group=f"readers of {topic}") as stranger:
         read(member)
@@ -219,7 +219,7 @@ def test_a_pattern_finds_topics_that_are_made_later(servers: str) -> None:
 
 
 @each_kind
-def test_another_subscription_gives_up_what_is_not_wanted_any_more(servers: str, topic: str, kind: Any) -> None:
+def test_another_subscription_gives_up_the_other_topics(servers: str, topic: str, kind: Any) -> None:
     other = next(NAMES)
     make_topic(servers, other, 2)
     produce(servers, other, range(10))
@@ -236,7 +236,7 @@ def test_another_subscription_gives_up_what_is_not_wanted_any_more(servers: str,
 
 
 @each_kind
-def test_a_consumer_that_works_for_too_long_is_told_that_it_has_lost_its_partitions(
+def test_a_consumer_that_works_for_too_long_loses_its_partitions(
     servers: str, topic: str, kind: Any
 ) -> None:
     lost: list[TopicPartition] = []
@@ -263,7 +263,7 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_sent() -> None
             Consumer("127.0.0.1:1", "t", **{"group": "g", **settings})
 
 
-def test_closing_while_the_broker_is_away_waits_no_longer_than_it_is_told() -> None:
+def test_closing_while_the_broker_is_down_waits_at_most_for_its_timeout() -> None:
     with hmb.Broker(config=GROUP_CONFIG) as broker:
         make_topic(broker.bootstrap_servers, "t", 2)
         produce(broker.bootstrap_servers, "t", range(10))

@@ -82,7 +82,7 @@ def test_it_waits_for_an_offset_at_which_it_is_to_stop(servers: str) -> None:
         ({"pattern": "x"}, "by name or by pattern"),
     ],
 )
-def test_what_the_consumer_cannot_be_told(options: dict[str, Any], message: str) -> None:
+def test_invalid_settings_of_the_consumer(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Consumer("127.0.0.1:1", "t", **options)
 
@@ -110,7 +110,7 @@ def test_an_assigned_partition_that_is_not_there_is_named(servers: str) -> None:
         consumer.assign([TopicPartition("three", 9)])
 
 
-def test_seeking_goes_on_from_there_and_forgets_what_is_in_hand(servers: str) -> None:
+def test_seeking_moves_the_position_and_discards_buffered_records(servers: str) -> None:
     partition = write(servers, "seek")
     with Consumer(servers, "seek", partitions=[0]) as consumer:
         assert read(consumer, 2) == [0, 1]
@@ -144,7 +144,7 @@ def test_a_partition_that_is_not_assigned_cannot_be_sought(servers: str) -> None
             consumer.pause(partition._replace(topic="other"))
 
 
-def test_a_poll_for_no_records_hands_out_none(servers: str) -> None:
+def test_a_poll_for_zero_records_returns_none(servers: str) -> None:
     partition = write(servers, "none-wanted", 2)
     with Consumer(servers, "none-wanted") as consumer:
         assert consumer.poll(10, 0) == []
@@ -164,7 +164,7 @@ def test_the_position_is_that_of_the_next_record(servers: str) -> None:
         assert (consumer.lag(partition), consumer.metrics().records) == (1, 3)
 
 
-def test_nothing_is_handed_out_of_a_paused_partition(servers: str) -> None:
+def test_no_records_of_a_paused_partition_are_returned(servers: str) -> None:
     zero, one = write(servers, "pause", 3, 0), write(servers, "pause", 3, 1)
     with Consumer(servers, "pause", partitions=[0, 1]) as consumer:
         first = consumer.poll(10, 1)[0]

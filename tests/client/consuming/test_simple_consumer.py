@@ -81,7 +81,7 @@ def test_offsets_before_a_time_are_where_segments_begin() -> None:
 @pytest.mark.parametrize(
     ("time", "count", "offsets"), [(LATEST, 9, [50, 10]), (LATEST, 1, [50]), (EARLIEST, 9, [10]), (7, 9, [20, 10])]
 )
-def test_a_broker_that_no_longer_tells_of_segments(time: int, count: int, offsets: list[int]) -> None:
+def test_a_broker_that_no_longer_lists_segments(time: int, count: int, offsets: list[int]) -> None:
     def answer(request: Request, version: int) -> Response:
         assert isinstance(request, ListOffsetsRequest)
         asked = request.topics[0].partitions[0].timestamp

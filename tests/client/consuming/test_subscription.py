@@ -57,7 +57,7 @@ def test_a_blacklist_alone_means_all_others_but_kafkas_own(servers: str) -> None
         assert not {"black", "__consumer_offsets"} & consumer.subscription
 
 
-def test_a_pattern_that_is_none_is_refused() -> None:
+def test_an_invalid_pattern_is_refused() -> None:
     with pytest.raises(ValueError, match=r"pattern '\(' is not a regular expression"):
         Consumer("127.0.0.1:1", pattern="(")
 
@@ -113,7 +113,7 @@ def test_a_subscription_that_fails_changes_nothing(servers: str, group: str | No
         assert read_until(consumer, bool) == [b"1"]
 
 
-def test_subscribing_anew_leaves_what_was_read(servers: str) -> None:
+def test_another_subscription_replaces_the_first(servers: str) -> None:
     write(servers, "first", b"1")
     write(servers, "second", b"2")
     with Consumer(servers, "first") as consumer:
@@ -155,7 +155,7 @@ def test_a_topic_that_is_deleted_just_drops_out_of_a_pattern(servers: str, monke
         assert {partition.topic for partition in consumer.assignment} == {"pat-2"}
 
 
-def test_a_topic_that_was_made_again_is_not_taken_for_the_old_one(servers: str) -> None:
+def test_a_topic_that_was_created_again_is_not_mistaken_for_the_old_one(servers: str) -> None:
     partition = TopicPartition("twice", 0)
     write(servers, "twice", b"old", b"older")
     with Consumer(servers, "twice", partitions=[0], max_wait_ms=50) as consumer, Admin(servers) as admin:
@@ -168,7 +168,7 @@ def test_a_topic_that_was_made_again_is_not_taken_for_the_old_one(servers: str) 
         assert read_until(consumer, lambda found: len(found) == 4) == [b"1", b"2", b"3", b"4"]
 
 
-def test_in_a_group_a_topic_that_was_made_again_is_read_from_its_beginning(servers: str) -> None:
+def test_in_a_group_a_topic_that_was_created_again_is_read_from_its_beginning(servers: str) -> None:
     write(servers, "again", b"old", b"older")
     with Consumer(servers, "again", group="again", max_wait_ms=50) as consumer, Admin(servers) as admin:
         assert read_until(consumer, lambda found: len(found) == 2) == [b"old", b"older"]

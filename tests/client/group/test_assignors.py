@@ -54,7 +54,7 @@ def test_round_robin_deals_as_in_kafka_javadoc() -> None:
     assert shown(assign_round_robin(members, {"a": 1, "b": 2, "c": 3})) == {"C0": "a0", "C1": "b0", "C2": "b1 c0 c1 c2"}
 
 
-def test_sticky_moves_only_what_a_member_that_went_has_left_as_in_kafka_javadoc() -> None:
+def test_sticky_moves_only_the_partitions_of_a_member_that_left_as_in_kafkas_javadoc() -> None:
     members = [reader("C0", "abcd"), reader("C1", "abcd"), reader("C2", "abcd")]
     counts = dict.fromkeys("abcd", 2)
     first = assign_sticky(members, counts)
@@ -75,13 +75,13 @@ def test_static_members_come_first_and_keep_their_place_when_their_member_ids_ch
     assert shown(assign_range(members, {"a": 3})) == {"b-7": "a0", "x-1": "a1", "a": "a2"}
 
 
-def test_of_two_who_claim_a_partition_the_later_generation_is_right() -> None:
+def test_of_two_claims_to_a_partition_the_later_generation_is_right() -> None:
     members = [reader("old", owned="a0 a1", generation=3), reader("new", owned="a0", generation=4)]
     assert partitions("a0") <= assign_sticky(members, {"a": 2})["new"]
     assert partitions("a1") <= assign_sticky(members, {"a": 2})["old"]
 
 
-def test_cooperative_sticky_leaves_out_what_another_still_owns() -> None:
+def test_cooperative_sticky_leaves_out_partitions_that_another_member_still_owns() -> None:
     members = [reader("old", owned="a0 a1 a2 a3"), reader("new")]
     first = assign_cooperative_sticky(members, {"a": 4})
     assert shown(first) == {"new": "", "old": "a0 a1"}
@@ -89,13 +89,13 @@ def test_cooperative_sticky_leaves_out_what_another_still_owns() -> None:
     assert shown(second) == {"new": "a2 a3", "old": "a0 a1"}
 
 
-def test_cooperative_sticky_gives_nobody_what_one_with_an_old_generation_may_still_read() -> None:
+def test_cooperative_sticky_assigns_no_partition_that_an_old_generation_may_still_read() -> None:
     members = [reader("late", owned="a0", generation=2), reader("b", owned="a1", generation=3), reader("c")]
     assignment = assign_cooperative_sticky(members, {"a": 3})
     assert "a0" not in shown(assignment)["b"] + shown(assignment)["c"]
 
 
-def test_a_topic_that_does_not_exist_and_a_group_of_nobody() -> None:
+def test_a_topic_and_a_group_that_do_not_exist() -> None:
     for assignor in ASSIGNORS.values():
         assert assignor.assign([reader("m", "az")], {"a": 1}) == {"m": partitions("a0")}
         assert assignor.assign([reader("m", "z")], {}) == {"m": set()}
@@ -127,7 +127,7 @@ ASSIGNMENTS_OF_KAFKA = [
 
 
 @pytest.mark.parametrize(("name", "topics", "group", "expected"), ASSIGNMENTS_OF_KAFKA)
-def test_gives_what_javas_assignor_gives(name: str, topics: str, group: str, expected: str) -> None:
+def test_gives_the_result_of_kafkas_assignor(name: str, topics: str, group: str, expected: str) -> None:
     counts = {topic[0]: int(topic[1:]) for topic in topics.split()}
     members = [
         SubscribedMember(member_id, frozenset(wanted), instance_id or None)
@@ -164,7 +164,7 @@ def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[SubscribedMember]
 
 @pytest.mark.parametrize("name", ["range", "roundrobin", "sticky"])
 @given(group=groups())
-def test_each_partition_that_somebody_reads_has_one_owner_who_reads_its_topic(
+def test_each_partition_has_one_owner_that_reads_its_topic(
     name: str, group: tuple[list[SubscribedMember], dict[str, int]]
 ) -> None:
     members, counts = group
@@ -187,7 +187,7 @@ def test_the_order_of_the_members_does_not_matter(
 
 
 @given(group=groups(alike=True))
-def test_sticky_gives_everybody_as_many_give_or_take_one(group: tuple[list[SubscribedMember], dict[str, int]]) -> None:
+def test_sticky_gives_members_equally_many(group: tuple[list[SubscribedMember], dict[str, int]]) -> None:
     members, counts = group
     sizes = [len(owned) for owned in assign_sticky(members, counts).values()]
     assert max(sizes) - min(sizes) <= 1
@@ -219,7 +219,7 @@ def test_sticky_takes_nothing_away_that_balance_does_not_ask_for(
 
 
 @given(group=groups())
-def test_cooperative_sticky_never_gives_away_what_is_owned_and_ends_where_sticky_does(
+def test_cooperative_sticky_moves_no_owned_partition_and_ends_as_sticky(
     group: tuple[list[SubscribedMember], dict[str, int]],
 ) -> None:
     members, counts = group

@@ -62,7 +62,7 @@ def test_a_static_member_needs_a_broker_that_knows_of_them(servers: str, monkeyp
     ("settings", "advice"),
     [({}, "assign.. partitions by hand"), ({"group_protocol": "consumer"}, 'use group_protocol="classic"')],
 )
-def test_a_broker_without_groups_is_named_with_what_to_do(settings: Any, advice: str) -> None:
+def test_the_error_of_a_broker_without_groups_contains_advice(settings: Any, advice: str) -> None:
     def answer(request: Request, version: int) -> Response:
         where = FindCoordinatorResponse.Coordinator(key="g", node_id=7, host="127.0.0.1", port=broker.port)
         return FindCoordinatorResponse(coordinators=[where])
@@ -75,7 +75,7 @@ def test_a_broker_without_groups_is_named_with_what_to_do(settings: Any, advice:
 
 
 @pytest.mark.parametrize("protocol", KINDS)
-def test_a_group_goes_on_after_its_broker_was_away(tmp_path: Path, protocol: Any) -> None:
+def test_a_group_continues_after_a_restart_of_its_broker(tmp_path: Path, protocol: Any) -> None:
     with hmb.Broker(tmp_path, config=GROUP_CONFIG) as broker:
         servers = broker.bootstrap_servers
         partitions = make_topic(servers, "t", 4)

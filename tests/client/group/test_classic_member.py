@@ -133,7 +133,7 @@ def test_a_leader_looks_the_topics_up_and_shares_them_out() -> None:
     assert {member_id: parse_assignment(it) for member_id, it in shares.items()} == {ME: owned(0, 1), OTHER: owned(2)}
 
 
-def test_a_leader_that_need_not_assign_hands_in_nothing_and_watches_the_topics_all_the_same() -> None:
+def test_a_leader_that_need_not_assign_sends_no_assignment_and_still_watches_the_topics() -> None:
     driven = Driven(group_instance_id="i", metadata_max_age=50.0)
     driven.calls()
     driven.join(leader=ME, members=joined_as(ME), skip_assignment=True)
@@ -197,7 +197,7 @@ def test_a_cooperative_member_gives_up_a_topic_that_it_does_not_want_any_more() 
     assert (said.topics, said.owned_partitions) == (["b"], [])
 
 
-def test_a_sticky_member_tells_what_it_had_though_it_has_given_it_up() -> None:
+def test_a_sticky_member_sends_its_previous_partitions_after_it_has_given_them_up() -> None:
     driven = Driven(assignors=("sticky",))
     driven.join_and_sync(0, 1, assignor="sticky", generation=8)
     driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -242,7 +242,7 @@ def test_a_group_that_went_on_without_it_has_given_its_partitions_away() -> None
         assert (request.member_id, said.owned_partitions, said.generation_id) == (member_id, [], -1)
 
 
-def test_what_it_takes_over_while_the_group_goes_on_without_it_is_lost_at_once() -> None:
+def test_partitions_that_are_taken_over_after_the_removal_are_lost_at_once() -> None:
     driven = Driven()
     driven.calls()
     driven.join()
@@ -263,7 +263,7 @@ def test_a_sync_that_comes_too_late_leads_to_the_next_rebalance() -> None:
     driven.request(JoinGroupRequest)
 
 
-def test_an_answer_to_a_heartbeat_from_before_it_began_to_join_is_old_news() -> None:
+def test_a_heartbeat_response_from_before_the_join_is_ignored() -> None:
     driven = Driven()
     driven.join_and_sync(0)
     driven.now = driven.member.deadline()
@@ -278,7 +278,7 @@ def test_an_answer_to_a_heartbeat_from_before_it_began_to_join_is_old_news() -> 
 
 
 @pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR])
-def test_a_coordinator_that_is_not_ready_is_asked_again_and_ever_later(code: ErrorCode) -> None:
+def test_a_coordinator_that_is_not_ready_is_asked_again_after_growing_pauses(code: ErrorCode) -> None:
     driven = Driven(retry_backoff=0.5)
     driven.calls()
     pauses = []
@@ -310,7 +310,7 @@ def test_a_coordinator_that_is_not_ready_is_asked_again_and_ever_later(code: Err
         (ErrorCode.GROUP_AUTHORIZATION_FAILED, "group 'g': Not allowed"),
     ],
 )
-def test_what_is_final_says_what_to_do(code: ErrorCode, why: str) -> None:
+def test_a_fatal_error_contains_advice(code: ErrorCode, why: str) -> None:
     driven = Driven(group_instance_id="i")
     driven.calls()
     driven.answer(JoinGroupResponse(error_code=code))
@@ -363,7 +363,7 @@ def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> 
     assert driven.request(JoinGroupRequest).member_id == ""
 
 
-def test_a_static_member_that_does_not_poll_falls_silent_and_one_that_is_closed_says_nothing() -> None:
+def test_a_static_member_sends_no_leave_request() -> None:
     driven = Driven(max_poll_interval=10.0, group_instance_id="i")
     driven.join_and_sync(0)
     assert driven.member.leave_request() is None
@@ -372,7 +372,7 @@ def test_a_static_member_that_does_not_poll_falls_silent_and_one_that_is_closed_
     assert driven.calls() == [lost(owned(0))]
 
 
-def test_a_commit_that_is_refused_tells_as_much_as_a_heartbeat() -> None:
+def test_a_refused_commit_has_the_effect_of_a_heartbeat_with_the_same_error() -> None:
     driven = Driven()
     driven.join_and_sync(0)
     before = driven.member.metadata
@@ -384,7 +384,7 @@ def test_a_commit_that_is_refused_tells_as_much_as_a_heartbeat() -> None:
     assert driven.calls() == [lost(owned(0))]
 
 
-def test_the_last_call_gives_back_what_it_has_and_says_goodbye() -> None:
+def test_the_last_call_gives_up_all_partitions_before_the_leave_request() -> None:
     driven = Driven()
     assert driven.member.last_call() is None and driven.member.leave_request() is None
     driven.join_and_sync(0)

@@ -161,7 +161,7 @@ def test_leaving_in_every_version(version: int) -> None:
         HANG_UP,
     ],
 )
-def test_what_time_may_heal_is_tried_again(code: int) -> None:
+def test_temporary_errors_are_tried_again(code: int) -> None:
     coordinator = Coordinator(code, code)
     epochs = iter([5, 6, 7])
     with coordinator.broker:
@@ -183,7 +183,7 @@ def test_what_time_may_heal_is_tried_again(code: int) -> None:
         (1234, "error 1234, which this client does not know"),
     ],
 )
-def test_what_is_final_is_explained_and_told_to_the_member(code: int, why: str) -> None:
+def test_a_fatal_error_is_explained_and_reported_to_the_member(code: int, why: str) -> None:
     coordinator = Coordinator(code)
     refusals = []
     with coordinator.broker, pytest.raises(KafkaError, match=why):
@@ -201,7 +201,7 @@ def test_trying_again_has_an_end() -> None:
         offsets_of(coordinator).commit({P0: OffsetAndMetadata(1)}, timeout=0.05)
 
 
-def test_what_a_group_has_committed_may_be_asked_too_early() -> None:
+def test_committed_offsets_may_be_requested_too_early() -> None:
     coordinator = Coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     with coordinator.broker:
         assert offsets_of(coordinator).committed([P0])[P0] == OffsetAndMetadata(42, "m")
@@ -213,7 +213,7 @@ def test_what_a_group_has_committed_may_be_asked_too_early() -> None:
         offsets_of(coordinator).committed([P0])
 
 
-def test_commits_that_nobody_waits_for_are_told_in_order_even_if_the_connection_breaks() -> None:
+def test_callbacks_of_asynchronous_commits_run_in_order_even_if_the_connection_breaks() -> None:
     coordinator = Coordinator(0, ErrorCode.REBALANCE_IN_PROGRESS, HANG_UP)
     heard: list[tuple[int, Exception | None]] = []
     with coordinator.broker:
@@ -235,7 +235,7 @@ def test_commits_that_nobody_waits_for_are_told_in_order_even_if_the_connection_
     assert isinstance(broken, ConnectionFailed) and isinstance(behind, ConnectionFailed)
 
 
-def test_a_commit_that_cannot_even_be_sent_is_told_at_once() -> None:
+def test_a_commit_that_cannot_be_sent_fails_at_once() -> None:
     coordinator = Coordinator()
     with coordinator.broker:
         pass  # The connection is closed.

@@ -90,7 +90,7 @@ def test_asks_for_nothing_before_it_subscribes() -> None:
     assert member.deadline() == NEVER
 
 
-def test_joins_with_an_id_of_its_own_and_says_everything() -> None:
+def test_joins_with_an_id_of_its_own_and_sends_all_fields() -> None:
     driven = Driven("b", "a", remote_assignor="range", max_poll_interval=11)
     request = driven.heartbeat()
     assert len(request.member_id) == 36
@@ -98,7 +98,7 @@ def test_joins_with_an_id_of_its_own_and_says_everything() -> None:
     assert (request.server_assignor, request.rebalance_timeout_ms, owned_in(request)) == ("range", 11_000, {})
 
 
-def test_takes_over_what_it_is_given_and_says_so_at_once() -> None:
+def test_takes_over_its_assignment_and_reports_it_at_once() -> None:
     driven = Driven()
     driven.answer(3, 0, 2)
     assert driven.member.next_call() is None  # The topic names are not known yet.
@@ -119,7 +119,7 @@ def test_then_it_only_lives_on() -> None:
     assert driven.now == 1005.0 and owned_in(request) is None and request.subscribed_topic_names is None
 
 
-def test_gives_up_what_goes_to_others_before_it_takes_what_is_new() -> None:
+def test_gives_up_partitions_before_it_takes_over_new_ones() -> None:
     driven = Driven()
     driven.join_and_reconcile(1, 2)
     driven.answer(2, 0, 1)
@@ -129,7 +129,7 @@ def test_gives_up_what_goes_to_others_before_it_takes_what_is_new() -> None:
     assert owned_in(driven.heartbeat()) == {A: [0, 1]}
 
 
-def test_an_assignment_that_comes_while_the_listener_is_told_of_another() -> None:
+def test_an_assignment_that_arrives_while_the_listener_is_running() -> None:
     driven = Driven()
     driven.join_and_reconcile(0, 1)
     driven.answer(2, 0)
@@ -155,13 +155,13 @@ def test_a_topic_without_a_name_so_far_is_taken_over_when_it_has_one() -> None:
     assert owned_in(driven.heartbeat()) == {A: [0], unknown: [0]}
 
 
-def test_an_assignment_of_nothing_is_told_too() -> None:
+def test_the_listener_is_called_for_an_empty_assignment_too() -> None:
     driven = Driven()
     driven.answer(1, topics={})
     assert driven.calls() == [assigned(owned())] and driven.member.is_stable
 
 
-def test_a_change_of_the_subscription_is_said_at_once() -> None:
+def test_a_change_of_the_subscription_is_sent_at_once() -> None:
     driven = Driven()
     driven.join_and_reconcile(0)
     driven.member.subscribe(["b"])
@@ -182,7 +182,7 @@ def test_a_member_that_is_fenced_has_lost_everything_and_joins_again(code: Error
     assert driven.join_and_reconcile(1, epoch=4) == [assigned(owned(1))]
 
 
-def test_a_heartbeat_that_got_no_answer_is_said_again_in_full() -> None:
+def test_a_heartbeat_without_a_response_is_sent_again_in_full() -> None:
     driven = Driven()
     driven.join_and_reconcile(0)
     driven.heartbeat()
@@ -193,7 +193,7 @@ def test_a_heartbeat_that_got_no_answer_is_said_again_in_full() -> None:
     assert sent == (["a"], {A: [0]}, 300_000)
 
 
-def test_while_it_reconciles_a_lost_answer_is_asked_for_again_too() -> None:
+def test_a_lost_response_is_requested_again_also_while_it_reconciles() -> None:
     """Otherwise the coordinator does not send the lost assignment again, and the member waits for it forever."""
     driven = Driven("a", "b")
     driven.join_and_reconcile(0)
@@ -224,14 +224,14 @@ def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
         (ErrorCode.GROUP_MAX_SIZE_REACHED, "it is full"),
     ],
 )
-def test_what_is_final_says_what_to_do(code: ErrorCode, why: str) -> None:
+def test_a_fatal_error_contains_advice(code: ErrorCode, why: str) -> None:
     driven = Driven(remote_assignor="mine", group_instance_id="i")
     driven.answer(0, error=code)
     assert driven.member.error is not None and why in driven.member.error.message
     assert driven.member.next_request(driven.now) is None and driven.member.deadline() == NEVER
 
 
-def test_after_what_is_final_nothing_is_taken_over_any_more() -> None:
+def test_after_a_fatal_error_no_partitions_are_taken_over() -> None:
     driven = Driven()
     driven.join_and_reconcile(0)
     driven.answer(2, 0, 1)
@@ -253,7 +253,7 @@ def test_a_consumer_that_does_not_poll_leaves_and_joins_again_when_it_does() -> 
         assert driven.heartbeat().member_epoch == 0
 
 
-def test_the_last_call_gives_back_what_it_has_and_says_goodbye() -> None:
+def test_the_last_call_gives_up_all_partitions_before_the_leave_request() -> None:
     driven = Driven()
     assert driven.member.last_call() is None and driven.member.leave_request() is None
     driven.join_and_reconcile(0)
@@ -264,7 +264,7 @@ def test_the_last_call_gives_back_what_it_has_and_says_goodbye() -> None:
     assert driven.member.last_call() == lost(owned(0))
 
 
-def test_a_topic_that_was_deleted_and_made_anew_is_told_by_its_new_id() -> None:
+def test_a_topic_that_was_created_again_is_sent_with_its_new_id() -> None:
     driven = Driven()
     driven.join_and_reconcile(0)
     anew = UUID(int=0xAA)

@@ -54,7 +54,7 @@ def as_member(version: int, user_data: str | None, owned: bool = True) -> Joined
     ("user_data", "generation"),
     [(None, -1), ("00000009", 9), (f"{PARTITIONS} 00000009", 9), (PARTITIONS, -1), ("ff", -1), ("", -1)],
 )
-def test_a_cooperative_member_of_before_kip_792_tells_its_generation_in_one_of_two_ways_or_not_at_all(
+def test_a_cooperative_member_before_kip_792_sends_its_generation_in_one_of_two_formats_or_not(
     user_data: str | None, generation: int
 ) -> None:
     found = subscribed_member("cooperative-sticky", as_member(1, user_data))
@@ -65,7 +65,7 @@ def test_a_cooperative_member_of_before_kip_792_tells_its_generation_in_one_of_t
     ("user_data", "owned", "generation"),
     [(f"{PARTITIONS} 00000009", OWNED, 9), (PARTITIONS, OWNED, -1), (None, NONE, -1), ("00ff00", NONE, -1)],
 )
-def test_a_sticky_member_tells_what_it_had_in_one_of_two_layouts_or_not_at_all(
+def test_a_sticky_member_sends_its_previous_partitions_in_one_of_two_layouts_or_not(
     user_data: str | None, owned: frozenset[TopicPartition], generation: int
 ) -> None:
     found = subscribed_member("sticky", as_member(0, user_data))

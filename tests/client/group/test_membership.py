@@ -89,7 +89,7 @@ def test_an_eager_member_gives_up_all_and_a_cooperative_one_what_moves(servers: 
 
 
 @each_kind
-def test_what_is_committed_when_it_is_revoked_is_where_the_next_owner_begins(
+def test_the_next_owner_begins_at_the_offset_that_is_committed_when_a_partition_is_revoked(
     servers: str, topic: str, join: Join, protocol: Any
 ) -> None:
     def on_call(member: Member, event: str, partitions: frozenset[TopicPartition]) -> None:
@@ -130,7 +130,7 @@ def test_a_listener_that_raises_stops_no_rebalance_and_leaks_no_partition(
     share([first, second], partitions)
 
 
-def test_the_first_of_several_errors_is_raised_when_all_has_been_told(servers: str, topic: str, join: Join) -> None:
+def test_the_first_of_several_errors_is_raised_after_all_calls(servers: str, topic: str, join: Join) -> None:
     def on_call(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
         if name == "assigned":
             member.on_call = None
@@ -157,7 +157,7 @@ def test_a_listener_that_polls_is_not_called_within_itself(servers: str, topic: 
 
 
 @each_kind
-def test_closing_gives_back_what_is_owned_and_leaves(servers: str, topic: str, join: Join, protocol: Any) -> None:
+def test_closing_gives_up_all_partitions_and_leaves(servers: str, topic: str, join: Join, protocol: Any) -> None:
     partitions = make_topic(servers, topic, 2)
     first, second = join(**protocol), join(**protocol)
     share([first, second], partitions)
@@ -179,7 +179,7 @@ def test_closing_ends_a_join_that_waits_for_others(servers: str, topic: str, joi
     share([first], partitions)
 
 
-def test_closing_raises_what_the_listener_raised_but_leaves_all_the_same(servers: str, topic: str, join: Join) -> None:
+def test_closing_raises_the_listeners_error_and_still_leaves(servers: str, topic: str, join: Join) -> None:
     def on_call(member: Member, name: str, partitions: frozenset[TopicPartition]) -> None:
         member.on_call = None
         raise RuntimeError(f"not {name} now")
@@ -210,7 +210,7 @@ def test_a_consumer_that_does_not_poll_has_lost_its_partitions_when_it_does(
 
 
 @each_kind
-def test_a_static_member_that_comes_back_gets_its_own_again_and_nobody_else_notices(
+def test_a_static_member_that_returns_gets_its_partitions_without_a_rebalance(
     servers: str, topic: str, join: Join, protocol: Any
 ) -> None:
     partitions = make_topic(servers, topic, 4)
@@ -226,7 +226,7 @@ def test_a_static_member_that_comes_back_gets_its_own_again_and_nobody_else_noti
 
 
 @each_kind
-def test_who_is_no_member_commits_nothing_though_the_group_is_empty(
+def test_a_consumer_that_is_not_a_member_commits_nothing_even_in_an_empty_group(
     servers: str, topic: str, join: Join, protocol: Any
 ) -> None:
     partitions = make_topic(servers, topic, 2)
@@ -251,7 +251,7 @@ def test_of_two_with_the_same_instance_id_the_first_is_fenced(servers: str, topi
     assert first.events[-1] == ("lost", partitions)
 
 
-def test_a_topic_that_grows_is_shared_out_anew(servers: str, topic: str, join: Join) -> None:
+def test_new_partitions_of_a_topic_cause_a_rebalance(servers: str, topic: str, join: Join) -> None:
     make_topic(servers, topic, 2)
     members = [join(metadata_max_age=0.05) for _ in range(2)]
     share(members, frozenset(TopicPartition(topic, number) for number in range(2)))
@@ -292,7 +292,7 @@ def test_members_of_different_protocols_do_not_fit_in_one_group(servers: str, to
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_membership_whose_thread_has_failed_says_so(servers: str, topic: str, join: Join) -> None:
+def test_a_membership_whose_thread_has_failed_raises_an_error(servers: str, topic: str, join: Join) -> None:
     member = join()
     member.membership._member.next_request = lambda now: 1 / 0  # type: ignore[attr-defined]
     with pytest.raises(KafkaError, match="the thread of its heartbeats has failed"):

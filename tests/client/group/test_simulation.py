@@ -308,7 +308,7 @@ KINDS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("kind", KINDS, ids=["range", "sticky", "cooperative-sticky", "consumer"])
 @given(script=SCRIPTS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_happens_no_partition_has_two_owners_and_in_the_end_each_has_one(
+def test_no_partition_ever_has_two_owners_and_in_the_end_each_has_one(
     kind: dict[str, Any], script: list[tuple[str, int]]
 ) -> None:
     world = World(kind)

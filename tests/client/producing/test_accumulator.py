@@ -89,7 +89,7 @@ def test_a_record_larger_than_a_batch_is_a_batch() -> None:
     assert values(*take(it)) == [b"x" * 500]
 
 
-def test_memory_is_what_the_records_take() -> None:
+def test_the_memory_is_the_size_of_the_records() -> None:
     it = accumulator(records=1, linger=0)
     for value in (b"1", b"22", b"333"):
         append(it, value)
@@ -110,7 +110,7 @@ def test_memory_is_bounded_and_waiting_for_it_ends() -> None:
         append_values(it, [b"y"])
 
 
-def test_memory_that_comes_free_lets_a_waiting_thread_go_on() -> None:
+def test_freed_memory_lets_a_waiting_thread_continue() -> None:
     it = accumulator(memory=TINY)
     append(it, b"x")
     waiting = threading.Thread(target=append, args=(it, b"y"))
@@ -168,7 +168,7 @@ def test_values_fill_batch_after_batch() -> None:
     assert found == [b"%d" % number for number in range(7)]
 
 
-def test_values_go_on_in_a_batch_that_is_open() -> None:
+def test_values_are_appended_to_an_open_batch() -> None:
     it = accumulator()
     append(it, b"1")
     (part,) = append_values(it, [b"2", b"3"])
@@ -208,7 +208,7 @@ def test_closing_lets_all_go_and_takes_no_more() -> None:
     assert take(it) == []
 
 
-def test_what_is_abandoned_is_failed_once() -> None:
+def test_an_abandoned_batch_fails_once() -> None:
     it = accumulator(records=1, linger=0)
     first, second = append(it, b"1"), append(it, b"2")
     (batch,) = take(it)

@@ -25,7 +25,7 @@ def read(servers: str, topic: str) -> list[tuple[int, bytes | None, bytes | None
     return [(it.partition, it.key, it.value) for it in records]
 
 
-def test_values_go_where_their_ranges_say(servers: str, producer: Producer) -> None:
+def test_values_have_the_offsets_of_their_ranges(servers: str, producer: Producer) -> None:
     values = [b"%d" % number for number in range(3 * ROWS_AT_A_TIME + 5)]
     ranges = producer.send_many("values", values).result(10)
     found = {(it.partition, it.offset): it.value for it in Consumer(servers, "values", until="end")}
@@ -84,7 +84,7 @@ def test_an_empty_list(producer: Producer) -> None:
         (([b"1"], None, 3), KafkaError, "topic 'many' has no partition 3"),
     ],
 )
-def test_what_are_no_records(producer: Producer, arguments: Any, error: type[Exception], message: str) -> None:
+def test_invalid_records_are_errors(producer: Producer, arguments: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         producer.send_many("many", *arguments)
 
@@ -95,14 +95,14 @@ def test_arrow_columns_of_numbers_are_refused(producer: Producer) -> None:
         producer.send_many("numbers", pyarrow.array([1, 2]))
 
 
-def test_a_value_that_is_too_large_says_how_far_it_came(producer: Producer) -> None:
+def test_the_error_of_a_large_value_contains_the_number_of_queued_records(producer: Producer) -> None:
     values = [b"x"] * ROWS_AT_A_TIME + [b"x" * 2_000_000]
     with pytest.raises(KafkaError, match=f"{ROWS_AT_A_TIME} of {ROWS_AT_A_TIME + 1} records are queued, then:") as it:
         producer.send_many("too-large", values)
     assert it.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_full_buffer_says_how_far_it_came() -> None:
+def test_the_error_of_a_full_buffer_contains_the_number_of_queued_records() -> None:
     with ScriptedBroker(lambda request, version: None) as broker:
         producer = Producer(broker.address, acks=1, buffer_memory=1000, max_block=0.01, batch_size=500)
         with pytest.raises(TimeoutError, match=r"\d+ of 100 records are queued, then: records wait for the broker"):

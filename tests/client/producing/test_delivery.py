@@ -35,7 +35,7 @@ def test_waiting_has_an_end() -> None:
         delivery.result(0)
 
 
-def test_who_waits_is_told() -> None:
+def test_waiting_threads_get_the_result() -> None:
     result = BatchResult(P0)
     hurried = threading.Event()
     result.send_now = lambda result: hurried.set()
@@ -143,7 +143,7 @@ def test_nothing_at_all_is_done() -> None:
     assert (deliveries.done(), deliveries.result(), done) == (True, [], [deliveries])
 
 
-def test_failures_of_many_say_which_values_are_lost_and_which_is_to_blame() -> None:
+def test_failures_of_send_many_name_the_lost_values_and_their_cause() -> None:
     delivered, refused, split = BatchResult(P0), BatchResult(P1), BatchResult(P0)
     slices = [BatchSlice(delivered, 0, [0, 2]), BatchSlice(refused, 1, [1, 3]), BatchSlice(split, 0, [4, 5])]
     deliveries = Deliveries(slices)

@@ -71,7 +71,7 @@ def test_a_broker_that_lost_track_gets_the_batch_in_a_new_epoch(lost: ErrorCode)
     assert values(broker)[1:3] == [[b"2"], [b"2"]]
 
 
-def test_what_may_have_been_written_is_not_sent_under_another_number() -> None:
+def test_a_batch_that_may_be_written_is_not_sent_with_another_number() -> None:
     script = Script(True, produced(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
     with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
         assert refused_with(producer.send("t", b"1")) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -80,7 +80,7 @@ def test_what_may_have_been_written_is_not_sent_under_another_number() -> None:
     assert numbers(broker) == [(101, 0, 0), (101, 0, 0), (101, 1, 0)]
 
 
-def test_halves_of_what_may_have_been_written_keep_their_numbers() -> None:
+def test_halves_of_a_batch_that_may_be_written_keep_their_numbers() -> None:
     script = Script(True, TOO_LARGE, produced(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
     with (
         ScriptedBroker(script) as broker,
@@ -153,7 +153,7 @@ def test_a_leader_that_dies_is_replaced() -> None:
     assert numbers(new) == numbers(old) == [(101, 0, 0)]
 
 
-def test_a_leader_that_says_nothing_holds_up_no_other() -> None:
+def test_a_leader_that_does_not_answer_does_not_delay_others() -> None:
     answer = threading.Event()
 
     def silent(request: Request, version: int) -> Response | None:
@@ -211,7 +211,7 @@ def test_idempotence_can_be_had_or_not() -> None:
     assert values(broker) == []
 
 
-def test_close_gives_up_what_is_not_delivered_in_time() -> None:
+def test_close_fails_records_that_are_not_delivered_in_time() -> None:
     answer = threading.Event()
 
     def silent(request: Request, version: int) -> Response | None:
@@ -250,7 +250,7 @@ def test_a_broker_that_never_comes_back_is_given_up_with_its_reason() -> None:
         producer.close(10)
 
 
-def test_what_has_waited_for_too_long_behind_others_is_given_up_with_them() -> None:
+def test_batches_that_waited_too_long_fail_with_the_one_before_them() -> None:
     script = Script()
 
     def silent(request: Request, version: int) -> Response | None:

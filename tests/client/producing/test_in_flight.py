@@ -67,7 +67,7 @@ def firsts(log: NumberedLog) -> list[int]:
     return [value for value, _, _ in log.seen]
 
 
-def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
+def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
     are_queued, five_are_there = threading.Event(), threading.Event()
     awaited = {0: are_queued, 1: five_are_there}  # the events before the response to the batch with this value
 
@@ -92,7 +92,7 @@ def test_five_batches_are_under_way_once_the_broker_has_taken_one() -> None:
 
 
 @pytest.mark.parametrize("idempotence", [None, False])
-def test_those_behind_a_refused_batch_wait_until_it_is_sent_again(idempotence: bool | None) -> None:
+def test_the_batches_after_a_rejected_one_wait_until_it_is_sent_again(idempotence: bool | None) -> None:
     with sent(5, {1: [Fault.NOT_LEADER]}, idempotence=idempotence) as (log, deliveries):
         assert all(code(delivery) is None for delivery in deliveries)
     if idempotence is False:  # The batches in flight overtake it.
@@ -104,26 +104,26 @@ def test_those_behind_a_refused_batch_wait_until_it_is_sent_again(idempotence: b
         assert {epoch for _, epoch, _ in log.seen} == {0}
 
 
-def test_one_under_way_keeps_the_order_without_idempotence() -> None:
+def test_one_batch_in_flight_keeps_the_order_without_idempotence() -> None:
     faults = {1: [Fault.NOT_LEADER], 3: [Fault.IS_LOST]}
     with sent(5, faults, idempotence=False, max_in_flight=1) as (log, _):
         assert log.values == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_was_written_before_the_connection_broke_is_known_again() -> None:
+def test_batches_written_before_the_connection_broke_are_recognized() -> None:
     with sent(5, {5: [Fault.ANSWER_IS_LOST], 2: [Fault.NOT_LEADER_ANY_MORE]}) as (log, deliveries):
         assert [delivery.result().offset for delivery in deliveries] == [0, 1, 2, 3, 4, 5]
     assert log.values == [0, 1, 2, 3, 4, 5]
 
 
-def test_those_behind_one_that_is_given_up_and_not_written_are_numbered_anew() -> None:
+def test_the_batches_after_a_failed_one_that_was_not_written_get_new_numbers() -> None:
     with sent(5, {2: [Fault.INVALID]}) as (log, deliveries):
         assert [code(it) for it in deliveries] == [None, None, ErrorCode.INVALID_RECORD, None, None, None]
     assert log.values == [0, 1, 3, 4, 5]
     assert log.seen[6:] == [(3, 0, 2), (4, 0, 3), (5, 0, 4)]
 
 
-def test_those_behind_one_that_may_be_written_are_not_written_twice() -> None:
+def test_the_batches_after_one_that_may_be_written_are_not_written_twice() -> None:
     faults = {1: [Fault.NOT_LEADER_ANY_MORE, Fault.INVALID], 2: [Fault.ANSWER_IS_LOST]}
     with sent(4, faults) as (log, deliveries):
         assert [code(it) for it in deliveries] == [None, ErrorCode.INVALID_RECORD, None, None, None]
@@ -131,7 +131,7 @@ def test_those_behind_one_that_may_be_written_are_not_written_twice() -> None:
     assert log.seen[3:] == [(1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4)]
 
 
-def test_those_behind_one_that_may_be_written_and_is_not_are_given_up_if_they_are_in_doubt() -> None:
+def test_the_batches_after_one_with_an_unknown_result_fail_if_their_results_are_unknown() -> None:
     faults = {1: [Fault.NOT_LEADER, Fault.INVALID], 2: [Fault.NOT_LEADER]}
     with sent(4, faults) as (log, deliveries):
         lost = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -140,7 +140,7 @@ def test_those_behind_one_that_may_be_written_and_is_not_are_given_up_if_they_ar
     assert log.seen[-2:] == [(3, 1, 0), (4, 1, 1)]
 
 
-def test_halves_fit_where_the_whole_did_so_those_behind_keep_their_numbers() -> None:
+def test_halves_share_the_numbers_of_the_batch_so_later_batches_keep_theirs() -> None:
     with sent(4, {3: [Fault.TOO_LARGE]}, records=2) as (log, deliveries):
         assert all(code(delivery) is None for delivery in deliveries)
     assert log.values == list(range(9))
@@ -184,7 +184,7 @@ def test_each_record_is_written_once_and_in_order_whatever_happens(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_fails_is_not_written_twice_nor_out_of_order(seed: int) -> None:
+def test_failed_batches_are_not_written_twice_or_out_of_order(seed: int) -> None:
     chance = random.Random(seed)
     spoilt = {chance.randrange(600) for _ in range(10)}
 
@@ -215,7 +215,7 @@ def test_with_idempotence_five_are_the_most() -> None:
     Producer("127.0.0.1:1", max_in_flight=6, acks=1).close()
 
 
-def test_a_mistake_while_an_answer_is_read_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_while_a_response_is_read_leaves_no_thread_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     def mistaken(*arguments: object) -> None:
         raise RuntimeError("mistaken")
 

@@ -20,7 +20,7 @@ from tests.client.scripted_broker import ScriptedBroker
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_what_is_sent_is_read(servers: str, codec: str, acks: int) -> None:
+def test_sent_records_are_read(servers: str, codec: str, acks: int) -> None:
     topic = f"sent-{codec}-{acks}"
     headers = (("source", b"noaa"), ("none", None))
     with Producer(servers, acks=acks, compression=codec) as producer:
@@ -66,7 +66,7 @@ def test_a_record_that_is_too_large_fails_alone(servers: str) -> None:
     assert small.result().offset == 0
 
 
-def test_close_waits_no_longer_than_it_is_told() -> None:
+def test_close_waits_at_most_for_its_timeout() -> None:
     with ScriptedBroker(Script()) as broker:
         producer = Producer(broker.address, linger_ms=3_600_000)
         let_go = threading.Event()
@@ -87,7 +87,7 @@ def test_a_retry_sends_the_same_bytes(trouble: Response | bool) -> None:
     assert (first.producer_id, first.base_sequence) == (101, 0)
 
 
-def test_numbers_go_on_from_batch_to_batch() -> None:
+def test_numbers_continue_from_batch_to_batch() -> None:
     with ScriptedBroker(Script()) as broker, Producer(broker.address, linger_ms=3_600_000) as producer:
         for count in (3, 2, 1):
             for _ in range(count):
@@ -148,7 +148,7 @@ def test_flush_and_close_do_not_wait_for_ever() -> None:
         producer.close()
 
 
-def test_what_the_broker_had_already_counts_as_sent() -> None:
+def test_a_batch_that_the_broker_had_already_counts_as_sent() -> None:
     script = Script(produced(ErrorCode.DUPLICATE_SEQUENCE_NUMBER))
     with ScriptedBroker(script) as broker, Producer(broker.address) as producer:
         assert producer.send("t", b"x").result().offset == -1
@@ -176,7 +176,7 @@ def test_retries_end_at_the_delivery_timeout() -> None:
 
 
 @pytest.mark.parametrize("hang_ups", [1, 2, 5])
-def test_a_broker_that_hangs_up_for_a_while_gets_headers_and_numbers_all_the_same(hang_ups: int) -> None:
+def test_a_broker_that_closes_connections_for_a_while_still_receives_headers_and_numbers(hang_ups: int) -> None:
     script = Script()
     with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
         producer.send("t", b"x").result()
@@ -216,7 +216,7 @@ def test_old_brokers_get_old_messages(newest: int, magic: int) -> None:
         ("none", (("h", b"v"),), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
     ],
 )
-def test_what_old_brokers_lack(compression: str, headers: tuple[tuple[str, bytes], ...], code: ErrorCode) -> None:
+def test_apis_that_old_brokers_lack(compression: str, headers: tuple[tuple[str, bytes], ...], code: ErrorCode) -> None:
     with (
         ScriptedBroker(Script(), {ProduceRequest: 2}) as broker,
         Producer(broker.address, compression=compression) as producer,
@@ -227,7 +227,7 @@ def test_what_old_brokers_lack(compression: str, headers: tuple[tuple[str, bytes
     assert broker.requests == []
 
 
-def test_whoever_waits_for_a_record_lets_it_go() -> None:
+def test_a_thread_that_waits_for_a_record_sends_its_batch() -> None:
     with ScriptedBroker(Script()) as broker, Producer(broker.address, linger_ms=3_600_000) as producer:
         for _ in range(3):
             producer.send("t", b"x").result(10)
@@ -243,7 +243,7 @@ def test_a_callback_may_be_given_to_send() -> None:
     assert told == [delivery]
 
 
-def test_flush_waits_for_callbacks_and_no_longer_than_it_is_told() -> None:
+def test_flush_waits_for_callbacks_and_at_most_for_its_timeout() -> None:
     begun, let_go = threading.Event(), threading.Event()
 
     def called(delivery: object) -> None:
@@ -304,7 +304,7 @@ def test_partitions_that_were_added_are_found() -> None:
             assert asked_again.wait(10)  # Otherwise the producer requests the metadata again later.
 
 
-def test_metrics_tell_what_was_done() -> None:
+def test_metrics_count_requests_and_records() -> None:
     script = Script(True, produced(), produced(ErrorCode.INVALID_RECORD))
     with (
         ScriptedBroker(script) as broker,

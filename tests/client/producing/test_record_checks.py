@@ -36,7 +36,7 @@ def test_the_largest_record_that_is_not_refused_is_taken_by_the_broker(servers: 
         ({"value": b"", "timestamp": 1.5}, TypeError, r"a timestamp is an int \(milliseconds since 1970\), not float"),
     ],
 )
-def test_what_is_no_record_is_an_error_of_send(record: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_an_invalid_record_is_an_error_of_send(record: dict[str, Any], error: type[Exception], message: str) -> None:
     with Producer("127.0.0.1:1") as producer, pytest.raises(error, match=message):
         producer.send("a", **record)
 
@@ -54,7 +54,7 @@ def test_a_wrong_address_is_an_error_at_once() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("acks", 2), ("compression", "rar")])
-def test_what_the_producer_cannot_be_told(name: str, value: object) -> None:
+def test_invalid_settings_of_the_producer(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=name):
         Producer("127.0.0.1:1", **{name: value})  # type: ignore[arg-type]
 

@@ -84,7 +84,7 @@ def read(servers: str, topic: str, isolation_level: Any = "read_committed") -> l
     return [record.value for record in Consumer(servers, topic, until="end", isolation_level=isolation_level)]
 
 
-def test_what_is_committed_is_read_and_what_is_aborted_is_not(servers: str) -> None:
+def test_committed_records_are_returned_and_aborted_ones_are_not(servers: str) -> None:
     with Producer(servers, transactional_id="reads") as producer:
         producer.init_transactions()
         with producer.transaction():
@@ -130,7 +130,7 @@ def test_a_newer_producer_of_the_same_name_shuts_out_the_older_one(servers: str)
     assert read(servers, "fenced") == [b"new"]
 
 
-def test_the_coordinator_hears_of_each_partition_once(scene: Scene) -> None:
+def test_the_coordinator_receives_each_partition_once(scene: Scene) -> None:
     for _ in range(2):
         with scene.producer.transaction():
             for _ in range(2):
@@ -188,7 +188,7 @@ def test_a_commit_that_is_interrupted_before_the_coordinator_is_asked_can_be_abo
     assert [end.committed for end in scene.asked(EndTxnRequest)] == [False]
 
 
-def test_what_is_queued_is_thrown_away(scene: Scene) -> None:
+def test_queued_records_are_discarded(scene: Scene) -> None:
     producer = Producer(scene.broker.address, transactional_id="slow", linger_ms=3_600_000)
     producer.init_transactions()
     producer.begin_transaction()
@@ -224,7 +224,7 @@ def test_a_broker_that_lost_track_aborts_the_transaction(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "moved", [EndTxnResponse(error_code=ErrorCode.NOT_COORDINATOR), True], ids=["says so", "is gone"]
 )
-def test_a_coordinator_that_has_moved_is_looked_for_anew(scene: Scene, moved: Response | bool) -> None:
+def test_a_coordinator_that_has_moved_is_found_again(scene: Scene, moved: Response | bool) -> None:
     scene.script.other[EndTxnRequest] = [moved]
     with scene.producer.transaction():
         scene.producer.send("t", b"1")
@@ -281,7 +281,7 @@ def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> N
     assert not any(connection.is_open for connection in made)
 
 
-def test_what_comes_at_the_wrong_time_says_what_is_missing(scene: Scene) -> None:
+def test_the_error_of_a_call_at_the_wrong_time_names_the_missing_call(scene: Scene) -> None:
     other = Producer(scene.broker.address, transactional_id="other")
     with pytest.raises(KafkaError, match=r"begin_transaction of 'other': init_transactions\(\) comes first"):
         other.begin_transaction()
@@ -299,7 +299,7 @@ def test_what_comes_at_the_wrong_time_says_what_is_missing(scene: Scene) -> None
     scene.producer.abort_transaction()
 
 
-def test_what_transactions_need() -> None:
+def test_requirements_of_transactions() -> None:
     with pytest.raises(ValueError, match=r"transactions need acks=-1 \(all\), not 1"):
         Producer("127.0.0.1:1", acks=1, transactional_id="x")
     with pytest.raises(ValueError, match="transactions need idempotence"):

@@ -57,7 +57,7 @@ def test_each_record_is_written_once_and_in_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_given_up_is_neither_written_twice_nor_behind_what_came_later(seed: int) -> None:
+def test_failed_records_are_not_written_twice_or_after_later_ones(seed: int) -> None:
     proxy = ChaosProxy(arriving=5, seed=seed)
     with broker_behind(proxy) as broker:
         proxy.passes_all = True
