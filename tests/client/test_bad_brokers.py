@@ -115,7 +115,7 @@ def dribble(client: socket.socket) -> None:
 @pytest.mark.parametrize(
     "serve", [hang_up, say_nothing, speak_html, claim_gigabytes, answer_with_zeros, dribble], ids=lambda it: it.__name__
 )
-def test_a_server_that_is_not_a_broker_is_named(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
+def test_a_server_that_is_no_broker(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
     started = time.monotonic()
     with raw_server(serve) as port, pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}"):
         use(f"127.0.0.1:{port}")
