@@ -1,5 +1,7 @@
 """A fixture for the tests of the client: a broker for each test module."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pytest

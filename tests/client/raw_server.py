@@ -1,5 +1,7 @@
 """A server that is not a Kafka broker."""
 
+from __future__ import annotations
+
 import socket
 import threading
 from collections.abc import Callable, Iterator

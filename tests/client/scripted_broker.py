@@ -1,5 +1,7 @@
 """A broker with real sockets whose responses a test chooses, with one function for all requests."""
 
+from __future__ import annotations
+
 import socket
 import threading
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Tests of arguments with several items: a str or a wrong dict raises an error with an example, and nothing is sent."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast

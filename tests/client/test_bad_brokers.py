@@ -3,6 +3,8 @@
 All parts use the same servers: some are not Kafka brokers, and one sends damaged responses.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import random

@@ -1,5 +1,7 @@
 """Tests of one connection: the agreement on versions, and all failures."""
 
+from __future__ import annotations
+
 import http.server
 import socket
 import threading

@@ -1,5 +1,7 @@
 """Tests of metadata: addresses, and leaders of partitions."""
 
+from __future__ import annotations
+
 import pytest
 
 from hmb.client.connection import ConnectionFailed

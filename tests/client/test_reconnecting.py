@@ -1,5 +1,7 @@
 """Tests of the pauses after failed connections."""
 
+from __future__ import annotations
+
 import socket
 
 import pytest

@@ -1,5 +1,7 @@
 """Tests of clients that run before, during and after a restart of the broker."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import hmb

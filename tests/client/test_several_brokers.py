@@ -1,5 +1,7 @@
 """Tests of a client with several brokers: a broker fails, a leader changes, metadata become outdated."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterable
 from uuid import UUID

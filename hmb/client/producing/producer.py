@@ -99,8 +99,7 @@ class Producer:
         most `max_block` seconds. `value` and `key` are bytes or None unless the producer has serializers. `timestamp`
         is in ms since 1970. `on_delivery` is a callback as in `Delivery.add_done_callback`.
 
-        Raises KafkaError, TimeoutError, ConnectionFailed if the first contact fails, and TypeError or ValueError for
-        invalid keys, values, headers or timestamps.
+        Raises KafkaError, TimeoutError, ConnectionFailed, and TypeError or ValueError for invalid arguments.
         """
         if self._value_serializer is not None:
             value = self._value_serializer(value)

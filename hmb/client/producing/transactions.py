@@ -66,7 +66,6 @@ FATAL = {
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
 }
 
-
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 

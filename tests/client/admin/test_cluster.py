@@ -1,5 +1,7 @@
 """Tests of `Admin` for the cluster: brokers, their versions and their data directories."""
 
+from __future__ import annotations
+
 import pytest
 
 import hmb

@@ -1,5 +1,7 @@
 """Tests of `Admin` for settings: their sources, and changes with the new and the old request."""
 
+from __future__ import annotations
+
 import logging
 
 import pytest

@@ -1,5 +1,7 @@
 """Tests of `Admin` for groups: members, committed offsets and lag."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

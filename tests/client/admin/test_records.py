@@ -1,5 +1,7 @@
 """Tests of `Admin` for records: offsets of times, deletion of records, and leaders that have moved."""
 
+from __future__ import annotations
+
 import pytest
 
 import hmb

@@ -1,5 +1,7 @@
 """Tests of `Admin` for topics: each topic has its own result or error."""
 
+from __future__ import annotations
+
 import pytest
 
 import hmb

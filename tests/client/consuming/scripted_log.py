@@ -1,5 +1,7 @@
 """The log of one partition, for a scripted broker."""
 
+from __future__ import annotations
+
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse

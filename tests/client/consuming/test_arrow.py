@@ -1,5 +1,7 @@
 """Tests of Arrow columns: they contain the same values as records, and damage raises the same errors."""
 
+from __future__ import annotations
+
 import sys
 
 import pyarrow as pa

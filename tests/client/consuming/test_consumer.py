@@ -1,5 +1,7 @@
 """Tests of the consumer: its start, its end, and the records that it leaves out."""
 
+from __future__ import annotations
+
 import threading
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Tests of Ctrl-C during a poll: records that were not returned are not consumed, and the next poll returns them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import pytest

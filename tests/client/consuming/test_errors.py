@@ -1,5 +1,7 @@
 """Tests of errors while a consumer reads: it reports the place, loses no records, and continues where possible."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable

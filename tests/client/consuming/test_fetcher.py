@@ -1,5 +1,7 @@
 """Tests of the fetcher: one request is in flight while the application works on the last response."""
 
+from __future__ import annotations
+
 import time
 
 from hmb.client import Consumer, TopicPartition

@@ -1,5 +1,7 @@
 """Tests of consumers in groups: assigned partitions, commits and callbacks."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,7 @@
 """A comparison of the consumer with a model: after any steps, it returns each partition's records in order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import islice
 

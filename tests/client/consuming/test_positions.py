@@ -1,5 +1,7 @@
 """Tests of positions: assign, seek, pause and `until`."""
 
+from __future__ import annotations
+
 import re
 import time
 from typing import Any

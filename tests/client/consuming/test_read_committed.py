@@ -1,5 +1,7 @@
 """Tests of `read_committed`: records of aborted transactions are not returned."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,7 @@
 """Tests of the low-level consumer: one request, one response, and unchanged errors."""
 
+from __future__ import annotations
+
 import pytest
 
 import hmb

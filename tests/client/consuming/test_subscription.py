@@ -1,5 +1,7 @@
 """Tests of subscriptions: topics by name and by pattern, and topics that appear and disappear."""
 
+from __future__ import annotations
+
 import re
 import time
 from collections.abc import Callable

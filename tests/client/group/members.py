@@ -1,5 +1,7 @@
 """Members of groups for tests. Each has a membership and a listener that records its calls."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -75,7 +77,7 @@ class Member:
     def owned(self) -> frozenset[TopicPartition]:
         return self.membership.assignment
 
-    def poll(self) -> "Member":
+    def poll(self) -> Member:
         self.membership.poll(0)
         return self
 

@@ -1,5 +1,7 @@
 """Tests of the assignors: each partition has one owner, the result is even, and few partitions move."""
 
+from __future__ import annotations
+
 from collections import Counter
 from random import Random
 

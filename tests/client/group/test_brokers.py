@@ -1,5 +1,7 @@
 """Tests of groups with old brokers, with a broker that fails, and without members."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

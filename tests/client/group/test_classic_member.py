@@ -1,5 +1,7 @@
 """Tests of a member of a classic group, step by step: its requests and the calls of its listener."""
 
+from __future__ import annotations
+
 from typing import Any, TypeVar
 
 import pytest

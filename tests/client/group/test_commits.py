@@ -1,5 +1,7 @@
 """Tests of commits, with old brokers and with a scripted coordinator."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Tests of a member of a KIP-848 group, step by step: its heartbeats and the calls of its listener."""
 
+from __future__ import annotations
+
 from typing import Any
 from uuid import UUID
 

@@ -1,5 +1,7 @@
 """Tests of subscriptions and assignments as bytes: the bytes of Kafka 4.3.0's consumers, and those of other clients."""
 
+from __future__ import annotations
+
 import pytest
 
 from hmb.client.group import member_metadata

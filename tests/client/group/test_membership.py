@@ -1,5 +1,7 @@
 """Tests of memberships with a broker: the calls of listeners, their order, and errors."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -5,6 +5,8 @@ responses, and let time pass. At any time, two members that the coordinator know
 the last failure, each partition must have an owner, and the calls of each listener must be consistent.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol

@@ -1,5 +1,7 @@
 """A partition that checks the sequence numbers of batches as Kafka does, with faults that a test chooses."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto

@@ -1,5 +1,7 @@
 """Scripts for brokers that receive records from producers."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from hmb.protocol.errors import ErrorCode

@@ -1,5 +1,7 @@
 """Tests of the accumulator: batches, the time at which they are due, and the limit of memory."""
 
+from __future__ import annotations
+
 import threading
 
 import pytest

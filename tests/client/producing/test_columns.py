@@ -1,5 +1,7 @@
 """Tests of `send_many` with a broker: records from lists and from Arrow columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

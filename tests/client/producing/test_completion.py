@@ -1,5 +1,7 @@
 """Tests of completion: the rejected batches of a partition."""
 
+from __future__ import annotations
+
 import pytest
 
 from hmb.client.connection import ConnectionFailed

@@ -1,5 +1,7 @@
 """Tests of deliveries: the result of a batch, and the result of each of its records."""
 
+from __future__ import annotations
+
 import logging
 import sys
 import threading

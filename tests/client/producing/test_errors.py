@@ -1,5 +1,7 @@
 """Tests of a producer whose brokers reject batches, fail, lose their leadership or do not answer."""
 
+from __future__ import annotations
+
 import threading
 
 import pytest

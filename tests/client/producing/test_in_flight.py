@@ -1,5 +1,7 @@
 """Tests of several batches in flight: the batches after one that is rejected or lost."""
 
+from __future__ import annotations
+
 import random
 import threading
 from collections import Counter

@@ -1,5 +1,7 @@
 """Tests of the partitioner: it chooses the same partitions as Kafka's clients."""
 
+from __future__ import annotations
+
 import pytest
 
 from hmb.client.producing.partitioner import java_hash, murmur2, partition_of_key, partitioner_of

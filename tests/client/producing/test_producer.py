@@ -1,5 +1,7 @@
 """Tests of the producer, with a broker and with a scripted broker that fails."""
 
+from __future__ import annotations
+
 import threading
 
 import pytest

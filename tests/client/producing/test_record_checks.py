@@ -1,5 +1,7 @@
 """Tests of checks: invalid settings, and records that can never be sent, raise errors before anything is queued."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

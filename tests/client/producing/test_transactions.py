@@ -1,5 +1,7 @@
 """Tests of transactions, with a broker and with a scripted coordinator."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import Any
 

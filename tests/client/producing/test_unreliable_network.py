@@ -1,5 +1,7 @@
 """Tests of an idempotent producer on an unreliable network: it writes each record once and in order."""
 
+from __future__ import annotations
+
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """A proxy that loses, cuts, delays and repeats Produce requests."""
 
+from __future__ import annotations
+
 import random
 import socket
 import struct
