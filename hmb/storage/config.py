@@ -1,5 +1,4 @@
-"""The settings of a topic's logs, with Kafka's names for topics: `segment.bytes` is `LogConfig.segment_bytes`.
-"""
+"""The settings of a topic's logs, with Kafka's names for topics: `segment.bytes` is `LogConfig.segment_bytes`."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ class LogConfig:
     max_decompressed: int       = DEFAULT_LIMIT  # of a batch, in bytes: the broker's limit, not a topic's to set
     # Each append asks for these two, so they are worked out once.
     max_segment_ms: int         = field(init=False)  # a compacted log's segment also ends to be compacted in time
-    looks_at_records: bool      = field(init=False)  # no header tells of keys, nor of the oldest record
+    looks_at_records: bool      = field(init=False)  # a header has no keys and no oldest timestamp
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -80,7 +79,7 @@ class LogConfig:
 
     @property
     def level(self) -> int | None:
-        """Of compression in that codec; None where it has no levels."""
+        """The level of compression in that codec; None if the codec has no levels."""
         match self.codec:
             case Codec.GZIP:
                 return self.compression_gzip_level
@@ -91,7 +90,7 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """How much earlier a segment is full, so that those that were begun together do not all roll together."""
+        """Return by how many ms a segment is full earlier, so that segments of the same age do not all roll at once."""
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0
 

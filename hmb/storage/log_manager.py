@@ -166,7 +166,7 @@ class LogManager:
         return sorted(self._logs.copy().items(), key=lambda item: item[0])
 
     def highest_producer_id(self) -> int:
-        """Of the idempotent producers that the logs remember; -1 where there are none."""
+        """Return the greatest producer id that a log remembers; -1 if no log remembers one."""
         return max((log.highest_producer_id for _, log in self.items()), default=-1)
 
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
@@ -174,17 +174,17 @@ class LogManager:
         return {name.topic: self._topic_ids[name.topic] for name, _ in self.items()}
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
-        """Make an empty log. Raises OSError."""
+        """Create an empty log. Raises OSError."""
         return self.create_all([NewLog(name, config, topic_id)])[0]
 
     def create_all(self, new: Sequence[NewLog]) -> list[Log]:
-        """Make empty logs. They survive a power cut from now on. Raises OSError.
+        """Create empty logs, which survive a power cut from now on. Raises OSError.
 
         The logs of thousands of topics cost one write of the checkpoints and few commits of the file system.
         """
         with self._lock:
             self._raise_if_closed()
-            # What the checkpoints say of an older topic with that name must not hold for this one.
+            # The checkpoints may still have offsets of a deleted topic with the same name.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             for path in paths:

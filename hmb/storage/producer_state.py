@@ -96,8 +96,8 @@ class ActiveProducer(NamedTuple):
 
 
 class LastBatch(NamedTuple):
-    """Which batch tells a producer's last sequence number: the one that ends at `last_offset`, or, where that is -1, a
-    marker with its epoch.
+    """The batch with a producer's last sequence number. It ends at `last_offset`. If that is -1, it is a marker with
+    the producer's epoch.
     """
 
     last_offset: int
@@ -273,7 +273,7 @@ class ProducerState:
         )
 
     def load_snapshot(self, path: Path) -> bool:
-        """Take over a snapshot; False where it is damaged (the log then tells the same, at the cost of a scan)."""
+        """Read a snapshot; return False if it is damaged. A scan of the log finds the same state."""
         data = path.read_bytes()
         if len(data) < SNAPSHOT_HEADER.size:
             return False
@@ -319,7 +319,7 @@ def snapshot_path(directory: Path, offset: int) -> Path:
 
 
 def snapshots(directory: Path) -> list[tuple[int, Path]]:
-    """The snapshots of a partition's directory with the offset up to which each tells, oldest first."""
+    """Return the snapshots of a partition's directory, each with the log's end offset at that time, oldest first."""
     found: Iterable[Path] = directory.glob("*.snapshot")
     return sorted((int(path.stem), path) for path in found if path.stem.isdecimal() and path.stem.isascii())
 

@@ -52,7 +52,7 @@ MAX_OFFSET = 2**63 - 1
 
 
 class Segment:
-    """One segment. Appends happen under the log's lock; reads take none."""
+    """One segment. Appends happen under the log's lock. Reads take no lock."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
         """Open or make the segment. Names of a segment that is not part of the log yet have a suffix (swap.py)."""
@@ -83,14 +83,14 @@ class Segment:
         return self.file.path
 
     def make(self, *, sync: bool) -> None:
-        """Create the file now, not at the first append; `sync` makes its name survive a power cut. Raises OSError."""
+        """Create the file before the first append. `sync` makes its name survive a power cut. Raises OSError."""
         self.file.open()
         if sync:
             self.file.sync()
             sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
-        """Whether `size` more bytes, up to `last_offset`, belong into a new segment."""
+        """Return whether `size` more bytes of batches, up to `last_offset`, need a new segment."""
         if not self.size:
             return False
         max_age = self.config.max_segment_ms - self._jitter_ms
@@ -109,11 +109,11 @@ class Segment:
         newest: TimestampOffset,
         aborted: AbortedTransaction | None = None,
     ) -> None:
-        """Write whole batches at the end.
+        """Write whole batches to the end of the segment.
 
-        `first_batch_end` is the last offset of the first of them, which is what the offset index names; `newest` is the
-        greatest timestamp among them with its offset; `aborted` the transaction that they end, if they are such a
-        marker. Raises OSError, and then nothing has been appended.
+        `first_batch_end` is the last offset of the first batch, which an index entry contains. `newest` is the greatest
+        timestamp of the batches, with its offset. `aborted` is the transaction that a marker ends. Raises OSError, and
+        then nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -161,7 +161,7 @@ class Segment:
         return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
 
     def position_of(self, offset: int, end: int) -> int:
-        """Where the batch begins that holds `offset`, or the next one after a gap; `end` where there is none."""
+        """Return the position of the batch that holds `offset`, or of the next one; `end` if none follows."""
         found = self._find(offset, end)
         return end if found is None else found[0]
 
@@ -183,10 +183,11 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """The batches from one at or before `offset` on: from an index entry, or from the start if that is wrong.
+        """Return the batches from one at or before `offset` on, each with its position.
 
-        An entry names the last offset of the batch at its position (Kafka: or of a later one). Where the batch says
-        more, records would be skipped, so the entry is damaged.
+        The scan begins at the position of an index entry. The entry contains the last offset of the batch at this
+        position (Kafka: or of a later batch). If the batch ends later, the entry is damaged, and records would be
+        skipped. Then the scan begins at the start, and the indexes are made again. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = self.batches(entry.position, end)
@@ -223,14 +224,14 @@ class Segment:
             position += batch.size
 
     def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
-        """The batches at these positions, headers only."""
+        """Return the headers of the batches at these positions."""
         for position in positions:
             yield position, parse_batch(self.file.read(HEADER_PEEK, position))
 
     def whole(self, position: int, header: Batch) -> Batch:
         """Return the batch at a position with its records, after `batches` has returned its header.
 
-        Raises CORRUPT_MESSAGE where its bytes are damaged.
+        Raises CORRUPT_MESSAGE if its bytes are damaged.
         """
         return checked(self, position, parse_batch(FileRegion(self.file, position, header.size).read()))
 
@@ -343,7 +344,7 @@ class Segment:
         self.transaction_index.file.sync_if_written()
 
     def seal(self) -> None:
-        """No more appends: the last time index entry tells the greatest timestamp."""
+        """End the appends: the time index gets the greatest timestamp. Raises OSError."""
         if self._is_preallocated:
             self._is_preallocated = False
             self.file.truncate(self.size)
@@ -353,7 +354,7 @@ class Segment:
             index.file.close()
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
-        """Rename the files, the log last; a reader that still holds the segment reads on. Raises OSError."""
+        """Rename the files, the log last. A thread that still reads from the segment reads on. Raises OSError."""
         for file in self._files:
             if file.path.exists():  # an index may be missing; of a segment that is repaired, the log, too
                 file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
@@ -368,7 +369,7 @@ class Segment:
         self.rename("", DELETED)
 
     def delete(self) -> None:
-        """Remove the files of a segment that was marked."""
+        """Remove the files of a segment that was marked as deleted."""
         for file in self._files:
             file.path.unlink(missing_ok=True)
 
@@ -378,7 +379,7 @@ class Segment:
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
-        """Close the files; nothing is appended any more. Raises OSError."""
+        """End the appends, and close the files. Raises OSError."""
         self.seal()
         self.release()
 

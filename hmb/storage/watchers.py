@@ -10,7 +10,7 @@ import threading
 
 
 class Watcher:
-    """One waiting thread."""
+    """A thread that waits."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -25,7 +25,7 @@ class Watcher:
 
 
 class Watchers:
-    """Those who watch one thing."""
+    """The watchers of one log."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the set; held for a moment only, no other lock is taken under it

@@ -213,7 +213,7 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """A producer's last batch stays without its records: it tells the last sequence number, or the epoch."""
+        """Return the batch without its records if it is its producer's last one, which has the last sequence number."""
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:

@@ -4,8 +4,9 @@ The broker is the only writer of a log. If somebody removes, replaces or cuts th
 are lost, and the broker would not notice: it goes on writing to the open file. So the broker looks at the file before
 each sync, before a roll and at a stop.
 
-A check compares the file with the broker's own records of it: its name and inode, its size, the time of the last write,
-and the first and last bytes of the batch that was appended last. It costs two calls of `stat` and four short reads.
+A check compares the file with the state at the last check: the inode, the size, the time of the last write. It also
+compares the first and last bytes of the batch that was appended last. A check costs two calls of `stat` and four short
+reads.
 """
 
 from __future__ import annotations

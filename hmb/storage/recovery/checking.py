@@ -46,15 +46,15 @@ HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 CheckedBatch = tuple[int, int, int, int, int, int]
 
 
-NO_STOP = threading.Event()  # of those who cannot be stopped
+NO_STOP = threading.Event()  # never set: for callers that are never stopped
 
 
 class Stopped(Exception):
-    """The broker stops, so what was under way, a check or a compaction, is given up; the next one begins anew."""
+    """The broker stops, so a check or a compaction in progress ends. The next one begins again from the start."""
 
 
 class Damage(KafkaError):
-    """From `position` on the bytes are not this log's next batch."""
+    """The bytes from `position` on are not the next batch of this log."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -62,7 +62,7 @@ class Damage(KafkaError):
 
 
 class DamagedSegment(KafkaError):
-    """A read met damage in `segment`, which has to be repaired before anybody gets past it."""
+    """A read has met damage in `segment`. No reader gets past it until the segment is repaired."""
 
     def __init__(self, segment: Segment, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
@@ -105,7 +105,7 @@ def checked_batches(
 
 
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
-    """Return the batch at a position. Raises KafkaError if there is none, OSError.
+    """Return the batch at a position. Raises KafkaError if it is not intact, OSError.
 
     A gigabyte of small batches holds a million of them. So an intact batch v2 is checked without an object for it.
     Messages, and bytes that are not an intact batch, are left to `check`, which finds out what is wrong.
@@ -154,10 +154,10 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
 
 
 def _first_offset(batch: Batch) -> int:
-    """Of a compressed message only its inside tells; what both tell must be the same."""
+    """Return the first offset of a batch. That of a compressed message is inside of it. Raises KafkaError."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # Whatever the limit of decompression is now, it was within the limit when it was appended.
+    # The message was within the limit of decompression when it was appended, and the limit may be lower now.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise _corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
@@ -165,9 +165,9 @@ def _first_offset(batch: Batch) -> int:
 
 
 class ProducerBatches:
-    """Which of a segment's batches tell all that a log must know of its producers.
+    """The batches of a segment from which the state of all producers follows.
 
-    These are the last ones of each producer, the first of each transaction, and the markers that end it.
+    These are the last ones of each producer, the first of each transaction, and the marker that ends it.
     """
 
     def __init__(self) -> None:
@@ -210,8 +210,8 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
     """Search for the first undamaged batch at `position` or after it that has an offset of `lowest` or more.
 
-    No byte says where a batch begins, so the search looks for headers and trusts the CRC. Return its position and the
-    batch; None if there is none. Raises OSError.
+    No byte shows where a batch begins, so the search looks for headers and trusts the CRC. Return the position and the
+    batch; None if no batch is intact. Raises OSError.
     """
     end = _end_of_data(windows, position)
     # Offset (its first bytes are known), size (not 0), leader epoch or CRC, magic.

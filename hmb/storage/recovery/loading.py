@@ -2,11 +2,11 @@
 
 After a proper stop the start reads only the end of each segment, which shows whether its indexes are complete. It
 trusts the rest, because the manifest shows which files were changed since (manifest.py). After a kill or a power cut
-the start also checks the active segment, batch by batch (checking.py), and makes its indexes anew. The manifest does
+the start also checks the active segment, batch by batch (checking.py), and makes its indexes again. The manifest does
 not have the final size of this segment. In a directory without a manifest, which Kafka wrote, the start checks each
 segment that ends after the recovery point.
 
-What damage means depends on whether the damaged bytes have been on disk.
+The meaning of damage depends on whether the damaged bytes have been on disk.
 
 - *They have been* below the recovery point, after a proper stop, and in each segment but the last one. A log syncs a
   segment before it creates the next one. So this damage came later, and readers may have seen what follows. An empty
@@ -64,7 +64,7 @@ class LoadedLog:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the start knows of a log before it looks at the log's files."""
+    """The facts about a log that the start has before it looks at the log's files."""
 
     recovery_point: int | None  # records at lower offsets have been synced; None: unknown
     is_clean: bool  # the log was closed properly
@@ -278,7 +278,7 @@ def _load_producers(
             raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
     for offset, path in reversed(found):
         if offset > end_offset:
-            path.unlink()  # it tells of batches that were cut off
+            path.unlink()  # it contains batches that were cut off
         elif offset <= wanted and state.load_snapshot(path):
             known_to = offset
             break

@@ -60,10 +60,10 @@ def end_by_indexes(segment: Segment) -> int:
 
 
 def recover(segment: Segment, following: int | None = None, stop: threading.Event = NO_STOP) -> Recovered:
-    """Check every batch and make the offset index and the time index anew.
+    """Check every batch, and make the offset index and the time index again.
 
-    `following` is the base offset of the next segment. `size` is then the length of the undamaged beginning. The
-    file keeps all its bytes (`truncate` cuts it), but for the zeros of a preallocated one. Raises Stopped, OSError.
+    `following` is the base offset of the next segment. The segment's `size` is then the length of the
+    undamaged beginning. The file keeps all its bytes, except the zeros of a preallocated file. Raises Stopped, OSError.
     """
     with segment.indexes_made_anew():
         producers = ProducerBatches()

@@ -1,9 +1,9 @@
 """The small state files of a data directory, in Kafka's formats.
 
-- `<name>-checkpoint`: an offset for each partition, as text: `0` (version), the number of lines, then `topic partition
-offset`.
+- `<name>-checkpoint`: an offset for each partition, as text: `0` (version), the number of lines, then lines of
+  `topic partition offset`.
 - `meta.properties`: the identity of the directory: node id, cluster id, directory id.
-- `<partition>/partition.metadata`: the topic's id, so that a topic made again under an old name is told apart.
+- `<partition>/partition.metadata`: the topic's id, so that a topic that is created again is another topic.
 - `<partition>/leader-epoch-checkpoint`: as the first, with `epoch start-offset` lines.
 
 The functions `read_...` read a file, the functions `..._content` return what it should contain. The broker replaces

@@ -37,7 +37,7 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The epochs of one log, at least one. It never changes. Epochs grow, and start offsets do not fall."""
+    """The epochs of one log, at least one; immutable. Epochs grow, and start offsets do not fall."""
 
     def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
         """Raises ValueError."""
@@ -53,17 +53,17 @@ class LeaderEpochs:
         return self.starts[-1].epoch
 
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
-        """Those that are left when the log's first records were deleted."""
+        """Return the epochs that have records at or after the log start offset."""
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
 
     def at(self, offset: int) -> int:
-        """The epoch that wrote this offset, or would."""
+        """Return the epoch that wrote this offset, or would write it."""
         number = bisect_right(self.starts, offset, key=lambda start: start.start_offset)
         return self.starts[max(0, number - 1)].epoch
 
     def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
-        """The greatest epoch not above this one, and where it ends; None of an epoch that is yet to come."""
+        """Return the greatest epoch that is not above `epoch`, and its end; None if `epoch` is in the future."""
         if epoch == self.newest:
             return EpochEnd(epoch, log_end_offset)
         starts = self._since(log_start_offset)

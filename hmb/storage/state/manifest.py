@@ -16,9 +16,9 @@ records, and a segment that was deleted looks like one that retention deleted. S
   and syncs the entry before it replaces the file. So after a crash the file has one of these two contents. When the
   file is replaced, another entry has the new content twice.
 - `topic`: the topic id of a partition.
-- `segment`: base offset; next offset, where the next segment begins; size of the log file; time of its last write (ns);
-  sizes of the offset index and the time index; size and CRC-32C of the transaction index. Size -1: compaction is
-  replacing the segments from the base offset to the next offset.
+- `segment`: base offset and next offset, where the next segment begins. Then the size of the log file and the time of
+  its last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of the
+  transaction index. Size -1: compaction is replacing the segments from the base offset to the next offset.
 - `forget`: a segment that the broker is going to delete; without a base offset, all entries of the partition.
 - `opened`, `closed`: a start, and a proper stop.
 
@@ -274,7 +274,7 @@ class Manifest:
     # -- write
 
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
-        """Write the manifest anew after a start: with these partitions, and the state files as they are.
+        """Write a new manifest after a start: with these partitions, and the state files as they are.
 
         Raises OSError.
         """
