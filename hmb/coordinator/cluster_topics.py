@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 
-class TopicDescription(NamedTuple):
+class AssignableTopic(NamedTuple):
     """A topic and how many partitions it has."""
 
     name: str
@@ -33,12 +33,12 @@ class ClusterTopics(Protocol):
 
     def names(self) -> Iterable[str]: ...
 
-    def by_name(self, name: str) -> TopicDescription | None: ...
+    def by_name(self, name: str) -> AssignableTopic | None: ...
 
-    def by_id(self, id: UUID) -> TopicDescription | None: ...
+    def by_id(self, id: UUID) -> AssignableTopic | None: ...
 
 
-def metadata_hash(topics: Iterable[TopicDescription]) -> int:
+def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
     """One number for these topics with their ids and partitions, 0 for none (KIP-1101).
 
     Kafka has another hash function; a group that goes from one broker to the other is assigned anew once.

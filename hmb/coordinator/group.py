@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -34,7 +34,7 @@ class Commit(NamedTuple):
     epoch: int  # or the generation; negative: of nobody who is in the group
     group_instance_id: str | None
     version: int  # of OffsetCommit, or TxnOffsetCommit
-    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    offsets: Mapping[TopicPartition, CommittedOffset]
     producer: ProducerIdAndEpoch | None = None  # in whose transaction
 
     @property

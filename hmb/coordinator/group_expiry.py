@@ -17,7 +17,7 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.group import Group
 from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.offsets import Expiry, OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset, Expiry
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
 
@@ -87,5 +87,5 @@ def _(group: ClassicGroup) -> Expiry | None:
     return None
 
 
-def _commit_time(offset: OffsetAndMetadata) -> int:
+def _commit_time(offset: CommittedOffset) -> int:
     return offset.commit_timestamp

@@ -42,7 +42,7 @@ from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.consumer_protocol import CONSUMER
@@ -332,7 +332,7 @@ class GroupCoordinator:
         partitions: Iterable[TopicPartition] | None,
         member_id: str | None = None,
         member_epoch: int = -1,
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
+    ) -> dict[TopicPartition, CommittedOffset]:
         """Those of these partitions (None: all) that the group has committed.  Raises KafkaError."""
         self._journal.check_coordinates(group_id)
         group = self._groups.get(group_id)

@@ -51,7 +51,7 @@ RECORD_OVERHEAD = 32  # bytes that a record takes at most besides its key and va
 Apply = Callable[[], None]
 
 
-class JournalTopic(Protocol):
+class JournaledTopic(Protocol):
     """The broker's topic, as its journal needs it."""
 
     name: str
@@ -118,7 +118,7 @@ class _Partition:
 class Journal:
     """The topic's partitions.  Thread-safe."""
 
-    def __init__(self, topic: JournalTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
         self._topic = topic
         self._sync = sync
         self._clock = clock

@@ -30,7 +30,7 @@ from hmb.coordinator.group_records import (
 )
 from hmb.coordinator.journal import Journal, Pending
 from hmb.coordinator.known_names import cached_by_name
-from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, CommittedOffset, Expiry, GroupOffsets
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -53,7 +53,7 @@ class OffsetManager:
     def begin_commit(
         self,
         group_id: str,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        offsets: Mapping[TopicPartition, CommittedOffset],
         producer: ProducerIdAndEpoch | None = None,
     ) -> Pending:
         """Commit these, or keep them for the producer's transaction.
@@ -100,7 +100,7 @@ class OffsetManager:
         offsets stay, too, but their topic id shows that they are of no use.
         """
 
-        def is_gone(partition: TopicPartition, committed: OffsetAndMetadata) -> bool:
+        def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:
             return partition.topic in ids and committed.topic_id in (ids[partition.topic], NO_TOPIC_ID)
 
         if not self._has_any(group_id, ids):
@@ -120,7 +120,7 @@ class OffsetManager:
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
+    ) -> dict[TopicPartition, CommittedOffset]:
         """Those of these partitions (None: all) that were committed."""
         with self._lock:
             known = self._offsets.of_group(group_id)
@@ -136,7 +136,7 @@ class OffsetManager:
     # -- in the journal's order
 
     def _commit(
-        self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int | None
+        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], producer_id: int | None
     ) -> None:
         with self._lock:
             if producer_id is None:
@@ -165,7 +165,7 @@ class OffsetManager:
             value = OffsetCommitValue(
                 offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
             )
-        offsets = {TopicPartition(key.topic, key.partition): OffsetAndMetadata.of_record(value)}
+        offsets = {TopicPartition(key.topic, key.partition): CommittedOffset.of_record(value)}
         self._commit(key.group, offsets, producer_id)
 
     def forget_all(self) -> None:
@@ -179,7 +179,7 @@ def _key(group_id: str, partition: TopicPartition) -> bytes:
     return encode_key(OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition))
 
 
-def _value(committed: OffsetAndMetadata) -> bytes:
+def _value(committed: CommittedOffset) -> bytes:
     value = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,

@@ -29,7 +29,7 @@ NO_TOPIC_ID = UUID(int=0)
 NO_EXPIRY = -1
 
 
-class OffsetAndMetadata(NamedTuple):
+class CommittedOffset(NamedTuple):
     """One committed offset.  Times in ms."""
 
     offset: int
@@ -40,7 +40,7 @@ class OffsetAndMetadata(NamedTuple):
     topic_id: UUID = NO_TOPIC_ID
 
     @classmethod
-    def of_record(cls, value: OffsetCommitValue) -> OffsetAndMetadata:
+    def of_record(cls, value: OffsetCommitValue) -> CommittedOffset:
         return cls(
             *(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp),
             *(value.expire_timestamp, value.topic_id),
@@ -56,7 +56,7 @@ class OffsetAndMetadata(NamedTuple):
 class Expiry(NamedTuple):
     """When a group's offsets expire (`group_expiry.expiry`)."""
 
-    since: Callable[[OffsetAndMetadata], int]  # ms: when one could last have been used
+    since: Callable[[CommittedOffset], int]  # ms: when one could last have been used
     is_read: Callable[[str], bool]  # whether the group reads the topic, so that nothing of it expires
 
 
@@ -64,18 +64,18 @@ class GroupOffsets:
     """The offsets of all groups.  A group without any is not in it."""
 
     def __init__(self) -> None:
-        self._by_group: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
+        self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         # By group and producer id; None: the offset that was committed there is no longer the newest.
-        self._pending: dict[str, dict[int, dict[TopicPartition, OffsetAndMetadata | None]]] = {}
+        self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
-    def commit(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Put these in the place of older ones."""
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():
             pending.update(dict.fromkeys(pending.keys() & offsets.keys()))
 
     def commit_in_transaction(
-        self, group_id: str, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+        self, group_id: str, producer_id: int, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
         """Keep these until the producer's transaction ends."""
         self._pending.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
@@ -110,7 +110,7 @@ class GroupOffsets:
         if not offsets:
             self._by_group.pop(group_id, None)
 
-    def of_group(self, group_id: str) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """All of a group: the table itself, which changes."""
         return self._by_group.get(group_id, {})
 

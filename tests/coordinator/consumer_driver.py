@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import PartitionId, TopicDescription
+from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_records import decode_key, decode_value
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
@@ -26,7 +26,7 @@ class Topics:
     def __init__(self, **partitions: int) -> None:
         self.version = 0
         self._next_id = 1
-        self._topics: dict[str, TopicDescription] = {}
+        self._topics: dict[str, AssignableTopic] = {}
         for name, count in partitions.items():
             self.make(name, count)
 
@@ -34,7 +34,7 @@ class Topics:
         """A new topic, or more partitions of an old one."""
         old = self._topics.get(name)
         self._next_id += old is None
-        self._topics[name] = TopicDescription(name, old.id if old else UUID(int=self._next_id), partitions)
+        self._topics[name] = AssignableTopic(name, old.id if old else UUID(int=self._next_id), partitions)
         self.version += 1
 
     def delete(self, name: str) -> None:
@@ -44,10 +44,10 @@ class Topics:
     def names(self) -> Iterable[str]:
         return list(self._topics)
 
-    def by_name(self, name: str) -> TopicDescription | None:
+    def by_name(self, name: str) -> AssignableTopic | None:
         return self._topics.get(name)
 
-    def by_id(self, id: UUID) -> TopicDescription | None:
+    def by_id(self, id: UUID) -> AssignableTopic | None:
         return next((topic for topic in self._topics.values() if topic.id == id), None)
 
     def id(self, name: str) -> UUID:

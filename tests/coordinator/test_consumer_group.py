@@ -11,7 +11,7 @@ from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.modern.states import MemberState
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from hmb.protocol.topics import TopicPartition
@@ -253,7 +253,7 @@ def test_an_instance_id_has_one_member_at_a_time(driver: ConsumerDriver) -> None
 
 def commit(driver: ConsumerDriver, member: str, epoch: int, *partitions: int, version: int = 9) -> Commit:
     topic_id = driver.topics.id("a")
-    offsets = {TopicPartition("a", n): OffsetAndMetadata(1, -1, "", 0, topic_id=topic_id) for n in partitions}
+    offsets = {TopicPartition("a", n): CommittedOffset(1, -1, "", 0, topic_id=topic_id) for n in partitions}
     return Commit(member, epoch, None, version, offsets)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hmb.coordinator.group_expiry import expiry, is_subscribed
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from tests.coordinator.group_driver import GroupDriver
 
-COMMITTED = OffsetAndMetadata(5, -1, "", commit_timestamp=123)
+COMMITTED = CommittedOffset(5, -1, "", commit_timestamp=123)
 
 
 def reads(*topics: str, version: int = 3) -> list[tuple[str, bytes]]:

@@ -19,7 +19,7 @@ from hmb.coordinator.group_records import (
 )
 from hmb.coordinator.journal import Journal
 from hmb.coordinator.offset_manager import OffsetManager
-from hmb.coordinator.offsets import Expiry, GroupOffsets, OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset, Expiry, GroupOffsets
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
@@ -33,8 +33,8 @@ NEXT_YEAR = now_ms() + 365 * 24 * 60 * 60 * 1000
 NEVER_READ = Expiry(since=lambda committed: committed.commit_timestamp, is_read=lambda topic: False)
 
 
-def at(offset: int, *, timestamp: int = 0, expires: int = -1, metadata: str = "") -> OffsetAndMetadata:
-    return OffsetAndMetadata(offset, -1, metadata, timestamp, expires)
+def at(offset: int, *, timestamp: int = 0, expires: int = -1, metadata: str = "") -> CommittedOffset:
+    return CommittedOffset(offset, -1, metadata, timestamp, expires)
 
 
 # In memory
@@ -61,7 +61,7 @@ def test_offsets_belong_to_their_group() -> None:
         (at(1, timestamp=1_000, expires=5_000), 4_000, False),  # its own time overrules the broker's
     ],
 )
-def test_an_offset_expires_after_its_retention(committed: OffsetAndMetadata, now: int, is_expired: bool) -> None:
+def test_an_offset_expires_after_its_retention(committed: CommittedOffset, now: int, is_expired: bool) -> None:
     offsets = GroupOffsets()
     offsets.commit("g", {T0: committed})
     assert offsets.expired("g", now, 100, NEVER_READ) == [T0] * is_expired
@@ -94,7 +94,7 @@ Commit = Callable[..., None]
 
 @pytest.fixture
 def commit(journal: Journal, manager: OffsetManager) -> Commit:
-    def commit(group_id: str, **offsets: OffsetAndMetadata) -> None:
+    def commit(group_id: str, **offsets: CommittedOffset) -> None:
         partitions = {"t0": T0, "t1": T1, "u0": U0}
         journal.write(manager.begin_commit(group_id, {partitions[name]: each for name, each in offsets.items()}))
 
@@ -110,8 +110,8 @@ def restarted(topic: Topic) -> OffsetManager:
 
 
 def test_a_commit_comes_back_as_sent(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
-    sent = OffsetAndMetadata(5, 3, 'ü "\n\0', 1_000, -1, UUID(int=7))
-    old = OffsetAndMetadata(6, -1, "", 1_000, 2_000)
+    sent = CommittedOffset(5, 3, 'ü "\n\0', 1_000, -1, UUID(int=7))
+    old = CommittedOffset(6, -1, "", 1_000, 2_000)
     commit("g", t0=sent, t1=old)
     for found in (manager, restarted(topic)):
         assert found.fetch("g", [T0, T1, U0]) == {T0: sent, T1: old}

@@ -27,7 +27,7 @@ from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.group import Commit
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal import Journal
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
@@ -118,7 +118,7 @@ class Session:
     def offsets(self, name: str, group: str, offset: str) -> Iterator[str]:
         producer, partition = self.producers[name], self.groups.partition_for(group)
         self.transactions.add_partitions(ID, producer, {partition}, 0)
-        offsets = {TopicPartition("t", 0): OffsetAndMetadata(int(offset), -1, "", 0)}
+        offsets = {TopicPartition("t", 0): CommittedOffset(int(offset), -1, "", 0)}
         with self.transactions.writing(ID, producer, partition):
             commit = self.groups.begin_commit(group, Commit("", -1, None, 3, offsets, producer))
         self.groups.finish(commit)

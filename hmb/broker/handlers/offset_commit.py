@@ -20,7 +20,7 @@ from hmb.broker.handlers.shared_answers import committed, merged, metadata_lengt
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal import Pending
-from hmb.coordinator.offsets import NO_EXPIRY, OffsetAndMetadata
+from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
@@ -29,7 +29,7 @@ from hmb.storage.log import now_ms
 Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
 Answer = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionAnswer = Answer.OffsetCommitResponsePartition
-Offsets = dict[TopicPartition, OffsetAndMetadata]
+Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
 NOW = BROKERS_RETENTION = -1  # the value in the field of a time
@@ -75,9 +75,9 @@ def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorC
 
 def _committed(
     partition: Wanted.OffsetCommitRequestPartition, request: OffsetCommitRequest, topic: Topic, now: int
-) -> OffsetAndMetadata:
+) -> CommittedOffset:
     timestamp, retention = partition.commit_timestamp, request.retention_time_ms
-    return OffsetAndMetadata(
+    return CommittedOffset(
         partition.committed_offset,
         partition.committed_leader_epoch,
         partition.committed_metadata or "",

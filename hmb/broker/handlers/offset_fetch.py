@@ -18,7 +18,7 @@ from uuid import UUID
 
 from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_answers import check_repetitions
-from hmb.coordinator.offsets import NO_TOPIC_ID, OffsetAndMetadata
+from hmb.coordinator.offsets import NO_TOPIC_ID, CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.topics import TopicPartition
@@ -30,7 +30,7 @@ Answer = GroupAnswer.OffsetFetchResponseTopics
 PartitionAnswer = Answer.OffsetFetchResponsePartitions
 OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
-Committed = Mapping[TopicPartition, OffsetAndMetadata]
+Committed = Mapping[TopicPartition, CommittedOffset]
 Held = Set[TopicPartition]  # partitions for which open transactions hold offsets
 FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
 FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")
@@ -125,12 +125,12 @@ def _topic_id(name: str, context: RequestContext) -> UUID:
     return NO_TOPIC_ID if topic is None else topic.id
 
 
-def _is_of(found: OffsetAndMetadata, topic_id: UUID) -> bool:
+def _is_of(found: CommittedOffset, topic_id: UUID) -> bool:
     """Return whether the offset was committed for this topic. Without both ids, the names decide."""
     return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
 
 
-def _partition(index: int, found: OffsetAndMetadata) -> PartitionAnswer:
+def _partition(index: int, found: CommittedOffset) -> PartitionAnswer:
     return PartitionAnswer(
         partition_index=index,
         committed_offset=found.offset,

@@ -20,7 +20,7 @@ from hmb.broker.handlers.shared_answers import committed, metadata_length
 from hmb.broker.transactional import told_to_writer
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal import Pending
-from hmb.coordinator.offsets import OffsetAndMetadata
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -30,7 +30,7 @@ from hmb.storage.log import now_ms
 
 Answer = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
-Offsets = dict[TopicPartition, OffsetAndMetadata]
+Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
 FIRST_VERSION_OF_ABORTABLE = 4
 FIRST_VERSION_OF_ADDING = 5
@@ -54,7 +54,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
             if metadata_length(each.committed_metadata) > longest:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
-            offsets[TopicPartition(wanted.name, each.partition_index)] = OffsetAndMetadata(
+            offsets[TopicPartition(wanted.name, each.partition_index)] = CommittedOffset(
                 *(each.committed_offset, each.committed_leader_epoch, each.committed_metadata or "", now),
                 topic_id=topic.id,
             )

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
-from hmb.coordinator.cluster_topics import TopicDescription
+from hmb.coordinator.cluster_topics import AssignableTopic
 from hmb.protocol.errors import KafkaError
 
 
@@ -22,16 +22,16 @@ class GroupTopics:
     def names(self) -> Iterable[str]:
         return [topic.name for topic in self._topics.all()]
 
-    def by_name(self, name: str) -> TopicDescription | None:
+    def by_name(self, name: str) -> AssignableTopic | None:
         topic = self._topics.get(name)
         return None if topic is None else _described(topic)
 
-    def by_id(self, id: UUID) -> TopicDescription | None:
+    def by_id(self, id: UUID) -> AssignableTopic | None:
         try:
             return _described(self._topics.find(None, id))
         except KafkaError:
             return None
 
 
-def _described(topic: Topic) -> TopicDescription:
-    return TopicDescription(topic.name, topic.id, len(topic.partitions))
+def _described(topic: Topic) -> AssignableTopic:
+    return AssignableTopic(topic.name, topic.id, len(topic.partitions))

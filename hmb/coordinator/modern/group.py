@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
-from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId, TopicDescription, metadata_hash
+from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, PartitionId, metadata_hash
 from hmb.coordinator.group import Commit, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
@@ -201,7 +201,7 @@ class ConsumerGroup(ConsumerState):
         """The topics that a member subscribes to, one way or the other."""
         return member.topics | self.regexes.get(member.regex, frozenset())
 
-    def _described(self, names: Iterable[str]) -> list[TopicDescription]:
+    def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
         """Those that there are."""
         return [topic for topic in map(self._topics.by_name, names) if topic is not None]
 
