@@ -1,7 +1,7 @@
 """What all kinds of groups have in common, for the coordinator that keeps them (shared_group.py, groups.py).
 
 Two kinds share the table of groups and its journal: those of the classic protocol (classic_group.py) and those of
-KIP-848 (consumer_group.py).  Both are state machines without threads, clocks or disks; what must happen outside they
+KIP-848 (consumer_group.py). Both are state machines without threads, clocks or disks; what must happen outside they
 leave in `answers` and `writes` for whoever made the step.
 """
 
@@ -45,7 +45,7 @@ class Commit(NamedTuple):
 
 
 class Group(Protocol):
-    """One group.  `now` is in ms of a clock that never jumps."""
+    """One group. `now` is in ms of a clock that never jumps."""
 
     kind: ClassVar[str]  # as ListGroups tells it
     group_id: str
@@ -86,4 +86,4 @@ class Group(Protocol):
         """The broker stops, or the group is deleted: nothing changes from now on."""
 
     def tombstones(self) -> Sequence[KeyAndValue]:
-        """What deletes the records that are left of it.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """What deletes the records that are left of it. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

@@ -1,8 +1,8 @@
 """When the offsets of a group expire: what it still reads is kept, the rest has its time.
 
 In a group of KIP-848's protocol, where the broker knows who reads what, each offset that nobody reads has its time from
-its commit on.  With the classic protocol it is not so plain.  Since KIP-211 the retention of an offset begins when its
-group became Empty.  In a Stable group of consumers offsets expire too, each some time after its commit, where nobody
+its commit on. With the classic protocol it is not so plain. Since KIP-211 the retention of an offset begins when its
+group became Empty. In a Stable group of consumers offsets expire too, each some time after its commit, where nobody
 reads the topic any more; for that the coordinator has a look into the members' metadata, which is otherwise the
 leader's business: a `ConsumerProtocolSubscription` begins with the topics in all its versions.
 
@@ -25,7 +25,7 @@ VERSION_SIZE = 2  # bytes in front
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """The topics that a consumer reads, by its metadata of whatever version.  Raises ProtocolError."""
+    """The topics that a consumer reads, by its metadata of whatever version. Raises ProtocolError."""
     return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
 
 
@@ -36,7 +36,7 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
     topics: set[str] = set()
     try:
         for member in group.members:
-            if group.protocol is None or not member.speaks(group.protocol):
+            if group.protocol is None or not member.supports(group.protocol):
                 return None
             topics.update(subscribed_topics(member.metadata(group.protocol)))
     except ProtocolError:

@@ -1,8 +1,8 @@
 """The records of `__consumer_offsets`: all that must be known about groups after a restart.
 
 A coordinator keeps its groups in memory and writes every change, as a record, to one partition of the compacted topic
-`__consumer_offsets`.  The key says what the record is about, so the newest record with a key is the state, compaction
-may drop all older ones, and a null value (a tombstone) says that the thing is gone.  Key and value both begin with two
+`__consumer_offsets`. The key says what the record is about, so the newest record with a key is the state, compaction
+may drop all older ones, and a null value (a tombstone) says that the thing is gone. Key and value both begin with two
 bytes that say how to read the rest::
 
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
@@ -14,7 +14,7 @@ bytes that say how to read the rest::
     16        a KIP-848 group's regular expression, resolved
 
 A type that is not here belongs to share and streams groups (KIP-932, KIP-1071), or to a broker newer than this: it is
-`UnknownRecordType`, and whoever loads a log goes on with the next record.  Kafka 4.3 reads all versions of a value and
+`UnknownRecordType`, and whoever loads a log goes on with the next record. Kafka 4.3 reads all versions of a value and
 writes the one in `written`.
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, from which the names are.
@@ -51,7 +51,7 @@ class Value(Struct):
 
 
 class Key(Struct):
-    """What a record is about.  A key's layout never changes, or compaction would take it for another."""
+    """What a record is about. A key's layout never changes, or compaction would take it for another."""
 
     record_type: ClassVar[int]
     value: ClassVar[type[Value]]
@@ -81,7 +81,7 @@ class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
 
 
 class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
-    """v1: a time at which it expires; written only for a commit that asks for one.  v3: leader epoch.  v4: topic id."""
+    """v1: a time at which it expires; written only for a commit that asks for one. v3: leader epoch. v4: topic id."""
 
     offset:           int  = t.int64()
     leader_epoch:     int  = t.int32("3+", default=-1, ignorable=True)
@@ -103,7 +103,7 @@ class OffsetCommitKey(Key, record_type=1, value=OffsetCommitValue):
 
 
 class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
-    """v1: rebalance timeout.  v2: when the state was entered.  v3: static members.  v4: flexible."""
+    """v1: rebalance timeout. v2: when the state was entered. v3: static members. v4: flexible."""
 
     class MemberMetadata(Struct):
         member_id:         str        = t.string()
@@ -168,7 +168,7 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 
 
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
-    """A member and its subscription.  The tagged part is of one that still speaks the classic protocol.
+    """A member and its subscription. The tagged part is of one that still speaks the classic protocol.
 
     Kafka's definition means null to be its default, but writes it so that an empty struct is; so null is written out.
     """
@@ -178,15 +178,15 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
             name:     str   = t.string()
             metadata: bytes = t.bytestring()
 
-        session_timeout_ms:  int                   = t.int32()
+        session_timeout_ms: int                   = t.int32()
         supported_protocols: list[ClassicProtocol] = t.array(ClassicProtocol)
 
     instance_id:             str | None                   = t.string(nullable="0+")
     rack_id:                 str | None                   = t.string(nullable="0+")
     client_id:               str                          = t.string()
     client_host:             str                          = t.string()
-    subscribed_topic_names:  list[str]                    = t.array(t.string)
-    subscribed_topic_regex:  str | None                   = t.string(nullable="0+")
+    subscribed_topic_names: list[str]                    = t.array(t.string)
+    subscribed_topic_regex: str | None                   = t.string(nullable="0+")
     rebalance_timeout_ms:    int                          = t.int32(default=-1)
     server_assignor:         str | None                   = t.string(nullable="0+")
     classic_member_metadata: ClassicMemberMetadata | None = t.struct(ClassicMemberMetadata, nullable="0+", tag=0)
@@ -195,7 +195,7 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
 class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
     """One member of one group."""
 
-    group_id:  str = t.string()
+    group_id: str = t.string()
     member_id: str = t.string()
 
 
@@ -225,7 +225,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
 class ConsumerGroupTargetAssignmentMemberKey(Key, record_type=7, value=ConsumerGroupTargetAssignmentMemberValue):
     """One member of one group."""
 
-    group_id:  str = t.string()
+    group_id: str = t.string()
     member_id: str = t.string()
 
 
@@ -247,7 +247,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
 class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=ConsumerGroupCurrentMemberAssignmentValue):
     """One member of one group."""
 
-    group_id:  str = t.string()
+    group_id: str = t.string()
     member_id: str = t.string()
 
 
@@ -282,7 +282,7 @@ def encode_value(value: Value, version: int | None = None) -> bytes:
 
 
 def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
-    """The key that these bytes are.  Raises UnknownRecordType, or ProtocolError for bytes that are no key at all."""
+    """The key that these bytes are. Raises UnknownRecordType, or ProtocolError for bytes that are no key at all."""
     record_type, position = _first_two(data)
     if record_type not in keys:
         raise UnknownRecordType(record_type)
@@ -290,7 +290,7 @@ def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
 
 
 def decode_value(key: Key, data: bytes | memoryview) -> Any:
-    """The value under this key, `key.value`.  Raises ProtocolError."""
+    """The value under this key, `key.value`. Raises ProtocolError."""
     version, position = _first_two(data)
     if version not in key.value.versions:
         raise ProtocolError(f"{key.value.__name__} has no version {version}")

@@ -1,8 +1,8 @@
 """One thread that lets time pass for all groups.
 
-A heap holds, for each group, when it wants to be woken at the latest.  Heartbeats move a group's deadlines on all the
+A heap holds, for each group, when it wants to be woken at the latest. Heartbeats move a group's deadlines on all the
 time, which changes nothing here: the group is woken too early, finds nothing to do, and says when it wants to be woken
-next.  So a group costs one wake-up in some session timeout, however many members send heartbeats.
+next. So a group costs one wake-up in some session timeout, however many members send heartbeats.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GroupTimer:
             self._changed.notify()
 
     def schedule(self, sleeper: Sleeper, deadline: int | None) -> None:
-        """Wake it at `deadline`, or before.  None: it has no wish."""
+        """Wake it at `deadline`, or before. None: it has no wish."""
         due = sleeper.due  # if it is being woken just now, it will say anew when it wants to be woken next
         if deadline is None or (due is not None and due <= deadline):
             return

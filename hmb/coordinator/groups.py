@@ -1,6 +1,6 @@
 """The group coordinator: the table of groups, for the threads of many connections.
 
-What a group does is told in classic_group.py and consumer_group.py, how threads share one in shared_group.py.  Here
+What a group does is told in classic_group.py and consumer_group.py, how threads share one in shared_group.py. Here
 groups are found, made, listed and deleted, and restored at start: the journal gives back its records, and who asks for
 a group before that is done is told COORDINATOR_LOAD_IN_PROGRESS.
 
@@ -60,7 +60,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
-    """All groups of this broker.  Thread-safe."""
+    """All groups of this broker. Thread-safe."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class GroupCoordinator:
             shared.group.replay(key, value)
 
     def make_topic(self) -> None:
-        """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
+        """Make the journal's topic where there is none: somebody asks for a coordinator. Raises KafkaError."""
         self._journal.make_topic()
 
     # -- the table
@@ -183,7 +183,7 @@ class GroupCoordinator:
     # -- members
 
     def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
-        """Become a member, or stay one; returns when all members have joined.  Raises KafkaError."""
+        """Become a member, or stay one; returns when all members have joined. Raises KafkaError."""
         if not request.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
@@ -216,7 +216,7 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
     ) -> ConsumerGroupHeartbeatResponse:
-        """All that a member of KIP-848's protocol says and hears; returns when it is durable.  Raises KafkaError."""
+        """All that a member of KIP-848's protocol says and hears; returns when it is durable. Raises KafkaError."""
         check_heartbeat(request, version)
         check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex), self._all)
         joins = request.member_epoch == JOINS
@@ -244,14 +244,14 @@ class GroupCoordinator:
         return group.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Get an assignment; returns when the leader has brought it.  Raises KafkaError."""
+        """Get an assignment; returns when the leader has brought it. Raises KafkaError."""
         group = self._find_of_member(request.group_id)
         group.step(lambda now: group.classic.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
-        """Stay a member.  Raises KafkaError."""
+        """Stay a member. Raises KafkaError."""
         try:
             group = self._find_of_member(request.group_id)
         except KafkaError as error:
@@ -262,7 +262,7 @@ class GroupCoordinator:
             group.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Let members go; what became of each.  Raises KafkaError."""
+        """Let members go; what became of each. Raises KafkaError."""
         try:
             group = self._find_of_member(group_id)
         except KafkaError as error:
@@ -274,25 +274,25 @@ class GroupCoordinator:
     # -- admins
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """State and members.  Raises KafkaError."""
+        """State and members. Raises KafkaError."""
         group = self._find(group_id)
         with group.lock:
             return group.classic.describe()
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
-        """State and members of a group of KIP-848's protocol.  Raises KafkaError."""
+        """State and members of a group of KIP-848's protocol. Raises KafkaError."""
         group = self._find(group_id)
         with group.lock:
             return describe_consumer_group(group.consumer, self._topics)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-        """The groups in these states and of these types, or in all.  Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """The groups in these states and of these types, or in all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return listed((shared.group for shared in self._all()), states, types)
 
     def delete(self, group_id: str) -> None:
-        """Forget a group without members, and its offsets.  Raises NON_EMPTY_GROUP and as `describe`."""
+        """Forget a group without members, and its offsets. Raises NON_EMPTY_GROUP and as `describe`."""
         group = self._find(group_id)
         with group.lock:
             self._delete(group)
@@ -309,7 +309,7 @@ class GroupCoordinator:
     # -- offsets
 
     def begin_commit(self, group_id: str, commit: Commit) -> Pending:
-        """Commit offsets: they have their place, and are committed after `finish`.  Raises KafkaError.
+        """Commit offsets: they have their place, and are committed after `finish`. Raises KafkaError.
 
         A negative epoch is that of somebody who is in no group and needs no more than a name for the offsets.
         """
@@ -323,7 +323,7 @@ class GroupCoordinator:
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: Pending) -> None:
-        """Return when its offsets are durable.  Raises KafkaError: then none of them is committed."""
+        """Return when its offsets are durable. Raises KafkaError: then none of them is committed."""
         self._journal.write(commit)
 
     def fetch_offsets(
@@ -333,7 +333,7 @@ class GroupCoordinator:
         member_id: str | None = None,
         member_epoch: int = -1,
     ) -> dict[TopicPartition, CommittedOffset]:
-        """Those of these partitions (None: all) that the group has committed.  Raises KafkaError."""
+        """Those of these partitions (None: all) that the group has committed. Raises KafkaError."""
         self._journal.check_coordinates(group_id)
         group = self._groups.get(group_id)
         if group is not None:
@@ -346,15 +346,15 @@ class GroupCoordinator:
         return self._offsets.pending(group_id)
 
     def partition_for(self, group_id: str) -> TopicPartition:
-        """Where the group's offsets are kept.  Raises NOT_COORDINATOR."""
+        """Where the group's offsets are kept. Raises NOT_COORDINATOR."""
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
     def begin_end(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
-        """End a transaction in a partition of the journal, durably after `finish`.  Raises KafkaError."""
+        """End a transaction in a partition of the journal, durably after `finish`. Raises KafkaError."""
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Forget these offsets, but for the topics that the group reads: returns which.  Raises KafkaError."""
+        """Forget these offsets, but for the topics that the group reads: returns which. Raises KafkaError."""
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._find(group_id)

@@ -1,19 +1,19 @@
 """The journals of the coordinators: topics that they write and read themselves.
 
-The groups' is `__consumer_offsets`, that of the transactions `__transaction_state`.  A group belongs to one partition
+The groups' is `__consumer_offsets`, that of the transactions `__transaction_state`. A group belongs to one partition
 of its topic, by the hash of its id, and so does a transactional id, as in Kafka; so a data directory can go from one
-broker to the other.  What the partitions hold is in group_records.py and transaction_records.py, how they are read at a
+broker to the other. What the partitions hold is in group_records.py and transaction_records.py, how they are read at a
 start in journal_loading.py.
 
-Writing is a group commit.  Committing an offset is a record of some hundred bytes, and a disk syncs a thousand times a
+Writing is a group commit. Committing an offset is a record of some hundred bytes, and a disk syncs a thousand times a
 second, not more, so those who commit at the same time share a batch and a sync:
 
     enqueue   takes the next place in the partition's queue; no I/O, so it may be called under a group's lock
     write     waits for the partition's turn; who gets it writes all that is queued as one batch, syncs, and lets
               `apply` of each come true in the order of the queue; the others find that theirs is done
 
-So there is one order: that of the queue is that of the log, and that in which the coordinator's memory changes.  And
-what is in memory is durable: nobody is told an offset that could go back.  "Durable" is what acks=all is for producers,
+So there is one order: that of the queue is that of the log, and that in which the coordinator's memory changes. And
+what is in memory is durable: nobody is told an offset that could go back. "Durable" is what acks=all is for producers,
 `log.flush.acks.all`.
 
 What is written within a transaction, committed offsets, stands in a batch of its own that bears the producer's name.
@@ -57,17 +57,17 @@ class JournaledTopic(Protocol):
     name: str
 
     def logs(self) -> Mapping[int, Log]:
-        """Of its partitions; the same object while it is the same topic.  Empty where there is none."""
+        """Of its partitions; the same object while it is the same topic. Empty where there is none."""
 
     def make(self) -> None:
-        """Make it where there is none.  Raises KafkaError."""
+        """Make it where there is none. Raises KafkaError."""
 
 
 @cached_by_name(10_000)
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode()`.
 
-    The hash is 0 for no text.  Each UTF-16 unit turns it into 31 times the hash plus the unit, in 32 bits.
+    The hash is 0 for no text. Each UTF-16 unit turns it into 31 times the hash plus the unit, in 32 bits.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
@@ -116,7 +116,7 @@ class _Partition:
 
 
 class Journal:
-    """The topic's partitions.  Thread-safe."""
+    """The topic's partitions. Thread-safe."""
 
     def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
         self._topic = topic
@@ -128,7 +128,7 @@ class Journal:
     # -- what belongs where
 
     def make_topic(self) -> None:
-        """Make the topic where there is none.  Raises KafkaError."""
+        """Make the topic where there is none. Raises KafkaError."""
         if not self._topic.logs():
             self._topic.make()
 
@@ -144,7 +144,7 @@ class Journal:
         return 0 if value == -(2**31) else abs(value) % self._count  # whose absolute value is no 32-bit number
 
     def leader_epoch(self, id: str) -> int:
-        """Of the partition: which coordinator of the id this is.  Raises as `check_coordinates` does."""
+        """Of the partition: which coordinator of the id this is. Raises as `check_coordinates` does."""
         return self._partition(id).log.leader_epoch
 
     def check_coordinates(self, id: str) -> None:
@@ -165,7 +165,7 @@ class Journal:
 
     def _follow(self) -> None:
         """The topic is another one than before: deleted, or made while the broker runs, and then there is nothing in
-        it to load.  The number of its partitions counts from now on, whatever is added later."""
+        it to load. The number of its partitions counts from now on, whatever is added later."""
         if (logs := self._topic.logs()) is self._logs:
             return
         with self._lock:
@@ -186,7 +186,7 @@ class Journal:
         apply: Apply | None = None,
         producer: ProducerIdAndEpoch | None = None,
     ) -> Pending:
-        """Take the next place; with `producer` in its transaction.  Raises as `check_coordinates` does."""
+        """Take the next place; with `producer` in its transaction. Raises as `check_coordinates` does."""
         return self._enqueue(Pending(self._partition(id), records, apply, producer, None))
 
     def enqueue_marker(

@@ -5,7 +5,7 @@ Those of `__consumer_offsets` as by its --offsets-decoder, those of `__transacti
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
 Kafka makes its JSON from the definitions: names in camelCase, in their order, what a version lacks is left out, and so
-is a tagged field at its default.  Bytes are base64.  Where a classic group is one of consumers, the bytes that its
+is a tagged field at its default. Bytes are base64. Where a classic group is one of consumers, the bytes that its
 members told each other are shown as what they are.
 """
 

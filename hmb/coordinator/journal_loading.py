@@ -1,12 +1,12 @@
 """Reading a partition of a coordinator's journal, at a broker's start.
 
 The newest record with a key is the state, so only that is decoded and replayed: a log of a million commits is a few
-thousand keys.  A tombstone is a key that is not there.
+thousand keys. A tombstone is a key that is not there.
 
-Offsets that were committed within a transaction count from its commit on, and not at all if it was aborted.  They are
+Offsets that were committed within a transaction count from its commit on, and not at all if it was aborted. They are
 in the log before that is known, under the producer's id, and the control record that ends the transaction says which it
-was.  When it was committed, the greater offset in the log wins, as if each record had been read at its own place:
-a commit outside of the transaction that came later stays.  What stands in transactions that are open at the end of the
+was. When it was committed, the greater offset in the log wins, as if each record had been read at its own place:
+a commit outside of the transaction that came later stays. What stands in transactions that are open at the end of the
 log is replayed at last, each with its producer's id: it has yet to be seen what becomes of it.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
@@ -47,7 +47,7 @@ class NewestRecords:
         self._open: dict[int, dict[bytes, _Stored]] = {}  # transactions, by producer id
 
     def add(self, batch: Batch) -> None:
-        """The next batch of the log.  Raises KafkaError where it is damaged."""
+        """The next batch of the log. Raises KafkaError where it is damaged."""
         batch.check()
         target = self._stored
         if isinstance(batch, RecordBatch) and batch.is_control:
@@ -68,14 +68,14 @@ class NewestRecords:
                 self._stored[key] = stored
 
     def decoded(self, keys: Keys) -> Iterator[Loaded]:
-        """What is there, in the order of the log; what may yet come, at the end.  Raises ProtocolError."""
+        """What is there, in the order of the log; what may yet come, at the end. Raises ProtocolError."""
         yield from _decoded(self._stored, keys, None)
         for producer_id, stored in self._open.items():
             yield from _decoded(stored, keys, producer_id)
 
 
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
-    """What a partition holds: read to its end, decoded as it is used.  Raises KafkaError, ProtocolError, OSError."""
+    """What a partition holds: read to its end, decoded as it is used. Raises KafkaError, ProtocolError, OSError."""
     newest = NewestRecords()
     offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:

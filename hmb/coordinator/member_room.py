@@ -1,7 +1,7 @@
 """The memory that members of groups may take with what they bring: their metadata, or their subscriptions.
 
-Kafka bounds the number of members only (`group.max.size`).  A member may bring as much as a request can hold, and the
-coordinator keeps it as long as the member's session lasts.  HMB refuses a member whose part of the group's record could
+Kafka bounds the number of members only (`group.max.size`). A member may bring as much as a request can hold, and the
+coordinator keeps it as long as the member's session lasts. HMB refuses a member whose part of the group's record could
 never be written, and members that take too much memory together with those of all other groups.
 """
 

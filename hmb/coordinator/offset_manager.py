@@ -1,9 +1,9 @@
 """Committed offsets on disk and in memory: `GroupOffsets` behind the journal.
 
-Whoever may commit is the group's business, so these calls come in two steps (see journal.py).  `begin_...` is called
+Whoever may commit is the group's business, so these calls come in two steps (see journal.py). `begin_...` is called
 under the group's lock, right after the group has agreed: it takes a place in the journal and does no I/O.  The caller
-then gives the lock back and waits with `Journal.write`.  A member that was shut out of its group while it waited
-has taken its place before, so that a commit of its successor cannot be overtaken.  What is to be deleted can only be
+then gives the lock back and waits with `Journal.write`. A member that was shut out of its group while it waited
+has taken its place before, so that a commit of its successor cannot be overtaken. What is to be deleted can only be
 known when no commit of the group is under way: deleting, which is rare, waits for the disk under the lock.
 
 What is read here is durable: memory changes when the journal says so.
@@ -41,7 +41,7 @@ FIRST_VERSION_OF_EXPIRY = 1  # and the only one
 
 
 class OffsetManager:
-    """The offsets of all groups.  Thread-safe."""
+    """The offsets of all groups. Thread-safe."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -69,7 +69,7 @@ class OffsetManager:
     ) -> Pending:
         """End a transaction in a partition of the journal: its offsets there count from then on, or are gone.
 
-        Raises as `begin_commit`.  `Journal.write` raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, too.
+        Raises as `begin_commit`. `Journal.write` raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, too.
         """
         committed = marker.control_type is ControlType.COMMIT
         apply = partial(self._end_transaction, number, producer.producer_id, committed)
@@ -78,7 +78,7 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> Pending:
-        """Forget these (None: all), as far as they are there, and write `also` with it.  Raises as `begin_commit`."""
+        """Forget these (None: all), as far as they are there, and write `also` with it. Raises as `begin_commit`."""
         self._journal.settle(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)
         pending = self.pending(group_id)
@@ -94,9 +94,9 @@ class OffsetManager:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
-        """Forget a group's offsets of deleted topics.  `ids` are the topics' ids, by name.
+        """Forget a group's offsets of deleted topics. `ids` are the topics' ids, by name.
 
-        A new topic may already have one of the names.  Its offsets stay.  If the journal cannot be written, the old
+        A new topic may already have one of the names. Its offsets stay. If the journal cannot be written, the old
         offsets stay, too, but their topic id shows that they are of no use.
         """
 

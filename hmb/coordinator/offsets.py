@@ -1,15 +1,15 @@
 """Committed offsets: how far each group has read in each partition.
 
-A committed offset is the *next* one to be read, with whatever text the consumer wants back (metadata).  It is kept by
+A committed offset is the *next* one to be read, with whatever text the consumer wants back (metadata). It is kept by
 group, topic and partition, and forgotten
 
 - when it is deleted (OffsetDelete), or its group is (DeleteGroups), or its topic is;
-- when it expires.  Since KIP-211 the clock starts when it could last have been used: when the group became Empty; or,
-  where a group is only a name under which offsets are kept, or is Stable and reads other topics, at the commit.  What
+- when it expires. Since KIP-211 the clock starts when it could last have been used: when the group became Empty; or,
+  where a group is only a name under which offsets are kept, or is Stable and reads other topics, at the commit. What
   a client of the years before asked for (`retention_time_ms`) overrules that: such an offset has its own time to go.
 
 Offsets that are committed within a transaction are *pending*: they take the place of older ones when, and if, the
-transaction commits.  One that was committed outside of it meanwhile came later, and stays.
+transaction commits. One that was committed outside of it meanwhile came later, and stays.
 
 No threads and no disk here: offset_manager.py.
 
@@ -30,7 +30,7 @@ NO_EXPIRY = -1
 
 
 class CommittedOffset(NamedTuple):
-    """One committed offset.  Times in ms."""
+    """One committed offset. Times in ms."""
 
     offset: int
     leader_epoch: int  # of the last record read, -1 where the client did not say
@@ -61,7 +61,7 @@ class Expiry(NamedTuple):
 
 
 class GroupOffsets:
-    """The offsets of all groups.  A group without any is not in it."""
+    """The offsets of all groups. A group without any is not in it."""
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}

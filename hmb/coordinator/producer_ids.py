@@ -1,11 +1,11 @@
 """Producer ids: the broker assigns each id once, over all restarts.
 
-A log remembers producers by their ids.  If two producers had the same id, the log would take the records of the second
-for duplicates of the first.  So the broker reserves ids on disk in blocks, before it assigns the first id of a block.
+A log remembers producers by their ids. If two producers had the same id, the log would take the records of the second
+for duplicates of the first. So the broker reserves ids on disk in blocks, before it assigns the first id of a block.
 A restart wastes the rest of a block, which costs little: there are 2^63 ids.
 
-The reserved ids are not the whole truth.  The file may be lost, or another broker may have assigned ids while it used
-the directory.  So the counter also starts above the ids in the logs.  A client can write any id into a batch,
+The reserved ids are not the whole truth. The file may be lost, or another broker may have assigned ids while it used
+the directory. So the counter also starts above the ids in the logs. A client can write any id into a batch,
 therefore only ids up to HIGHEST_ASSIGNED_ID count.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.

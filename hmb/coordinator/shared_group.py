@@ -1,8 +1,8 @@
 """A group as threads see it: its lock, its waiting requests, its journal.
 
-The state machine (classic_group.py, consumer_group.py) only says what should happen; `step` makes it happen.  Under the
+The state machine (classic_group.py, consumer_group.py) only says what should happen; `step` makes it happen. Under the
 lock it lets the group change and the time pass, and the answers that come of it wake the threads that wait for them,
-each in its own connection.  A record takes its place in the journal under the lock, so that the newest one is the
+each in its own connection. A record takes its place in the journal under the lock, so that the newest one is the
 truth, and is written outside of it, because that takes as long as a disk takes to sync.
 
 An empty group may change its kind: what has the lock, the timer's attention and a place in the table stays this one.
@@ -43,7 +43,7 @@ class WaitingCall(Call):
         self._answered.set()
 
     def wait(self) -> Any:
-        """The answer.  The group's time limits bound the wait; raises NETWORK_EXCEPTION when nobody wants it any more.
+        """The answer. The group's time limits bound the wait; raises NETWORK_EXCEPTION when nobody wants it any more.
 
         The member stays what it is: its client may come again on another connection, else its session ends.
         """
@@ -64,26 +64,26 @@ class SharedGroup:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # Guards the group; the timer's lock is taken under it.  Nobody holds it while a disk syncs, but whoever deletes
+        # Guards the group; the timer's lock is taken under it. Nobody holds it while a disk syncs, but whoever deletes
         # the group, or offsets of it.
         self.lock = threading.Lock()
 
     @property
     def classic(self) -> ClassicGroup:
-        """As a group of the classic protocol.  Raises GROUP_ID_NOT_FOUND."""
+        """As a group of the classic protocol. Raises GROUP_ID_NOT_FOUND."""
         if not isinstance(self.group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a classic group.")
         return self.group
 
     @property
     def consumer(self) -> ConsumerGroup:
-        """As a group of KIP-848's protocol.  Raises GROUP_ID_NOT_FOUND."""
+        """As a group of KIP-848's protocol. Raises GROUP_ID_NOT_FOUND."""
         if not isinstance(self.group, ConsumerGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a consumer group.")
         return self.group
 
     def check_loaded(self) -> None:
-        """With the lock held.  Raises COORDINATOR_NOT_AVAILABLE, after which a client tries again: the group was
+        """With the lock held. Raises COORDINATOR_NOT_AVAILABLE, after which a client tries again: the group was
         deleted, or the broker stops, since it was looked up."""
         if self.group.is_unloaded:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -11,7 +11,7 @@
     show            the members
 
 Answers are printed when they come, with the name of the client or member they go to; a change of the state is, too.
-Member ids are the client's or instance's name and a number.  `settings` at a script's head makes another group.
+Member ids are the client's or instance's name and a number. `settings` at a script's head makes another group.
 """
 
 from __future__ import annotations

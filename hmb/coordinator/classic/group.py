@@ -1,24 +1,32 @@
-"""One group of the classic protocol: a state machine without threads, clocks or sockets.
+"""One classic group and its requests: a state machine without threads, clocks or sockets.
 
-A step is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or the passing of time (`tick`).  It changes
-the state, and what must happen outside is left in three places for whoever made the step (shared_group.py):
+A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or the passing of time (`tick`). A step
+changes the state of the group. The caller (shared_group.py) then carries out the effects of the step:
 
-- `answers`: requests that waited, each with its answer;
-- `writes`: the group's record, to be written to the journal; `Write.then` is the step that follows, with which those
-  answers come that must not go out before the record is safe;
-- `next_deadline()`: when `tick` has something to do, if nothing else happens before.
+- `answers` contains waiting requests, each with its response.
+- `writes` contains records for the journal. The caller runs `Write.then` after the records are on disk. That step
+  produces the responses that must not be sent earlier.
+- `next_deadline()` returns the time at which the caller must call `tick`.
 
-`now` is in ms of a clock that never jumps.  `clock` is the one on the wall: the record says since when the group is in
-its state, so that the offsets of one that is long Empty can expire.
+A member passes through the protocol in this order:
 
-The protocol, as a member sees it.  It joins without a member id and is given one (MEMBER_ID_REQUIRED), which is
-*pending* until it joins with that (KIP-394).  The answer comes when all have joined: the generation, the protocol, the
-leader.  The leader gets the members with their metadata too, assigns the work, and hands that in by SyncGroup; the
-others ask for theirs.  From then on heartbeats keep the session; REBALANCE_IN_PROGRESS in their answer is the call to
-join again.  Cooperative rebalancing (KIP-429) is this very protocol: members keep what they own and rebalance twice.
+1. A client sends JoinGroup without a member id. The response is MEMBER_ID_REQUIRED with a new id (KIP-394). The id is
+   *pending* until the client joins with it.
+2. The client sends JoinGroup with the id. When all members have joined, each response contains the generation, the
+   protocol and the leader. The response to the leader also contains the metadata of all members.
+3. The leader assigns the partitions and sends the assignment with SyncGroup. The other members send SyncGroup, too, and
+   wait. Each response contains the assignment of one member.
+4. Heartbeats keep the session of the member alive. The error REBALANCE_IN_PROGRESS asks the member to join again.
 
-A member with a live session is never told UNKNOWN_MEMBER_ID while the group rebalances: it is removed only when it
-leaves, when its session ends, or when it misses a rebalance.
+Cooperative rebalancing (KIP-429) uses the same protocol. The members keep their partitions and rebalance twice.
+
+For example, a consumer with client id "app" joins an empty group. The first response contains the member id
+"app-6f1c...". After an initial delay of 3 s the second response contains generation 1.
+
+Invariant: during a rebalance, a member with a live session never receives UNKNOWN_MEMBER_ID. The coordinator removes a
+member when it leaves, when its session ends, or when it misses a rebalance.
+
+`now` is a time in ms of a clock that never jumps. `clock` returns ms since 1970 for the record of the group.
 
 Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-394, KIP-559, KIP-814.
 """
@@ -44,9 +52,9 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 FIRST_VERSION_OF_REQUIRED_IDS = 4
 FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
-LONGEST_PREFIX = 255  # characters of a client id in a member id, which as a whole must fit into a string of the wire
-MOST_PENDING = 1000  # member ids that were assigned and not joined with: a client can ask for any number
-LONGEST_REASON = 255  # characters, as Kafka's clients send it
+LONGEST_PREFIX = 255  # characters of the client id at the start of a member id, whose length an int16 limits
+MOST_PENDING = 1000  # pending member ids of a group; a client can request any number of them
+LONGEST_REASON = 255  # characters, the limit of Kafka's clients
 
 Protocols = Sequence[tuple[str, bytes]]
 MemberIdentity = LeaveGroupRequest.MemberIdentity
@@ -54,13 +62,13 @@ DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
 class ClassicGroup(ClassicRebalance):
-    """The requests, on top of the rebalance."""
+    """One classic group. This class handles the requests, and its base class the rebalance."""
 
     @classmethod
     def restore(
         cls, group_id: str, value: GroupMetadataValue, settings: GroupSettings, clock: Callable[[], int]
     ) -> Self:
-        """As its record tells."""
+        """Return the group that a record of the journal describes."""
         group = cls(group_id, settings, clock)
         group.members = decode_members(value)
         group.state = GroupState.STABLE if group.members else GroupState.EMPTY
@@ -70,17 +78,17 @@ class ClassicGroup(ClassicRebalance):
         return group
 
     def resume(self, now: int) -> None:
-        """All is restored: its members have a session's time to be heard of."""
+        """Start the sessions of the restored members. Each member has its session timeout to send a request."""
         for member in self.members:
             if member.deadline is None:
                 member.deadline = now + member.session_timeout
         if len(self.members) > self._settings.max_size:
-            self._prepare(f"it has {len(self.members)} members, more than it may have now", now)
+            self._prepare(f"the group has {len(self.members)} members, more than group.max.size", now)
 
     # -- JoinGroup
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
-        """Become a member, or stay one.  Raises what can be said at once."""
+        """Add a member, or let a member join again. Raises KafkaError if the request is rejected at once."""
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         protocols = [(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols]
@@ -96,10 +104,10 @@ class ClassicGroup(ClassicRebalance):
         elif request.group_instance_id is None:
             self._add(call, request, protocols, request.member_id, now)
         else:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member is given no id to join with")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _has_room_for(self, member_id: str) -> bool:
-        """In a rebalance those count who have come, so that the last ones find the group full; else all."""
+        """Return whether the group can accept this member. During a rebalance, only members that have joined count."""
         if self.state is GroupState.EMPTY:
             return True
         member = self.members.by_id.get(member_id)
@@ -114,14 +122,15 @@ class ClassicGroup(ClassicRebalance):
         return protocol_type == self.protocol_type and self.members.support_one_of(protocols)
 
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
-        """A client without a member id."""
+        """Handle the JoinGroup of a client without a member id."""
         instance_id = request.group_instance_id
         member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
         if instance_id is not None and instance_id in self.members.instances:
             self._replace(call, request, protocols, member_id, now)
         elif instance_id is None and call.version >= FIRST_VERSION_OF_REQUIRED_IDS:
             self.pending[member_id] = now + request.session_timeout_ms
-            if len(self.pending) > MOST_PENDING:  # its client is UNKNOWN_MEMBER_ID, and gets another id
+            # The client of a dropped id receives UNKNOWN_MEMBER_ID and requests a new id.
+            if len(self.pending) > MOST_PENDING:
                 self.pending.pop(next(iter(self.pending)))
             self._answer(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
         else:
@@ -148,9 +157,9 @@ class ClassicGroup(ClassicRebalance):
         self._rebalance(f"{member_id} joins{_reason(request)}", now)
 
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
-        """A member.  Where that may change something the group rebalances, else it hears what was agreed on."""
+        """Handle the JoinGroup of a member. Start a rebalance, or answer with the generation if nothing has changed."""
         member = self.members.check(request.member_id, request.group_instance_id)
-        # A leader that comes again in Stable has a reason that its metadata does not tell: the topics have changed.
+        # A leader joins again in Stable because the topics have changed. Its metadata does not show that.
         leads = self.state is GroupState.STABLE and member.member_id == self.members.leader_id
         if self.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self._update(member, call, request, protocols)
@@ -159,15 +168,15 @@ class ClassicGroup(ClassicRebalance):
             self._answer(call, self._generation_for(member))
 
     def _update(self, member: ClassicMember, call: Call, request: JoinGroupRequest, protocols: Protocols) -> None:
-        if member.joining is not None:  # it asks again, on another connection
+        if member.joining is not None:  # The member has sent the request again on another connection.
             self._answer(member.joining, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.joining, member.protocols = call, protocols
         member.session_timeout, member.rebalance_timeout = request.session_timeout_ms, request.rebalance_timeout_ms
 
     def _replace(self, call: Call, request: JoinGroupRequest, protocols: Protocols, member_id: str, now: int) -> None:
-        """A static member is back: it gets a new member id, its old one is fenced.
+        """Give a static member that has restarted a new member id, and fence its old id.
 
-        Where the group is Stable and would choose the same protocol it stays so, with the assignment as it is.
+        A Stable group that would choose the same protocol stays Stable and keeps the assignment.
         """
         member = self.members.by_id[self.members.instances[request.group_instance_id or ""]]
         before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
@@ -177,12 +186,12 @@ class ClassicGroup(ClassicRebalance):
         member.is_new, member.deadline = False, now + member.session_timeout
         self._update(member, call, request, protocols)
         if self.state is not GroupState.STABLE or self.members.select_protocol() != self.protocol:
-            self._rebalance(f"static member {member.group_instance_id} is back{_reason(request)}", now)
+            self._rebalance(f"static member {member.group_instance_id} has restarted{_reason(request)}", now)
             return
 
         def then(error: KafkaError | None, now: int) -> None:
             if self.state is not GroupState.STABLE or member.joining is not call:
-                return  # the rebalance that began in between answers
+                return  # The rebalance that has started since then sends the response.
             member.joining = None
             if error is None:
                 self._answer(call, self._welcome_back(member, call, old_leader))
@@ -200,18 +209,18 @@ class ClassicGroup(ClassicRebalance):
         self.members.rename(member, member_id)
 
     def _welcome_back(self, member: ClassicMember, call: Call, old_leader: str | None) -> JoinGroupResponse:
-        """The generation; if it leads, it must not assign anew what nobody would be told."""
+        """Return the response to a restarted static member. A leader must not compute a new assignment."""
         answer = self._generation_for(member)
         if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
             answer.skip_assignment = bool(answer.members)
-        else:  # it takes itself for a follower, when the leader is its own old id
+        else:  # The leader in the response is the member's old id, so the member acts as a follower.
             answer.leader, answer.members = old_leader or "", []
         return answer
 
     # -- SyncGroup, Heartbeat, LeaveGroup, OffsetCommit
 
     def sync(self, call: Call, request: SyncGroupRequest, now: int) -> None:
-        """Ask for the assignment; the leader brings it.  Raises what can be said at once."""
+        """Handle SyncGroup: the leader sends the assignment, the others wait. Raises KafkaError if rejected at once."""
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         if _differ(request.protocol_type, self.protocol_type) or _differ(request.protocol_name, self.protocol):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -221,29 +230,29 @@ class ClassicGroup(ClassicRebalance):
         if not self.unsynced:
             self._sync_deadline = None
         if self.state is GroupState.STABLE:
-            self._answer(call, self._part_of(member))
+            self._answer(call, self._assignment_for(member))
             return
-        if member.syncing is not None:  # it asks again, on another connection
+        if member.syncing is not None:  # The member has sent the request again on another connection.
             self._answer(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.syncing = call
         if member.member_id == self.members.leader_id:
             self._store({part.member_id: bytes(part.assignment) for part in request.assignments})
 
     def heartbeat(self, request: HeartbeatRequest, now: int) -> None:
-        """Raises REBALANCE_IN_PROGRESS where the member has to join again, or who it is not."""
+        """Keep the session alive. Raises REBALANCE_IN_PROGRESS if the member must join again, or as `_check` does."""
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         member.deadline = now + member.session_timeout
         if self.state is GroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Whether these may commit offsets; outside of transactions a member's session goes on by it.
+        """Check that the sender of a commit is a current member. Outside transactions, the commit extends its session.
 
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
         REBALANCE_IN_PROGRESS.
         """
         if (self.state is GroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
-            return  # an admin, or a consumer that is in no group and only keeps its offsets here
+            return  # an admin client, or a consumer that uses the group only to store offsets
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
@@ -252,7 +261,7 @@ class ClassicGroup(ClassicRebalance):
         member.deadline = now + member.session_timeout
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Whoever asks may know."""
+        """Allow every fetch of offsets: the classic protocol has no restriction."""
 
     def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
         if self.state is GroupState.DEAD:
@@ -263,7 +272,10 @@ class ClassicGroup(ClassicRebalance):
         return member
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
-        """Let these go, by member id or group instance id; what became of each.  Raises COORDINATOR_NOT_AVAILABLE."""
+        """Remove members by member id or group instance id. Return one error code each.
+
+        Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
+        """
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         outcomes = [self._leave(identity) for identity in leaving]
@@ -272,7 +284,7 @@ class ClassicGroup(ClassicRebalance):
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        if gone and self.state is not GroupState.EMPTY:  # in Empty it was an id that nobody had joined with
+        if gone and self.state is not GroupState.EMPTY:  # in Empty, the removed id was pending
             self._rebalance(", ".join(gone), now)
         return outcomes
 
@@ -288,7 +300,7 @@ class ClassicGroup(ClassicRebalance):
         self._remove(member_id)
         return ErrorCode.NONE
 
-    # -- admins
+    # -- admin requests
 
     @property
     def state_name(self) -> str:
@@ -299,7 +311,7 @@ class ClassicGroup(ClassicRebalance):
         return self.state is GroupState.EMPTY
 
     def describe(self) -> DescribedGroup:
-        """Its state and members; their metadata only when it is Stable, as there is no protocol before."""
+        """Return the state and the members. Only a Stable group has a protocol, and so metadata of its members."""
         protocol = self.protocol if self.state is GroupState.STABLE else None
         return DescribedGroup(
             group_id=self.group_id,
@@ -320,7 +332,7 @@ class ClassicGroup(ClassicRebalance):
         )
 
     def tombstones(self) -> list[KeyAndValue]:
-        """What deletes its record.  Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Return the tombstone of the group's record. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not GroupState.EMPTY:
@@ -328,8 +340,8 @@ class ClassicGroup(ClassicRebalance):
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
 
-def _differ(told: str | None, known: str | None) -> bool:
-    return told is not None and known is not None and told != known
+def _differ(requested: str | None, known: str | None) -> bool:
+    return requested is not None and known is not None and requested != known
 
 
 def _reason(request: JoinGroupRequest | MemberIdentity) -> str:

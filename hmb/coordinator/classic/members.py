@@ -1,11 +1,13 @@
-"""The members of a classic group: who they are, what they speak, who leads.
+"""The members of a classic group, their protocols, and their leader.
 
-Every member brings a list of protocols (assignment strategies, for consumers), each with metadata that only the leader
-reads.  The group uses one that all its members have; among several, each member votes for the first of its own list.
+Each member sends a list of protocols. For consumers, a protocol is an assignment strategy. Each protocol has metadata
+that only the leader reads. The group uses a protocol that all members support. If they share several, each member votes
+for the first shared protocol of its own list. For example, the lists (range, sticky), (sticky, range) and (sticky)
+share only "sticky".
 
-A *static* member (KIP-345) brings an id of its own, the group instance id, that survives its restarts.  It still gets a
-member id from the coordinator, but when it comes again without one it takes over the place of its old self, whose
-member id is fenced from then on.
+A *static* member (KIP-345) has a group instance id, which stays the same after a restart of its client. The
+coordinator still assigns a member id. A restarted static member joins without a member id, receives a new one, and
+keeps its assignment. The coordinator fences the old member id.
 
 Source: Kafka's `ClassicGroup` and `ClassicGroupMember`.
 """
@@ -21,7 +23,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that may be answered later: the group keeps it, and gives it back with its answer."""
+    """A request that waits for its response. The group returns it in `answers` together with the response."""
 
     client_id: str = ""
     client_host: str = ""
@@ -30,7 +32,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """One member.  Times in ms; it has until `deadline` to be heard of, if its session has begun already."""
+    """One member. Times in ms. Its session ends at `deadline`; None means that its session has not started."""
 
     member_id: str
     group_instance_id: str | None
@@ -38,12 +40,12 @@ class ClassicMember:
     client_host: str
     session_timeout: int
     rebalance_timeout: int
-    protocols: Sequence[tuple[str, bytes]]  # with their metadata, the preferred one first
+    protocols: Sequence[tuple[str, bytes]]  # pairs of name and metadata, the preferred protocol first
     assignment: bytes = b""
     deadline: int | None = None
-    joining: Call | None = None  # its JoinGroup that waits
-    syncing: Call | None = None  # its SyncGroup that waits
-    is_new: bool = False  # it has not been told yet that it is a member
+    joining: Call | None = None  # the member's waiting JoinGroup
+    syncing: Call | None = None  # the member's waiting SyncGroup
+    is_new: bool = False  # the first response to JoinGroup has not been sent
 
     @property
     def is_static(self) -> bool:
@@ -51,28 +53,31 @@ class ClassicMember:
 
     @property
     def expires_at(self) -> int | None:
-        """When its session ends.  One that waits for us cannot be heard of; but a new one might have given up."""
+        """The time (ms) at which the session ends, or None while a request waits and so suspends the session.
+
+        A new member is the exception: its client may have given up before the first response.
+        """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
 
     def metadata(self, protocol: str) -> bytes:
         return next(metadata for name, metadata in self.protocols if name == protocol)
 
-    def speaks(self, protocol: str) -> bool:
+    def supports(self, protocol: str) -> bool:
         return any(name == protocol for name, _ in self.protocols)
 
     @property
     def protocol_names(self) -> set[str]:
-        """The names of its protocols, for comparisons with many others."""
+        """The names of the member's protocols."""
         return {name for name, _ in self.protocols}
 
 
 @dataclass(slots=True)
 class ClassicMembers:
-    """Members by their ids, in the order in which they came.
+    """The members of a group by member id, in the order in which they joined.
 
-    - `instances` holds the member id of each static member, and nothing else;
-    - `leader_id` is the id of a member, or None exactly where there are none.
+    - `instances` maps the group instance id of each static member to its member id.
+    - `leader_id` is the id of a member, or None if the group has no members.
     """
 
     by_id: dict[str, ClassicMember] = field(default_factory=dict)
@@ -89,7 +94,10 @@ class ClassicMembers:
         return member_id in self.by_id
 
     def check(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """The member that a request names.  Raises UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another took over."""
+        """Return the member that sent a request.
+
+        Raises UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member has the group instance id.
+        """
         if group_instance_id is not None:
             holder = self.instances.get(group_instance_id)
             if holder is not None and holder != member_id:
@@ -116,7 +124,7 @@ class ClassicMembers:
         return member
 
     def rename(self, member: ClassicMember, member_id: str) -> None:
-        """A static member goes on under another member id."""
+        """Change the member id of a static member."""
         assert member.group_instance_id is not None
         del self.by_id[member.member_id]
         if self.leader_id == member.member_id:
@@ -125,7 +133,7 @@ class ClassicMembers:
         self.by_id[member_id] = member
 
     def elect_leader(self) -> bool:
-        """Let a member lead that has joined; the present leader if it has.  False: nobody has joined."""
+        """Elect a leader among the members that have joined, the current leader first. Return False if none has."""
         if self.leader_id is not None and self.by_id[self.leader_id].joining is not None:
             return True
         joined = next((member for member in self if member.joining is not None), None)
@@ -135,24 +143,24 @@ class ClassicMembers:
 
     @property
     def size(self) -> int:
-        """The bytes of all members' metadata."""
+        """The size of all members' metadata in bytes."""
         return sum(len(metadata) for member in self.by_id.copy().values() for _, metadata in member.protocols)
 
     @property
     def rebalance_timeout(self) -> int:
-        """The longest that a member asks for (ms)."""
+        """The longest rebalance timeout of all members (ms)."""
         return max((member.rebalance_timeout for member in self), default=0)
 
     def support_one_of(self, protocols: Sequence[tuple[str, bytes]]) -> bool:
-        """Whether all members speak one of these."""
-        return bool(self._spoken_by_all({name for name, _ in protocols}))
+        """Return whether all members support one of these protocols."""
+        return bool(self._supported_by_all({name for name, _ in protocols}))
 
-    def _spoken_by_all(self, names: set[str]) -> set[str]:
-        """Return those of the protocols that all members speak."""
+    def _supported_by_all(self, names: set[str]) -> set[str]:
+        """Return the protocols that all members support."""
         return names.intersection(*(member.protocol_names for member in self))
 
     def select_protocol(self) -> str:
-        """Return the protocol with the most votes, among those that all members speak."""
-        common = self._spoken_by_all(next(iter(self)).protocol_names)
+        """Return the protocol with the most votes, among those that all members support."""
+        common = self._supported_by_all(next(iter(self)).protocol_names)
         votes = Counter(next(name for name, _ in member.protocols if name in common) for member in self)
         return votes.most_common(1)[0][0]

@@ -1,19 +1,28 @@
-"""The rebalance of a classic group: the barrier where its members meet, and the time limits on the way.
+"""The rebalance of a classic group: the barrier where all members meet, and its time limits.
 
-The first half waits until all members have joined, the second until the leader among them has assigned the work
-(states.py).  The first member of an Empty group starts the *initial* rebalance, which waits a while for others
-(`initial_delay`; again as long as more come, the rebalance timeout at most; KIP-134).  Every other one waits for all
-members, up to the longest rebalance timeout among them: who has not joined by then is out, but for static members
-(KIP-345), who stay until their sessions end.  Each rebalance makes a new *generation*.
+A rebalance has two halves (states.py). In the first half the coordinator waits until all members have joined. In the
+second half it waits until the leader has sent the assignment. Each rebalance starts a new *generation*.
 
-Time limits, each of them a `..._deadline`:
+The first member of an Empty group starts the *initial* rebalance. It waits `initial_delay` ms for further members, and
+again while more members arrive, at most for the rebalance timeout (KIP-134). Every other rebalance waits for all known
+members, at most for the longest rebalance timeout among them. A member that has not joined by then is removed. Static
+members are the exception (KIP-345): they stay until their sessions end.
 
-    session     a member is heard of within its session timeout, or is out; one that waits for us need not be
-    new member  its first JoinGroup waits 5 minutes at most: it has no id yet by which it could be heard of
-    pending     an id that was given out is joined with within the session timeout, or is forgotten
-    join, sync  all have joined, all have asked for their assignment, within the rebalance timeout
+Each time limit is a deadline in ms:
 
-This half of the group's state machine knows no requests; those are in classic_group.py, which says how it is used.
+    session      a member sends a request within its session timeout, or it is removed
+    new member   a new member waits at most 5 minutes for the first response to JoinGroup
+    pending      a client joins with its assigned member id within the session timeout, or the id is forgotten
+    join         all members join within the rebalance timeout
+    sync         all members send SyncGroup within the rebalance timeout
+
+The session of a member that waits for a response is suspended, because its client cannot send heartbeats.
+
+For example, members A and B are Stable in generation 3 with a rebalance timeout of 60 s, and C joins at second 0. A
+sends JoinGroup at second 3. B has crashed, and its session ends at second 45. All remaining members have joined, and A
+and C receive generation 4.
+
+`ClassicRebalance` contains members, states and deadlines. `ClassicGroup` in group.py adds the requests.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62, KIP-134, KIP-345.
 """
@@ -36,12 +45,12 @@ from hmb.protocol.messages.sync_group import SyncGroupResponse
 
 LOGGER = logging.getLogger(__name__)
 NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms
-SHORTEST_WAIT = 1000  # ms: for static members that are away, lest a rebalance timeout of 0 be due again at once
+SHORTEST_WAIT = 1000  # ms: the wait for absent static members, even if their rebalance timeout is 0
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """What the broker's settings group.* say.  Times in ms."""
+    """The values of the broker settings group.*. Times in ms."""
 
     min_session_timeout: int = 6_000
     max_session_timeout: int = 1_800_000
@@ -50,11 +59,11 @@ class GroupSettings:
 
 
 class ClassicRebalance:
-    """Members, generation and state of a group.
+    """The members, the generation and the state of a group.
 
-    - the state changes only as the table in states.py allows;
-    - `protocol` is what the members of this generation agreed on, None while there is none;
-    - who is in `unsynced` is a member; who is in `pending` is not.
+    - The state changes only by the table in states.py.
+    - `protocol` is the protocol of this generation, or None if the group has no generation.
+    - The ids in `unsynced` belong to members. The ids in `pending` do not.
     """
 
     kind: ClassVar[str] = "classic"
@@ -62,24 +71,24 @@ class ClassicRebalance:
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
         self.state = GroupState.EMPTY
-        self.state_timestamp = clock()  # ms, on the wall's clock: since when
+        self.state_timestamp = clock()  # ms since 1970: the time of the last change of the state
         self.generation = 0
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.members = ClassicMembers()
-        self.pending: dict[str, int] = {}  # ids given out and not joined with yet: until when they are good
-        self.unsynced: set[str] = set()  # members that have not asked for their assignment since the last rebalance
+        self.pending: dict[str, int] = {}  # assigned member ids that have not joined yet, each with its deadline
+        self.unsynced: set[str] = set()  # members that have not sent SyncGroup in this generation
         self.answers: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
         self._settings = settings
         self._clock = clock
-        self._initial = False  # whether the rebalance is the first one of an Empty group
-        self._more_came = False  # during the initial rebalance
-        self._delay = self._delay_left = 0  # of the initial rebalance: this wait, and what may come after it
+        self._initial = False  # whether this is the initial rebalance
+        self._more_came = False  # whether a member has joined during this wait of the initial rebalance
+        self._delay = self._delay_left = 0  # ms: the current wait of the initial rebalance, and the time that remains
         self._join_deadline: int | None = None
         self._sync_deadline: int | None = None
 
-    # -- what happens outside
+    # -- responses and records
 
     def _answer(self, call: Call, response: JoinGroupResponse | SyncGroupResponse) -> None:
         self.answers.append((call, response))
@@ -102,14 +111,14 @@ class ClassicRebalance:
         self.state = TRANSITIONS.next(self.state, event)
         self.state_timestamp = self._clock()
 
-    # -- the first half: all join
+    # -- the first half: all members join
 
     def _rebalance(self, because: str, now: int) -> None:
-        """Begin one; or see whether the one that is under way has all it waited for."""
+        """Start a rebalance. If one is already collecting members, end its first half as soon as all have joined."""
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self._prepare(because, now)
         else:
-            self._complete_join_if_all_came(now)
+            self._complete_join_if_all_joined(now)
 
     def _prepare(self, because: str, now: int) -> None:
         if self.state is GroupState.COMPLETING_REBALANCE:
@@ -125,15 +134,15 @@ class ClassicRebalance:
             self._join_deadline = now + self._delay
         else:
             self._join_deadline = now + self.members.rebalance_timeout
-            self._complete_join_if_all_came(now)
+            self._complete_join_if_all_joined(now)
 
-    def _complete_join_if_all_came(self, now: int) -> None:
-        """But for the initial rebalance, which waits for those nobody knows of yet."""
-        all_came = not self.pending and all(member.joining is not None for member in self.members)
-        if self.state is GroupState.PREPARING_REBALANCE and not self._initial and all_came:
+    def _complete_join_if_all_joined(self, now: int) -> None:
+        """End the first half if all members have joined. The initial rebalance always waits for its deadline."""
+        all_joined = not self.pending and all(member.joining is not None for member in self.members)
+        if self.state is GroupState.PREPARING_REBALANCE and not self._initial and all_joined:
             self._complete_join(now)
 
-    def _join_time_is_up(self, now: int) -> None:
+    def _on_join_deadline(self, now: int) -> None:
         if self._initial and self._more_came and self._delay_left:
             self._more_came = False
             delay = min(self._settings.initial_delay, self._delay_left)
@@ -143,12 +152,13 @@ class ClassicRebalance:
             self._complete_join(now)
 
     def _complete_join(self, now: int) -> None:
-        """The next generation, of the members that came."""
+        """Start the next generation with the members that have joined."""
         self._join_deadline, self._delay_left = None, 0
         for member in [member for member in self.members if member.joining is None and not member.is_static]:
             LOGGER.info("group %s: %s did not join in time", self.group_id, member.member_id)
             self._remove(member.member_id)
-        if self.members and not self.members.elect_leader():  # all are static: wait until their sessions end
+        # If only absent static members are left, the group waits until their sessions end.
+        if self.members and not self.members.elect_leader():
             self._join_deadline = now + max(SHORTEST_WAIT, self.members.rebalance_timeout)
             return
         self.generation += 1
@@ -171,7 +181,7 @@ class ClassicRebalance:
         self._sync_deadline = now + self.members.rebalance_timeout
 
     def _generation_for(self, member: ClassicMember) -> JoinGroupResponse:
-        """What the group agreed on, for this member; for the leader, who is in it."""
+        """Return the response to JoinGroup for a member. The response to the leader lists all members."""
         assert self.protocol is not None and self.members.leader_id is not None
         leads = member.member_id == self.members.leader_id
         return JoinGroupResponse(
@@ -190,15 +200,15 @@ class ClassicRebalance:
             ],
         )
 
-    # -- the second half: all get their assignment
+    # -- the second half: all members receive their assignment
 
     def _store(self, assignments: Mapping[str, bytes]) -> None:
-        """The leader's assignment counts, and goes out, once it is written."""
+        """Store the assignment of the leader. The members receive it after it is on disk."""
         generation = self.generation
 
         def then(error: KafkaError | None, now: int) -> None:
             if self.state is not GroupState.COMPLETING_REBALANCE or self.generation != generation:
-                return  # the members have been told of the next rebalance already
+                return  # The next rebalance has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
                 self._rebalance(f"the assignment could not be stored ({error.message})", now)
@@ -209,22 +219,23 @@ class ClassicRebalance:
         self._write(assignments, then)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Give each member its part; those that wait for it hear of it, or of the error."""
+        """Set the assignment of each member. Members that wait in SyncGroup receive their assignment, or `error`."""
         for member in self.members:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:
-                self._answer(member.syncing, SyncGroupResponse(error_code=error) if error else self._part_of(member))
+                response = SyncGroupResponse(error_code=error) if error else self._assignment_for(member)
+                self._answer(member.syncing, response)
                 member.syncing, member.deadline = None, now + member.session_timeout
 
-    def _part_of(self, member: ClassicMember) -> SyncGroupResponse:
+    def _assignment_for(self, member: ClassicMember) -> SyncGroupResponse:
         return SyncGroupResponse(
             protocol_type=self.protocol_type, protocol_name=self.protocol, assignment=member.assignment
         )
 
-    # -- members that go
+    # -- the end of members
 
     def _remove(self, member_id: str) -> None:
-        """Forget a member, or an id that was given out."""
+        """Remove a member, or a pending member id."""
         self.pending.pop(member_id, None)
         self.unsynced.discard(member_id)
         member = self.members.remove(member_id)
@@ -232,7 +243,7 @@ class ClassicRebalance:
             self._dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def _dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
-        """Answer what it waits for."""
+        """Answer the waiting requests of a member with an error."""
         if member.joining is not None:
             self._answer(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
         if member.syncing is not None:
@@ -240,7 +251,7 @@ class ClassicRebalance:
         member.joining = member.syncing = None
 
     def unload(self) -> None:
-        """The broker stops, or the group is deleted: nobody waits any longer, and nothing changes from now on."""
+        """End the group, because the broker stops or the group is deleted. Waiting members get NOT_COORDINATOR."""
         if self.state is GroupState.DEAD:
             return
         for member in self.members:
@@ -252,7 +263,7 @@ class ClassicRebalance:
 
     @property
     def size(self) -> int:
-        """The memory, in bytes, that the members' metadata take."""
+        """The size of all members' metadata in bytes."""
         return self.members.size
 
     @property
@@ -262,36 +273,36 @@ class ClassicRebalance:
     # -- time
 
     def next_deadline(self) -> int | None:
-        """When something happens unless somebody is heard of before."""
+        """Return the earliest deadline (ms), or None if the group has none."""
         limits = [member.expires_at for member in self.members]
         limits += [*self.pending.values(), self._join_deadline, self._sync_deadline]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Do what is due."""
+        """Apply every deadline that has passed."""
         for member_id in [member_id for member_id, limit in self.pending.items() if limit <= now]:
-            LOGGER.info("group %s: nobody joined as %s in time", self.group_id, member_id)
+            LOGGER.info("group %s: no client joined with member id %s in time", self.group_id, member_id)
             self._remove(member_id)
-            self._complete_join_if_all_came(now)
+            self._complete_join_if_all_joined(now)
         for member in list(self.members):
             if member.member_id in self.members and (limit := member.expires_at) is not None and limit <= now:
                 self._expire(member, now)
         if self._join_deadline is not None and self._join_deadline <= now:
-            self._join_time_is_up(now)
+            self._on_join_deadline(now)
         if self._sync_deadline is not None and self._sync_deadline <= now:
-            self._sync_time_is_up(now)
+            self._on_sync_deadline(now)
 
     def _expire(self, member: ClassicMember, now: int) -> None:
         self._remove(member.member_id)
         if self.state is GroupState.PREPARING_REBALANCE:
             LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
-            self._complete_join_if_all_came(now)
+            self._complete_join_if_all_joined(now)
         else:
             self._rebalance(f"the session of {member.member_id} ended", now)
 
-    def _sync_time_is_up(self, now: int) -> None:
+    def _on_sync_deadline(self, now: int) -> None:
         self._sync_deadline = None
         missing = sorted(self.unsynced)
         for member_id in missing:
             self._remove(member_id)
-        self._prepare(f"{missing} did not ask for their assignment in time", now)
+        self._prepare(f"{missing} did not send SyncGroup in time", now)

@@ -1,8 +1,8 @@
-"""A classic group as a record of `__consumer_offsets`, and back: what a restart must not lose.
+"""A classic group as a record of `__consumer_offsets`.
 
-The record holds the members of a generation with their assignments, so that after a restart they go on as if nothing
-had been: each gets a new session, and finds its generation and assignment as they were.  Of a member's protocols only
-the one that the group uses is kept.
+The record contains the members of a generation with their assignments. After a restart of the broker, each member has
+a new session and the same generation and assignment, so no rebalance is necessary. The record contains only the
+protocol that the group uses, not the other protocols of a member.
 
 Source: Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -25,7 +25,10 @@ def encode_group(
     members: ClassicMembers,
     assignments: Mapping[str, bytes],
 ) -> bytes:
-    """The record's value.  `assignments` are by member id: those of the members may not be the new ones yet."""
+    """Return the value of the record.
+
+    `assignments` are by member id. The members receive them only after the record is stored.
+    """
     value = GroupMetadataValue(
         protocol_type=protocol_type or "",
         generation=generation,
@@ -50,7 +53,7 @@ def encode_group(
 
 
 def decode_members(value: GroupMetadataValue) -> ClassicMembers:
-    """The members that a record tells of."""
+    """Return the members that a record contains."""
     members = ClassicMembers()
     for member in value.members:
         rebalance_timeout = member.session_timeout if member.rebalance_timeout == -1 else member.rebalance_timeout

@@ -1,13 +1,13 @@
 """Who reads which partitions: the assignors that the broker runs for KIP-848's groups.
 
 An assignor is told of each member which topics it reads and which partitions it was to own until now, and says which
-it is to own from now on.  Each partition of a topic that somebody reads gets one owner, who reads the topic.
+it is to own from now on. Each partition of a topic that somebody reads gets one owner, who reads the topic.
 
 - *uniform* (the default): everybody gets as many partitions as everybody else, give or take one, as far as they read
   the same topics; and as few partitions as possible change hands ("sticky").
-- *range*: of each topic the first member gets the first partitions, the second the next ones.  Topics with the same
+- *range*: of each topic the first member gets the first partitions, the second the next ones. Topics with the same
   number of partitions are cut alike, so that partition 3 of both has the same owner, and records can be joined by
-  their keys; that is worth more here than balance or stickiness.  It is Kafka 0.7's algorithm.
+  their keys; that is worth more here than balance or stickiness. It is Kafka 0.7's algorithm.
 
 Members are sorted, static ones first and by their instance ids, so that the same members get the same partitions,
 whatever the order in which they came.

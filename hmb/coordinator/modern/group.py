@@ -1,9 +1,9 @@
 """One group of KIP-848's protocol: the broker assigns the partitions, and each member goes its own way to them.
 
 Everything is said in one request, the heartbeat: a member joins (epoch 0), tells what it reads and owns, hears what it
-is to own, leaves (-1), or leaves for a while (-2, a static member).  Three things follow from it, in this order:
+is to own, leaves (-1), or leaves for a while (-2, a static member). Three things follow from it, in this order:
 
-1. What the member says is noted.  If its subscription is another one, or a topic that the group reads has changed, the
+1. What the member says is noted. If its subscription is another one, or a topic that the group reads has changed, the
    *group epoch* grows.
 2. If the group epoch is ahead of the *assignment epoch*, an assignor makes a new *target* (assignors.py), and the
    assignment epoch is the group's again.
@@ -17,7 +17,7 @@ So the state of the group is no state of its own, it is where these epochs are::
     Stable        all are
 
 It is a state machine without threads, clocks or disks, as group.py tells; an answer is true once the step's `writes`
-are on disk.  `now` is in ms of a clock that never jumps, `clock` is the one on the wall.
+are on disk. `now` is in ms of a clock that never jumps, `clock` is the one on the wall.
 
 Invariants: no partition is in `assigned` or `revoking` of two members; a member's epoch is at most the assignment
 epoch; what is on disk, read again, makes the same group.
@@ -53,7 +53,7 @@ FIRST_COMMIT_VERSION_OF_EPOCHS = 9
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupSettings:
-    """What the broker's settings group.consumer.* say.  Times in ms."""
+    """What the broker's settings group.consumer.* say. Times in ms."""
 
     session_timeout: int = 45_000
     heartbeat_interval: int = 5_000
@@ -113,7 +113,7 @@ class ConsumerGroup(ConsumerState):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """The member as it was, a new one where it joins.  Raises KafkaError where it may not be who it says."""
+        """The member as it was, a new one where it joins. Raises KafkaError where it may not be who it says."""
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOINS
         if request.instance_id is not None and (old_id := self.instances.get(request.instance_id)) is not None:
@@ -289,7 +289,7 @@ class ConsumerGroup(ConsumerState):
     def check_commit(self, commit: Commit, now: int) -> None:
         """Whether a member may commit these offsets.
 
-        With an older epoch than its own it may for partitions that it has had since then (KIP-1251).  Raises
+        With an older epoch than its own it may for partitions that it has had since then (KIP-1251). Raises
         COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if self.is_unloaded:  # since it was looked up: what it takes now would be nobody's
@@ -313,7 +313,7 @@ class ConsumerGroup(ConsumerState):
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {epoch}, not {member.epoch}.")
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Whether these may ask for offsets.  Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        """Whether these may ask for offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is None and epoch < 0:
             return
         member = self._known(member_id or "")

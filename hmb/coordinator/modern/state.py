@@ -1,6 +1,6 @@
 """What a KIP-848 group is: its members, its epochs, its target; each change of it with the record that keeps it.
 
-This half of the group knows no requests; those are in consumer_group.py, which tells the protocol.  A step makes its
+This half of the group knows no requests; those are in consumer_group.py, which tells the protocol. A step makes its
 changes here and then calls `_finish`, which puts the records of all of them into one `Write`.
 
 Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
@@ -176,7 +176,7 @@ class ConsumerState:
             self.resume(now)
 
     def replay(self, key: Key, value: Any) -> None:
-        """A record of the journal, at the start.  They may come in any order, but each key comes once."""
+        """A record of the journal, at the start. They may come in any order, but each key comes once."""
         self._stored.put(encode_key(key), encode_value(value))
         self._restore([(key, value)], anew=False)
 

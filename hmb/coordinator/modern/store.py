@@ -1,8 +1,8 @@
 """The records of a group that are on disk, so that a change that could not be written can be taken back.
 
-A group changes in memory first, and several changes may be on their way to the disk at once.  When one of them fails
+A group changes in memory first, and several changes may be on their way to the disk at once. When one of them fails
 (the disk is full, say), the group must become what its records say, which is what it would be after a restart: it is
-made again from them.  So must it when a change is written that was begun before such a failure.
+made again from them. So must it when a change is written that was begun before such a failure.
 
 Each record counts with the number of the change that wrote it, since the news of two changes may come in either order.
 """

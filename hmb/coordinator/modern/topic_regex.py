@@ -1,19 +1,19 @@
 """Regular expressions over topic names, by which KIP-848's members may subscribe.
 
-A client's expression is matched against every topic of the broker, so it must not be able to take for ever.  Python's
-`re` backtracks: `(a+)+b` takes it twice as long with every further `a`, with all other threads standing still.  Kafka
+A client's expression is matched against every topic of the broker, so it must not be able to take for ever. Python's
+`re` backtracks: `(a+)+b` takes it twice as long with every further `a`, with all other threads standing still. Kafka
 asks for RE2's syntax for that very reason, and so do we: an expression becomes a finite automaton, and every character
 of a name is looked at once (Thompson, 1968)::
 
     expression --parse--> states, each with the characters it takes and the states that follow
     name       --match--> the set of states that can be reached, character by character
 
-The automaton remembers the sets of states that it has reached, and where each character leads from them.  The next
-names are then matched faster.  An expression matches a name as a whole.
+The automaton remembers the sets of states that it has reached, and where each character leads from them. The next
+names are then matched faster. An expression matches a name as a whole.
 
 Syntax: characters, `.`, `[a-z]`, `[^...]`, `(...)`, `(?:...)`, `(?P<name>...)`, `|`, `*`, `+`, `?`, `{n}`, `{n,}`,
 `{n,m}` (lazy or not is all the same here), `^`, `$`, `\\A`, `\\z`, the classes `\\d`, `\\w`, `\\s`, their opposites,
-`[:alpha:]` and its like, `\\Q...\\E`, the flag `(?i)`.  Left out: Unicode's classes, `\\b`.  What RE2 refuses is
+`[:alpha:]` and its like, `\\Q...\\E`, the flag `(?i)`. Left out: Unicode's classes, `\\b`. What RE2 refuses is
 refused: back references and look-around.
 """
 
@@ -336,5 +336,5 @@ class _Parser:
 
 @cached_by_name(32)
 def topic_regex(regex: str) -> TopicRegex:
-    """Return the automaton of an expression; the same one again, while it is cached.  Raises InvalidRegex."""
+    """Return the automaton of an expression; the same one again, while it is cached. Raises InvalidRegex."""
     return TopicRegex(regex)

@@ -1,15 +1,15 @@
 """The transaction coordinator: the table of transactional ids, for the threads of many connections.
 
-What happens to an id is told in transaction.py.  Here a step is made of it: under the id's lock the new value takes
-its place in the journal, outside of the lock it is written, and then it is the truth.  Meanwhile the id *moves*, and
+What happens to an id is told in transaction.py. Here a step is made of it: under the id's lock the new value takes
+its place in the journal, outside of the lock it is written, and then it is the truth. Meanwhile the id *moves*, and
 whoever wants another step is told CONCURRENT_TRANSACTIONS.
 
-A transaction ends in three writes: the decision; the markers, in all partitions, synced; that it is complete.  They are
-made one after the other in the thread of the EndTxn, which is answered at the end.  So its readers see the transaction
-when its producer knows that it is over, and the producer's next one has nothing to wait for.  What stops half-way (a
+A transaction ends in three writes: the decision; the markers, in all partitions, synced; that it is complete. They are
+made one after the other in the thread of the EndTxn, which is answered at the end. So its readers see the transaction
+when its producer knows that it is over, and the producer's next one has nothing to wait for. What stops half-way (a
 full disk, a kill) goes on when the housekeeper comes by, or at the next start: the decision stands.
 
-Records go into a log under the id's lock (`writing`), and the decision, too, takes it.  So either a record comes before
+Records go into a log under the id's lock (`writing`), and the decision, too, takes it. So either a record comes before
 the decision, and then before the marker, or it is refused: no record can open again a transaction that is over, for
 which nobody would ever write a marker (a *hanging transaction*, KIP-890).
 
@@ -51,13 +51,13 @@ class _Entry:
 
     transaction: Transaction  # as it is written down
     is_moving: bool = False  # to the next value, which is being written; or it gets its markers
-    # Guards the two; taken before the locks of groups and logs.  Nobody holds it while a disk syncs, unless a topic
+    # Guards the two; taken before the locks of groups and logs. Nobody holds it while a disk syncs, unless a topic
     # wants that after so many records (`flush.messages`).
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class TransactionCoordinator:
-    """All transactional ids of this broker.  Thread-safe."""
+    """All transactional ids of this broker. Thread-safe."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class TransactionCoordinator:
         self._producer_ids.note(max(transaction.producer_id, transaction.next_producer_id))
 
     def make_topic(self) -> None:
-        """Make the journal's topic where there is none: somebody asks for a coordinator.  Raises KafkaError."""
+        """Make the journal's topic where there is none: somebody asks for a coordinator. Raises KafkaError."""
         self._journal.make_topic()
 
     def on_topics_deleted(self, names: Container[str]) -> None:
@@ -150,7 +150,7 @@ class TransactionCoordinator:
         self._step(entry, lambda before, now: before.add(producer, partitions, version, now))
 
     def verify(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Set[TopicPartition]:
-        """The partitions that take part in the transaction.  Raises as `add_partitions` does."""
+        """The partitions that take part in the transaction. Raises as `add_partitions` does."""
         entry = self._find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
@@ -188,7 +188,7 @@ class TransactionCoordinator:
     ) -> Callable[[], None]:
         """End a transaction in one partition, whatever the coordinator knows about it.
 
-        Returns a function that waits until the end is durable.  Both raise KafkaError.
+        Returns a function that waits until the end is durable. Both raise KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
@@ -212,7 +212,7 @@ class TransactionCoordinator:
         return self._entries[transactional_id]
 
     def _step(self, entry: _Entry, change: Change) -> Transaction:
-        """Let it change, durably, and see to what comes of that.  Raises what `change` raises, and as `_write`."""
+        """Let it change, durably, and see to what comes of that. Raises what `change` raises, and as `_write`."""
         after = self._write(entry, change)
         if not after.is_decided:
             return after
@@ -251,7 +251,7 @@ class TransactionCoordinator:
         return after
 
     def _complete(self, entry: _Entry) -> Transaction:
-        """Write the markers of one that is decided and is moved by this thread.  Raises KafkaError."""
+        """Write the markers of one that is decided and is moved by this thread. Raises KafkaError."""
         decided = entry.transaction
         try:
             epoch = self._journal.leader_epoch(decided.transactional_id)
@@ -330,7 +330,7 @@ class TransactionCoordinator:
         return entry.transaction
 
     def list(self) -> list[Transaction]:
-        """All of them.  Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """All of them. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
         return [entry.transaction for entry in self._all()]

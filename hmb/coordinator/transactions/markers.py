@@ -1,10 +1,10 @@
 """Writing the markers that end a transaction: one in every partition that has records of it.
 
-The partitions of other topics get them by `Log.append_marker`.  Those of `__consumer_offsets` belong to the group
+The partitions of other topics get them by `Log.append_marker`. Those of `__consumer_offsets` belong to the group
 coordinator, whose journal puts the marker in its order and lets the offsets of the transaction count, or forgets them.
 
 A marker is written before it is synced, and all are synced before the transaction may be called complete: else a power
-cut could leave one of them out, and nobody would write it again.  To write one twice does no harm.
+cut could leave one of them out, and nobody would write it again. To write one twice does no harm.
 
 Source: KIP-98; Kafka's `TransactionMarkerChannelManager`, `KafkaApis.handleWriteTxnMarkersRequest`.
 """
@@ -32,7 +32,7 @@ AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
 
 class MarkerWriter:
-    """Of one broker.  Thread-safe."""
+    """Of one broker. Thread-safe."""
 
     def __init__(
         self, find_log: FindLog, all_logs: AllLogs, groups: GroupCoordinator, sync: Callable[[], bool]
@@ -45,7 +45,7 @@ class MarkerWriter:
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> None:
-        """End the transaction in all of these, durably.  Raises KafkaError, and then some of them may have theirs."""
+        """End the transaction in all of these, durably. Raises KafkaError, and then some of them may have theirs."""
         begun: list[tuple[TopicPartition, Finish]] = []
         try:
             for partition in sorted(partitions):
@@ -68,7 +68,7 @@ class MarkerWriter:
     ) -> Finish:
         """Write the marker of one partition, by the rules of a transaction version.
 
-        Returns a function that waits until the marker is durable, so that many markers share a sync.  Raises as
+        Returns a function that waits until the marker is durable, so that many markers share a sync. Raises as
         `_begin` does.
         """
         if version >= VERSION_2:

@@ -1,7 +1,7 @@
 """The records of `__transaction_state`: what must be known about transactional ids after a restart.
 
 One kind of record: the key is the transactional id, the value all that there is to know of it, and a tombstone says
-that the id has expired.  The newest record of a key is the state, as in `__consumer_offsets` (group_records.py)::
+that the id has expired. The newest record of a key is the state, as in `__consumer_offsets` (group_records.py)::
 
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
@@ -86,7 +86,7 @@ def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
 
 
 def transaction_of(key: TransactionLogKey, value: TransactionLogValue) -> Transaction:
-    """What was written.  Raises ProtocolError."""
+    """What was written. Raises ProtocolError."""
     try:
         state = TransactionState(value.transaction_status)
     except ValueError as error:

@@ -1,15 +1,15 @@
 """One transactional id: its producer, its epoch, and the transaction that is under way, if one is.
 
-A producer that is given the name `orders` today and restarted tomorrow is the same to its readers.  So the coordinator
-keeps for that name a producer id, which stays, and an epoch, which grows.  Who comes later gets the greater epoch, and
+A producer that is given the name `orders` today and restarted tomorrow is the same to its readers. So the coordinator
+keeps for that name a producer id, which stays, and an epoch, which grows. Who comes later gets the greater epoch, and
 everything that an older one still sends (a *zombie*: paused, cut off, given up) is refused.
 
 What happens to it is a function here, from what it was, what is asked and the time to what it is then; a KafkaError
-says that it may not.  The caller (transactions.py) has the new value written down before anybody is told.  Where that
+says that it may not. The caller (transactions.py) has the new value written down before anybody is told. Where that
 is PrepareCommit or PrepareAbort, it has the markers written and takes `complete`.
 
-With transaction version 2 (KIP-890) each transaction has its own epoch: `end` raises it.  What belongs to an earlier
-transaction can then be told by its epoch, and a repeated EndTxn by coming with the epoch before.  An epoch has 15 bits;
+With transaction version 2 (KIP-890) each transaction has its own epoch: `end` raises it. What belongs to an earlier
+transaction can then be told by its epoch, and a repeated EndTxn by coming with the epoch before. An epoch has 15 bits;
 when they are used up there is a new producer id (`next_producer_id`, until the markers with the old one are written).
 
 Invariants: `partitions` is empty but in Ongoing, PrepareCommit and PrepareAbort; states follow each other as
@@ -41,7 +41,7 @@ AllocateId = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is known of one transactional id.  Times in ms since 1970."""
+    """What is known of one transactional id. Times in ms since 1970."""
 
     transactional_id: str
     producer_id: int
@@ -87,7 +87,7 @@ class Transaction:
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
         """A producer starts, or goes on after an error with what it knows (KIP-360).
 
-        Where a transaction is open that one is aborted, and the producer has to ask again.  Raises PRODUCER_FENCED,
+        Where a transaction is open that one is aborted, and the producer has to ask again. Raises PRODUCER_FENCED,
         CONCURRENT_TRANSACTIONS.
         """
         if known is not None and not self._is_known(known):
@@ -143,7 +143,7 @@ class Transaction:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)
 
     def add(self, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int, now: int) -> Transaction:
-        """These partitions take part; the first ones start a transaction.  Raises as `check` does."""
+        """These partitions take part; the first ones start a transaction. Raises as `check` does."""
         self.check(producer)
         if self.state is TransactionState.ONGOING and partitions <= self.partitions:
             return self
