@@ -1,8 +1,11 @@
-"""What all kinds of groups have in common, for the coordinator that keeps them (shared_group.py, groups.py).
+"""The interface that both kinds of groups share.
 
-Two kinds share the table of groups and its journal: those of the classic protocol (classic_group.py) and those of
-KIP-848 (consumer_group.py). Both are state machines without threads, clocks or disks; what must happen outside they
-leave in `answers` and `writes` for whoever made the step.
+The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py). Both
+are state machines without threads, clocks or disks. A step leaves its effects in two lists: `answers` for waiting
+requests, and `writes` for the journal. The caller carries them out (shared_group.py).
+
+For example, the SyncGroup of a leader leaves one `Write` with the group's record. After the record is on disk, the
+caller runs `Write.then`, and that step puts the responses of all members into `answers`.
 """
 
 from __future__ import annotations
@@ -16,41 +19,41 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-KeyAndValue = tuple[bytes, bytes | None]  # a record of the journal; None: the key is gone
+KeyAndValue = tuple[bytes, bytes | None]  # a record of the journal; the value None is a tombstone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records of a group that belong together, to be written; the next step is `then(error, now)`."""
+    """Records that the journal must store together. The caller then runs the next step, `then(error, now)`."""
 
     records: Sequence[KeyAndValue]
     then: Callable[[KafkaError | None, int], None] = lambda error, now: None
 
 
 class Commit(NamedTuple):
-    """What somebody wants to commit, and who says to be a member."""
+    """One request to commit offsets, with the identity of the member that sends it."""
 
     member_id: str
-    epoch: int  # or the generation; negative: of nobody who is in the group
+    epoch: int  # the member epoch or the generation; negative if the sender is not a member
     group_instance_id: str | None
-    version: int  # of OffsetCommit, or TxnOffsetCommit
+    version: int  # the version of OffsetCommit or TxnOffsetCommit
     offsets: Mapping[TopicPartition, CommittedOffset]
-    producer: ProducerIdAndEpoch | None = None  # in whose transaction
+    producer: ProducerIdAndEpoch | None = None  # the producer whose transaction contains the commit
 
     @property
     def is_nobodys(self) -> bool:
-        """Of a producer that does not say who has read, as all did before KIP-447."""
+        """Whether a producer commits without naming a member, as all producers did before KIP-447."""
         unsaid = self.epoch < 0 and not self.member_id and self.group_instance_id is None
         return self.producer is not None and unsaid
 
 
 class Group(Protocol):
-    """One group. `now` is in ms of a clock that never jumps."""
+    """One group of either protocol. `now` is in ms of a clock that never jumps."""
 
-    kind: ClassVar[str]  # as ListGroups tells it
+    kind: ClassVar[str]  # the group type in ListGroups responses
     group_id: str
     protocol_type: str | None
-    answers: list[tuple[Any, Any]]  # requests that waited, each with its answer
+    answers: list[tuple[Any, Any]]  # waiting requests, each with its response
     writes: list[Write]
 
     @property
@@ -58,32 +61,32 @@ class Group(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no members."""
+        """Whether the group has no members."""
 
     @property
     def size(self) -> int:
-        """The memory, in bytes, that the metadata and subscriptions of its members take."""
+        """The size of the members' metadata and subscriptions in bytes."""
 
     @property
     def is_unloaded(self) -> bool:
-        """Whether it is no longer the one to ask: see `unload`."""
+        """Whether `unload` has ended the group."""
 
     def resume(self, now: int) -> None:
-        """All is restored: its members have a session's time to be heard of."""
+        """Start the sessions of the restored members."""
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Raises KafkaError where these offsets may not be committed."""
+        """Raises KafkaError if the sender is not allowed to commit these offsets."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Raises KafkaError where somebody who says to be a member may not ask for offsets."""
+        """Raises KafkaError if the sender is not allowed to fetch offsets."""
 
     def next_deadline(self) -> int | None:
-        """When `tick` has something to do, if nothing else happens before."""
+        """Return the time (ms) of the next deadline, or None."""
 
     def tick(self, now: int) -> None: ...
 
     def unload(self) -> None:
-        """The broker stops, or the group is deleted: nothing changes from now on."""
+        """End the group, because the broker stops or the group is deleted."""
 
     def tombstones(self) -> Sequence[KeyAndValue]:
-        """What deletes the records that are left of it. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Return the tombstones of the group's records. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

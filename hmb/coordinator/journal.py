@@ -1,25 +1,29 @@
-"""The journals of the coordinators: topics that they write and read themselves.
+"""The journals of the coordinators: `__consumer_offsets` for groups, `__transaction_state` for transactions.
 
-The groups' is `__consumer_offsets`, that of the transactions `__transaction_state`. A group belongs to one partition
-of its topic, by the hash of its id, and so does a transactional id, as in Kafka; so a data directory can go from one
-broker to the other. What the partitions hold is in group_records.py and transaction_records.py, how they are read at a
-start in journal_loading.py.
+A coordinator writes each change to its journal. A group belongs to one partition of the topic, by the hash of its id,
+and so does a transactional id. The hash is Kafka's, so a data directory works with both brokers.
 
-Writing is a group commit. Committing an offset is a record of some hundred bytes, and a disk syncs a thousand times a
-second, not more, so those who commit at the same time share a batch and a sync:
+A disk syncs about a thousand times a second, and a committed offset is a record of some hundred bytes. Commits that
+arrive at the same time therefore share one batch and one sync. This *group commit* has two calls:
 
-    enqueue   takes the next place in the partition's queue; no I/O, so it may be called under a group's lock
-    write     waits for the partition's turn; who gets it writes all that is queued as one batch, syncs, and lets
-              `apply` of each come true in the order of the queue; the others find that theirs is done
+    enqueue   adds records to the partition's queue. It does no I/O, so a caller can hold the lock of a group.
+    write     waits for the partition's `turn` lock. The thread that gets it writes all queued records as one batch,
+              syncs, and calls `apply` of each in the order of the queue. Other threads find their records done.
 
-So there is one order: that of the queue is that of the log, and that in which the coordinator's memory changes. And
-what is in memory is durable: nobody is told an offset that could go back. "Durable" is what acks=all is for producers,
+For example, three consumers commit while a sync is running. The first of their threads gets the lock next. It writes
+the three commits as one batch with one sync, and the other two threads return without I/O.
+
+The order of the queue, of the log and of the changes in memory is the same. Memory contains durable values only, so no
+client receives an offset that a crash takes back. "Durable" is defined as for producers with acks=all, by the setting
 `log.flush.acks.all`.
 
-What is written within a transaction, committed offsets, stands in a batch of its own that bears the producer's name.
-The marker that ends the transaction has its place in the queue as well: so it comes behind all that it is about.
+Records of a transaction have a batch of their own with the producer's id and epoch. The marker that ends the
+transaction passes through the same queue. It therefore follows all records of its transaction.
 
-Invariant: a `Pending` is done once it has left the queue and the turn in which it left is over.
+The records are described in group_records.py and transactions/records.py, the reading at the start in
+journal_loading.py.
+
+Invariant: when a thread releases the `turn` lock, every `Pending` that it took from the queue is done.
 
 Source: Kafka's `CoordinatorRuntime`, `GroupCoordinatorService`, `TransactionStateManager`.
 """
@@ -44,23 +48,23 @@ from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, enc
 from hmb.storage.log import Log, now_ms
 
 LOGGER = logging.getLogger(__name__)
-DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # of dump-log
+DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # by topic: the decoder of `hmb dump-log`
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-RECORD_OVERHEAD = 32  # bytes that a record takes at most besides its key and value
+RECORD_OVERHEAD = 32  # bytes, the maximum of a record without its key and value
 
 Apply = Callable[[], None]
 
 
 class JournaledTopic(Protocol):
-    """The broker's topic, as its journal needs it."""
+    """The topic of a journal."""
 
     name: str
 
     def logs(self) -> Mapping[int, Log]:
-        """Of its partitions; the same object while it is the same topic. Empty where there is none."""
+        """Return the logs by partition number: the same object for the same topic, empty if it does not exist."""
 
     def make(self) -> None:
-        """Make it where there is none. Raises KafkaError."""
+        """Create the topic if it does not exist. Raises KafkaError."""
 
 
 @cached_by_name(10_000)
@@ -77,7 +81,7 @@ def java_hash(text: str) -> int:
 
 
 class Pending:
-    """Records in the queue: their place is theirs already, durable they are after `Journal.write`."""
+    """Records in the queue of a partition. They are durable after `Journal.write`."""
 
     __slots__ = ("apply", "done", "failure", "marker", "partition", "producer", "records")
 
@@ -96,55 +100,58 @@ class Pending:
 
     @property
     def size(self) -> int:
-        """In bytes, at most."""
+        """The maximum size in bytes."""
         return sum(len(key) + len(value or b"") + RECORD_OVERHEAD for key, value in self.records)
 
 
-class State(Enum):
+class LoadingState(Enum):
+    """The state of a journal's partition."""
+
     LOADING = auto()
     ACTIVE = auto()
-    FAILED = auto()  # it holds what cannot be read; nothing is served from a part of the truth
+    FAILED = auto()  # A record cannot be read, so the coordinator serves nothing from this partition.
 
 
 class _Partition:
-    """One partition of the topic."""
+    """One partition of the journal's topic."""
 
-    def __init__(self, log: Log, state: State) -> None:
+    def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[Pending] = deque()
-        self.turn = threading.Lock()  # held by who writes for all; taken before the log's locks, after a group's
+        # The holder of `turn` writes for all. A thread takes it after a group's lock and before the log's locks.
+        self.turn = threading.Lock()
 
 
 class Journal:
-    """The topic's partitions. Thread-safe."""
+    """The journal of one coordinator. Thread-safe."""
 
     def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
         self._topic = topic
         self._sync = sync
         self._clock = clock
-        self._lock = threading.Lock()  # guards the change from one topic to another
-        self._take(topic.logs(), State.LOADING)
+        self._lock = threading.Lock()  # guards the replacement of the topic
+        self._take(topic.logs(), LoadingState.LOADING)
 
-    # -- what belongs where
+    # -- partitions
 
     def make_topic(self) -> None:
-        """Make the topic where there is none. Raises KafkaError."""
+        """Create the topic if it does not exist. Raises KafkaError."""
         if not self._topic.logs():
             self._topic.make()
 
     def partition_for(self, id: str) -> int:
-        """The number of the partition that a group, or a transactional id, belongs to.
+        """Return the number of the partition to which a group or a transactional id belongs.
 
-        Raises NOT_COORDINATOR where there is no topic.
+        Raises NOT_COORDINATOR if the topic does not exist.
         """
         self._follow()
         if not self._partitions:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"there is no topic {self._topic.name} yet")
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"topic {self._topic.name} does not exist yet")
         value = java_hash(id)
-        return 0 if value == -(2**31) else abs(value) % self._count  # whose absolute value is no 32-bit number
+        return 0 if value == -(2**31) else abs(value) % self._count  # This hash has no absolute value in 32 bits.
 
     def leader_epoch(self, id: str) -> int:
-        """Of the partition: which coordinator of the id this is. Raises as `check_coordinates` does."""
+        """Return the leader epoch of the partition of an id. Raises as `check_coordinates` does."""
         return self._partition(id).log.leader_epoch
 
     def check_coordinates(self, id: str) -> None:
@@ -156,25 +163,27 @@ class Journal:
 
     def _active(self, number: int) -> _Partition:
         partition = self._partitions.get(number)
-        if partition is None or partition.state is State.FAILED:
+        if partition is None or partition.state is LoadingState.FAILED:
             what = f"{self._topic.name}-{number} " + ("is not here" if partition is None else "cannot be read")
             raise KafkaError(ErrorCode.NOT_COORDINATOR, what)
-        if partition.state is State.LOADING:
+        if partition.state is LoadingState.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self._topic.name}-{number} is being read")
         return partition
 
     def _follow(self) -> None:
-        """The topic is another one than before: deleted, or made while the broker runs, and then there is nothing in
-        it to load. The number of its partitions counts from now on, whatever is added later."""
+        """Use the current topic if it was deleted or created since the last call.
+
+        A new topic has nothing to load. Its number of partitions stays fixed, even if partitions are added later.
+        """
         if (logs := self._topic.logs()) is self._logs:
             return
         with self._lock:
             if logs is not self._logs:
-                self._take(logs, State.ACTIVE)
+                self._take(logs, LoadingState.ACTIVE)
 
-    def _take(self, logs: Mapping[int, Log], state: State) -> None:
+    def _take(self, logs: Mapping[int, Log], state: LoadingState) -> None:
         self._partitions = {number: _Partition(log, state) for number, log in logs.items()}
-        self._count = max(logs, default=-1) + 1  # of those that the topic had when it was made
+        self._count = max(logs, default=-1) + 1  # the number of partitions at the creation of the topic
         self._logs = logs
 
     # -- write
@@ -186,19 +195,19 @@ class Journal:
         apply: Apply | None = None,
         producer: ProducerIdAndEpoch | None = None,
     ) -> Pending:
-        """Take the next place; with `producer` in its transaction. Raises as `check_coordinates` does."""
+        """Add records to the queue, with `producer` as part of its transaction. Raises as `check_coordinates` does."""
         return self._enqueue(Pending(self._partition(id), records, apply, producer, None))
 
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
     ) -> Pending:
-        """Take the next place of a partition for the end of a transaction.
+        """Add the end of a transaction to the queue of a partition.
 
-        Raises UNKNOWN_TOPIC_OR_PARTITION where it is gone, and as `check_coordinates` does.
+        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and as `check_coordinates` does.
         """
         self._follow()
         if number not in self._partitions:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {self._topic.name}-{number}")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._topic.name}-{number} does not exist")
         return self._enqueue(Pending(self._active(number), (), apply, producer, marker))
 
     def _enqueue(self, pending: Pending) -> Pending:
@@ -206,10 +215,10 @@ class Journal:
         return pending
 
     def write(self, pending: Pending) -> None:
-        """Return once it is durable.
+        """Return after the records are durable.
 
         Raises NOT_COORDINATOR, UNKNOWN_SERVER_ERROR (too large), and within a transaction INVALID_PRODUCER_EPOCH,
-        TRANSACTION_COORDINATOR_FENCED: nothing came of it.
+        TRANSACTION_COORDINATOR_FENCED. The records are then not stored.
         """
         if not pending.done:
             with pending.partition.turn:
@@ -219,11 +228,11 @@ class Journal:
             raise KafkaError(pending.failure.code, pending.failure.message)
 
     def append(self, id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
-        """Both in one."""
+        """Enqueue and write records."""
         self.write(self.enqueue(id, records, apply))
 
     def settle(self, id: str) -> None:
-        """Return once nothing of a group is queued any more; under its lock, so that nothing can be added."""
+        """Write everything that is queued for a group. The caller holds the group's lock, so nothing can be added."""
         partition = self._partition(id)
         with partition.turn:
             self._write_queued(partition)
@@ -276,11 +285,11 @@ class Journal:
         return None
 
     def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
-        """What a client is told; NOT_COORDINATOR makes it try again, which is right where a disk may be mended."""
+        """Return the error for the client. NOT_COORDINATOR makes it retry, because the disk may be repaired."""
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
         if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
-            return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"too large to be written down: {error.message}")
+            return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"too large for the journal: {error.message}")
         LOGGER.error("%s cannot be written: %s", self._topic.name, error)
         return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))
 
@@ -290,15 +299,15 @@ class Journal:
     def is_complete(self) -> bool:
         """Whether the topic exists and all its partitions have been read."""
         partitions = self._partitions.values()
-        return len(partitions) == self._count > 0 and all(each.state is State.ACTIVE for each in partitions)
+        return len(partitions) == self._count > 0 and all(each.state is LoadingState.ACTIVE for each in partitions)
 
     def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
-        """Read what the topic held at the start, partition by partition; to be run in a thread of its own.
+        """Read the partitions that existed at the start, one after the other. A thread of its own calls this method.
 
-        `replay` gets each key that is there once, with its newest value; and after it what stands in open transactions.
+        `replay` receives each key once with its newest value, and afterwards the records of open transactions.
         """
         for number, partition in sorted(self._partitions.items()):
-            if partition.state is not State.LOADING:
+            if partition.state is not LoadingState.LOADING:
                 continue
             try:
                 for loaded in newest_records(partition.log, stop, keys):
@@ -307,24 +316,24 @@ class Journal:
                     replay(*loaded)
                 if stop.is_set():
                     return
-                partition.state = State.ACTIVE
+                partition.state = LoadingState.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
-                if stop.is_set():  # then `replay` takes nothing more, which is no fault of what is read
+                if stop.is_set():  # The coordinator stops, so the error says nothing about the data.
                     return
-                partition.state = State.FAILED
+                partition.state = LoadingState.FAILED
                 LOGGER.error(
-                    "%s-%d: %s; what is kept in it is not served. `hmb dump-log --%s-decoder %s` shows what that is",
+                    "%s-%d: %s; its state is not served. `hmb dump-log --%s-decoder %s` shows the records",
                     *(self._topic.name, number, error, DECODERS[self._topic.name], partition.log.directory),
                 )
-            except Exception:  # a fault of ours is not the other partitions'
-                partition.state = State.FAILED
-                LOGGER.exception("%s-%d cannot be loaded; what it holds is not served", self._topic.name, number)
+            except Exception:  # An internal error must not stop the other partitions.
+                partition.state = LoadingState.FAILED
+                LOGGER.exception("%s-%d cannot be loaded; its state is not served", self._topic.name, number)
 
 
 def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:
-    """As many in one batch as the topic takes; what belongs together stays together, even where it is too large.
+    """Divide the queue into batches of at most `limit` bytes. The records of one `Pending` stay together.
 
-    What is written in a transaction is alone in its batch, which bears the producer's name.
+    Records of a transaction have a batch of their own, which contains the producer's id and epoch.
     """
     together: list[Pending] = []
     room = limit - RECORD_BATCH_OVERHEAD

@@ -1,13 +1,17 @@
-"""Reading a partition of a coordinator's journal, at a broker's start.
+"""The reading of a journal's partition at the start of a broker.
 
-The newest record with a key is the state, so only that is decoded and replayed: a log of a million commits is a few
-thousand keys. A tombstone is a key that is not there.
+The newest record of a key is the state, so only the newest records are decoded and replayed. A log of a million commits
+has only a few thousand keys. A tombstone removes its key.
 
-Offsets that were committed within a transaction count from its commit on, and not at all if it was aborted. They are
-in the log before that is known, under the producer's id, and the control record that ends the transaction says which it
-was. When it was committed, the greater offset in the log wins, as if each record had been read at its own place:
-a commit outside of the transaction that came later stays. What stands in transactions that are open at the end of the
-log is replayed at last, each with its producer's id: it has yet to be seen what becomes of it.
+Offsets that were committed in a transaction are valid only if the transaction committed. In the log, these records come
+before the control record that shows the result. The reader therefore collects them by producer id. At a COMMIT marker
+it merges them with the other records, and the record with the greater log offset wins. At an ABORT marker it drops
+them.
+
+For example, a transaction writes offset 10 of weather-0, a plain commit writes 20, and then the COMMIT marker follows.
+The result is 20, because its record has the greater log offset.
+
+The records of transactions that are open at the end of the log are replayed last, each with its producer id.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """

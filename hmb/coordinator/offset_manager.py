@@ -1,12 +1,19 @@
-"""Committed offsets on disk and in memory: `GroupOffsets` behind the journal.
+"""Committed offsets in memory and in the journal.
 
-Whoever may commit is the group's business, so these calls come in two steps (see journal.py). `begin_...` is called
-under the group's lock, right after the group has agreed: it takes a place in the journal and does no I/O.  The caller
-then gives the lock back and waits with `Journal.write`. A member that was shut out of its group while it waited
-has taken its place before, so that a commit of its successor cannot be overtaken. What is to be deleted can only be
-known when no commit of the group is under way: deleting, which is rare, waits for the disk under the lock.
+The group decides whether a member is allowed to commit. A commit therefore has two parts (journal.py). The first part
+runs under the lock of the group, directly after the group's check: `begin_commit` adds the records to the journal's
+queue and does no I/O. The caller then releases the lock, and the second part, `Journal.write`, waits for the disk.
 
-What is read here is durable: memory changes when the journal says so.
+This order protects the offsets of a new member. If a member is removed while its commit waits, its records are already
+in the queue. A commit of its successor follows them and wins.
+
+The list of offsets to delete is known only when no commit of the group is queued. A deletion is rare, so it waits for
+the disk while it holds the lock.
+
+For example, member A commits offset 40 and is removed, and member B commits 45. The queue contains 40, then 45, and a
+fetch returns 45.
+
+A fetch returns durable offsets only: the journal changes the memory after the sync.
 
 Source: Kafka's `OffsetMetadataManager`.
 """
@@ -37,16 +44,16 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
 
 LOGGER = logging.getLogger(__name__)
-FIRST_VERSION_OF_EXPIRY = 1  # and the only one
+FIRST_VERSION_OF_EXPIRY = 1  # the only version with an expiry time
 
 
 class OffsetManager:
-    """The offsets of all groups. Thread-safe."""
+    """The committed offsets of all groups. Thread-safe."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._offsets = GroupOffsets()
-        self._lock = threading.Lock()  # guards the offsets; the last to be taken, held for a moment only
+        self._lock = threading.Lock()  # guards the offsets; taken after all other locks and held briefly
 
     # -- under the group's lock
 
@@ -56,7 +63,7 @@ class OffsetManager:
         offsets: Mapping[TopicPartition, CommittedOffset],
         producer: ProducerIdAndEpoch | None = None,
     ) -> Pending:
-        """Commit these, or keep them for the producer's transaction.
+        """Commit offsets. With `producer`, they stay pending until its transaction ends.
 
         Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
@@ -67,7 +74,7 @@ class OffsetManager:
     def begin_end_transaction(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
     ) -> Pending:
-        """End a transaction in a partition of the journal: its offsets there count from then on, or are gone.
+        """End a transaction in a partition of the journal. Its pending offsets become valid or are discarded.
 
         Raises as `begin_commit`. `Journal.write` raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, too.
         """
@@ -78,7 +85,7 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> Pending:
-        """Forget these (None: all), as far as they are there, and write `also` with it. Raises as `begin_commit`."""
+        """Delete the offsets of partitions (None: all) and write the records `also`. Raises as `begin_commit`."""
         self._journal.settle(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)
         pending = self.pending(group_id)
@@ -88,13 +95,13 @@ class OffsetManager:
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Those whose time has come: for `begin_delete`, without giving the group's lock back in between."""
+        """Return the partitions with expired offsets. The caller holds the group's lock until `begin_delete`."""
         self._journal.settle(group_id)
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
-        """Forget a group's offsets of deleted topics. `ids` are the topics' ids, by name.
+        """Delete a group's offsets of deleted topics. `ids` are the topics' ids, by name.
 
         A new topic may already have one of the names. Its offsets stay. If the journal cannot be written, the old
         offsets stay, too, but their topic id shows that they are of no use.
@@ -116,12 +123,12 @@ class OffsetManager:
         with self._lock:
             return any(partition.topic in topics for partition in self._offsets.of_group(group_id))
 
-    # -- read
+    # -- reads
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, CommittedOffset]:
-        """Those of these partitions (None: all) that were committed."""
+        """Return the committed offsets of partitions (None: all). Partitions without a commit are missing."""
         with self._lock:
             known = self._offsets.of_group(group_id)
             if partitions is None:
@@ -129,11 +136,11 @@ class OffsetManager:
             return {partition: known[partition] for partition in partitions if partition in known}
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """The partitions of which a transaction that is not over yet holds offsets."""
+        """Return the partitions with offsets of an open transaction."""
         with self._lock:
             return self._offsets.pending(group_id)
 
-    # -- in the journal's order
+    # -- called in the order of the journal
 
     def _commit(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], producer_id: int | None
@@ -160,7 +167,7 @@ class OffsetManager:
         value: OffsetCommitValue | LegacyOffsetCommitValue,
         producer_id: int | None,
     ) -> None:
-        """A record of the journal, at the start."""
+        """Apply a record of the journal at the start."""
         if isinstance(value, LegacyOffsetCommitValue):
             value = OffsetCommitValue(
                 offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
@@ -169,7 +176,7 @@ class OffsetManager:
         self._commit(key.group, offsets, producer_id)
 
     def forget_all(self) -> None:
-        """The journal itself is deleted."""
+        """Discard all offsets, because the journal's topic was deleted."""
         with self._lock:
             self._offsets = GroupOffsets()
 

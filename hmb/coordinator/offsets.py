@@ -1,17 +1,20 @@
-"""Committed offsets: how far each group has read in each partition.
+"""Committed offsets in memory: how far each group has read in each partition.
 
-A committed offset is the *next* one to be read, with whatever text the consumer wants back (metadata). It is kept by
-group, topic and partition, and forgotten
+A committed offset is the offset of the *next* record to read, with an optional text of the consumer (metadata). It is
+stored by group, topic and partition. It is removed in these cases:
 
-- when it is deleted (OffsetDelete), or its group is (DeleteGroups), or its topic is;
-- when it expires. Since KIP-211 the clock starts when it could last have been used: when the group became Empty; or,
-  where a group is only a name under which offsets are kept, or is Stable and reads other topics, at the commit. What
-  a client of the years before asked for (`retention_time_ms`) overrules that: such an offset has its own time to go.
+- A client deletes it (OffsetDelete), its group (DeleteGroups) or its topic.
+- It expires. The retention time starts when the group became Empty (KIP-211). It starts at the commit if the group has
+  no members and stores offsets only, or if the Stable group does not read the topic. A commit of an old client with
+  `retention_time_ms` has its own expiry time.
 
-Offsets that are committed within a transaction are *pending*: they take the place of older ones when, and if, the
-transaction commits. One that was committed outside of it meanwhile came later, and stays.
+Offsets that are committed in a transaction are *pending*. They replace older offsets when the transaction commits. A
+plain commit during the transaction is newer and is not replaced.
 
-No threads and no disk here: offset_manager.py.
+For example, group "readers" becomes Empty at 12:00 with a retention of 7 days. Its offsets expire 7 days later at
+12:00.
+
+This module has no threads and no I/O. offset_manager.py adds both.
 
 Source: KIP-98, KIP-211, KIP-496; Kafka's `OffsetMetadataManager`, `OffsetExpirationConditionImpl`.
 """
@@ -33,7 +36,7 @@ class CommittedOffset(NamedTuple):
     """One committed offset. Times in ms."""
 
     offset: int
-    leader_epoch: int  # of the last record read, -1 where the client did not say
+    leader_epoch: int  # the epoch of the last record read, or -1 if the client did not send it
     metadata: str
     commit_timestamp: int
     expire_timestamp: int = NO_EXPIRY
@@ -47,29 +50,29 @@ class CommittedOffset(NamedTuple):
         )
 
     def is_expired(self, now: int, retention_ms: int, since: int) -> bool:
-        """`since`: when it could last have been used."""
+        """Return whether the offset has expired. `since` is the time (ms) at which its retention starts."""
         if self.expire_timestamp != NO_EXPIRY:
             return now >= self.expire_timestamp
         return now - since >= retention_ms
 
 
 class Expiry(NamedTuple):
-    """When a group's offsets expire (`group_expiry.expiry`)."""
+    """The rule by which the offsets of a group expire (`group_expiry.expiry`)."""
 
-    since: Callable[[CommittedOffset], int]  # ms: when one could last have been used
-    is_read: Callable[[str], bool]  # whether the group reads the topic, so that nothing of it expires
+    since: Callable[[CommittedOffset], int]  # returns the time (ms) at which the retention of an offset starts
+    is_read: Callable[[str], bool]  # returns whether the group reads a topic, whose offsets then do not expire
 
 
 class GroupOffsets:
-    """The offsets of all groups. A group without any is not in it."""
+    """The committed offsets of all groups. A group without offsets has no entry."""
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # By group and producer id; None: the offset that was committed there is no longer the newest.
+        # By group and producer id. None means that a newer plain commit has replaced the pending offset.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Put these in the place of older ones."""
+        """Replace the older offsets of these partitions."""
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():
             pending.update(dict.fromkeys(pending.keys() & offsets.keys()))
@@ -77,11 +80,11 @@ class GroupOffsets:
     def commit_in_transaction(
         self, group_id: str, producer_id: int, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
-        """Keep these until the producer's transaction ends."""
+        """Store pending offsets until the producer's transaction ends."""
         self._pending.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
 
     def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
-        """The pending offsets count from now on, or they are gone."""
+        """Make the pending offsets of a producer valid, or discard them."""
         by_producer = self._pending.get(group_id, {})
         pending = by_producer.pop(producer_id, {})
         if not by_producer:
@@ -94,11 +97,11 @@ class GroupOffsets:
         return list(self._pending)
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """The partitions of which a transaction holds offsets."""
+        """Return the partitions with pending offsets."""
         return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
-        """Forget these, as far as they are there, also where they are pending."""
+        """Delete the offsets of these partitions, pending ones included."""
         for producer_id, pending in list(self._pending.get(group_id, {}).items()):
             for partition in partitions:
                 pending.pop(partition, None)
@@ -111,11 +114,11 @@ class GroupOffsets:
             self._by_group.pop(group_id, None)
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """All of a group: the table itself, which changes."""
+        """Return the offsets of a group. The mapping changes with later commits."""
         return self._by_group.get(group_id, {})
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Those of a group whose time has come."""
+        """Return the partitions of a group whose offsets have expired."""
         pending = self.pending(group_id)
         return [
             partition

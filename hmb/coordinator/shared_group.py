@@ -1,11 +1,14 @@
-"""A group as threads see it: its lock, its waiting requests, its journal.
+"""One group, shared by the threads of many connections: its lock, its waiting requests and its journal.
 
-The state machine (classic_group.py, consumer_group.py) only says what should happen; `step` makes it happen. Under the
-lock it lets the group change and the time pass, and the answers that come of it wake the threads that wait for them,
-each in its own connection. A record takes its place in the journal under the lock, so that the newest one is the
-truth, and is written outside of it, because that takes as long as a disk takes to sync.
+The state machine (classic/group.py, modern/group.py) decides what must happen, and `SharedGroup.step` carries it out.
+Under the lock, a step changes the group, applies passed deadlines, and wakes the threads whose responses are ready.
+Each thread belongs to one connection. Under the lock, the step also adds records to the journal's queue, so that their
+order is the order of the changes. It writes them after it has released the lock, because a sync takes milliseconds.
 
-An empty group may change its kind: what has the lock, the timer's attention and a place in the table stays this one.
+For example, members A and B join. The thread of A takes the lock, adds A to the group, releases the lock and waits for
+an event. The thread of B adds B and completes the rebalance. Its step wakes A's thread, and both send their responses.
+
+An empty group can change its protocol. The lock and the position in the timer and in the table then stay the same.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
-LOOK_AGAIN = 5.0  # seconds: how often one that waits sees whether its client is still there
+LOOK_AGAIN = 5.0  # seconds between two checks whether a waiting client is still connected
 Outcome = TypeVar("Outcome")
-Place: TypeAlias = Pending | KafkaError  # a record's in the journal, or why it has none
+Queued: TypeAlias = Pending | KafkaError  # a queued write, or the error that prevents it
 
 
 @dataclass(slots=True, eq=False)
 class WaitingCall(Call):
-    """A JoinGroup or SyncGroup in the thread of its connection."""
+    """A JoinGroup or SyncGroup request that waits in the thread of its connection."""
 
     is_client_gone: Callable[[], bool] = lambda: False
     _answered: threading.Event = field(default_factory=threading.Event)
@@ -43,9 +46,10 @@ class WaitingCall(Call):
         self._answered.set()
 
     def wait(self) -> Any:
-        """The answer. The group's time limits bound the wait; raises NETWORK_EXCEPTION when nobody wants it any more.
+        """Wait for the response and return it. The deadlines of the group limit the wait.
 
-        The member stays what it is: its client may come again on another connection, else its session ends.
+        Raises NETWORK_EXCEPTION if the client has disconnected. The member stays in the group until its session ends,
+        because its client can connect again.
         """
         while not self._answered.wait(LOOK_AGAIN):
             if self.is_client_gone():
@@ -54,46 +58,48 @@ class WaitingCall(Call):
 
 
 class SharedGroup:
-    """One group."""
+    """One group with its lock and its journal."""
 
     def __init__(
         self, group: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
     ) -> None:
         self.group = group
-        self.due: int | None = None  # the timer's
+        self.due: int | None = None  # the time (ms) of the next wake-up; guarded by the timer
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # Guards the group; the timer's lock is taken under it. Nobody holds it while a disk syncs, but whoever deletes
-        # the group, or offsets of it.
+        # Guards the group. The timer's lock is taken under it. It is not held during a sync, except by a deletion of
+        # the group or of its offsets.
         self.lock = threading.Lock()
 
     @property
     def classic(self) -> ClassicGroup:
-        """As a group of the classic protocol. Raises GROUP_ID_NOT_FOUND."""
+        """The group, if it uses the classic protocol. Raises GROUP_ID_NOT_FOUND otherwise."""
         if not isinstance(self.group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a classic group.")
         return self.group
 
     @property
     def consumer(self) -> ConsumerGroup:
-        """As a group of KIP-848's protocol. Raises GROUP_ID_NOT_FOUND."""
+        """The group, if it uses KIP-848's protocol. Raises GROUP_ID_NOT_FOUND otherwise."""
         if not isinstance(self.group, ConsumerGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a consumer group.")
         return self.group
 
     def check_loaded(self) -> None:
-        """With the lock held. Raises COORDINATOR_NOT_AVAILABLE, after which a client tries again: the group was
-        deleted, or the broker stops, since it was looked up."""
+        """Check that the group was not deleted after its look-up. The caller holds the lock.
+
+        Raises COORDINATOR_NOT_AVAILABLE, which makes the client retry.
+        """
         if self.group.is_unloaded:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
-        """Let the group change, with the time as argument, and see to all that comes of it.
+        """Change the group and carry out all effects. `change` receives the time (ms).
 
-        Raises what `change` raises; with `durable` also why the record could not be written that it called for.
+        Raises as `change` does. With `durable`, also raises the error of a record that could not be written.
         """
-        writes: list[tuple[Write, Place]] = []
+        writes: list[tuple[Write, Queued]] = []
         try:
             with self.lock:
                 try:
@@ -107,17 +113,17 @@ class SharedGroup:
         return outcome
 
     def wake(self) -> None:
-        """The timer's call: time has passed."""
+        """Apply passed deadlines. The timer calls this method."""
         self.step(lambda now: None)
 
     def unload(self) -> None:
-        """Answer all who wait: the broker stops."""
+        """Answer all waiting requests, because the broker stops."""
         self.step(lambda now: self.group.unload())
 
-    def _settle(self) -> list[tuple[Write, Place]]:
-        """With the lock held: let time pass, hand out answers, say when to be woken.
+    def _settle(self) -> list[tuple[Write, Queued]]:
+        """Apply deadlines, wake waiting threads and schedule the timer. The caller holds the lock.
 
-        Returns what is to be written, each with its place in the journal.
+        Return the queued writes.
         """
         self.group.tick(self._clock())
         for call, response in self.group.answers:
@@ -128,17 +134,17 @@ class SharedGroup:
         writes, self.group.writes = self.group.writes, []
         return [(write, self._enqueue(write)) for write in writes]
 
-    def _enqueue(self, write: Write) -> Place:
+    def _enqueue(self, write: Write) -> Queued:
         try:
             return self._journal.enqueue(self.group.group_id, write.records)
         except KafkaError as error:
             return error
 
-    def _write(self, writes: list[tuple[Write, Place]]) -> list[KafkaError]:
-        """Without the lock: write, then take the steps that follow; what went wrong."""
+    def _write(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
+        """Write the queued records without the lock, then run the next steps. Return the errors."""
         errors = []
-        for write, place in writes:
-            if (error := self._try_write(place)) is not None:
+        for write, queued in writes:
+            if (error := self._try_write(queued)) is not None:
                 errors.append(error)
             with self.lock:
                 write.then(error, self._clock())
@@ -146,15 +152,15 @@ class SharedGroup:
             errors += self._write(more)
         return errors
 
-    def _try_write(self, place: Place) -> KafkaError | None:
+    def _try_write(self, queued: Queued) -> KafkaError | None:
         try:
-            if isinstance(place, KafkaError):
-                raise place
-            self._journal.write(place)
+            if isinstance(queued, KafkaError):
+                raise queued
+            self._journal.write(queued)
         except KafkaError as error:
             LOGGER.error("group %s: its state could not be written: %s", self.group.group_id, error.message)
             return error
-        except Exception:  # a fault of ours: members must not wait for ever all the same
+        except Exception:  # After an internal error, the members must not wait forever.
             LOGGER.exception("group %s: its state could not be written", self.group.group_id)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

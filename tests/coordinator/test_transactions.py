@@ -272,7 +272,7 @@ def test_a_late_one_that_fails_does_not_keep_the_others(
     transactions.abort_late()
     states = sorted(each.state for each in transactions.list())
     assert states == [TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT]
-    assert "'bad': its transaction is not aborted" in caplog.text and "planted" in caplog.text
+    assert "'bad': the transaction is not aborted" in caplog.text and "planted" in caplog.text
     transactions.abort_late()
     assert {each.state for each in transactions.list()} == {TransactionState.COMPLETE_ABORT}
 
@@ -294,7 +294,7 @@ def test_an_id_that_does_not_expire_does_not_keep_the_others(
     for left in (2, 0):
         transactions.expire(0)
         assert len(transactions.list()) == left
-    assert caplog.text.count(": it does not expire") == 2
+    assert caplog.text.count(": the transactional id does not expire") == 2
 
 
 # -- markers that are lost

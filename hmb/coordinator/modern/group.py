@@ -1,28 +1,27 @@
-"""One group of KIP-848's protocol: the broker assigns the partitions, and each member goes its own way to them.
+"""One group of KIP-848's protocol: the broker assigns the partitions, and each member follows at its own pace.
 
-Everything is said in one request, the heartbeat: a member joins (epoch 0), tells what it reads and owns, hears what it
-is to own, leaves (-1), or leaves for a while (-2, a static member). Three things follow from it, in this order:
+A member sends one kind of request, the heartbeat. Its epoch states the purpose: 0 joins, -1 leaves, -2 leaves for a
+while (a static member), and a positive epoch confirms that the member is alive. A heartbeat has three effects, in this
+order:
 
-1. What the member says is noted. If its subscription is another one, or a topic that the group reads has changed, the
-   *group epoch* grows.
-2. If the group epoch is ahead of the *assignment epoch*, an assignor makes a new *target* (assignors.py), and the
-   assignment epoch is the group's again.
-3. The member takes a step towards its target (consumer_member.py).
+1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
+   epoch* grows by one.
+2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py). The
+   assignment epoch becomes equal to the group epoch. The group waits `group.consumer.assignment.interval.ms` between
+   two targets.
+3. The member takes one step towards its target (member.py).
 
-So the state of the group is no state of its own, it is where these epochs are::
+For example, member A reads the two partitions of topic "weather", and member B joins. The heartbeat of B raises the
+group epoch from 3 to 4. The assignor computes the target A: {0}, B: {1}, and the assignment epoch becomes 4.
 
-    Empty         no members
-    Assigning     the target is older than the group: it was made less than `group.consumer.assignment.interval.ms` ago
-    Reconciling   some member is not where its target is
-    Stable        all are
+The group is a state machine without threads, clocks or disks (group.py of the parent folder). A response is sent after
+the `writes` of its step are on disk. `now` is a time in ms of a clock that never jumps, and `clock` returns ms since
+1970.
 
-It is a state machine without threads, clocks or disks, as group.py tells; an answer is true once the step's `writes`
-are on disk. `now` is in ms of a clock that never jumps, `clock` is the one on the wall.
+Invariants: a partition is in `assigned` or `revoking` of at most one member; a member epoch is at most the assignment
+epoch; the stored records restore the same group.
 
-Invariants: no partition is in `assigned` or `revoking` of two members; a member's epoch is at most the assignment
-epoch; what is on disk, read again, makes the same group.
-
-Left out: members of the classic protocol in such a group (online migration), racks.
+Left out: members of the classic protocol in such a group (online migration), and racks.
 
 Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 """
@@ -53,7 +52,7 @@ FIRST_COMMIT_VERSION_OF_EPOCHS = 9
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupSettings:
-    """What the broker's settings group.consumer.* say. Times in ms."""
+    """The values of the settings group.consumer.*. Times in ms."""
 
     session_timeout: int = 45_000
     heartbeat_interval: int = 5_000
@@ -62,7 +61,7 @@ class ConsumerGroupSettings:
 
 
 class ConsumerGroup(ConsumerState):
-    """The requests, on top of what the group is."""
+    """One group. This class handles the requests, and its base class stores the members and epochs."""
 
     def __init__(
         self,
@@ -75,9 +74,9 @@ class ConsumerGroup(ConsumerState):
         self._settings = settings
         self._topics = topics
         self._clock = clock
-        self._topics_version = -1  # up to which what the group reads is known
-        self._sessions: dict[str, int] = {}  # until when each member is to be heard of
-        self._revocations: dict[str, tuple[int, int]] = {}  # the epoch that a member is to leave, and until when
+        self._topics_version = -1  # the version of the cluster's topics at the last refresh
+        self._sessions: dict[str, int] = {}  # by member id: the deadline (ms) of the member's session
+        self._revocations: dict[str, tuple[int, int]] = {}  # by member id: the epoch to leave, and its deadline (ms)
         self.is_unloaded = False
 
     # -- ConsumerGroupHeartbeat
@@ -85,9 +84,9 @@ class ConsumerGroup(ConsumerState):
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, now: int
     ) -> ConsumerGroupHeartbeatResponse:
-        """What a member says (it was checked: consumer_heartbeat.py) and hears.
+        """Handle a request that `check_heartbeat` has accepted, and return the response.
 
-        Raises KafkaError, and then nothing has changed.
+        Raises KafkaError and then leaves the group unchanged.
         """
         if self.is_unloaded:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -113,7 +112,7 @@ class ConsumerGroup(ConsumerState):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """The member as it was, a new one where it joins. Raises KafkaError where it may not be who it says."""
+        """Return the stored member, or a new one if it joins. Raises KafkaError if its identity is not valid."""
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOINS
         if request.instance_id is not None and (old_id := self.instances.get(request.instance_id)) is not None:
@@ -146,7 +145,7 @@ class ConsumerGroup(ConsumerState):
     def _step(
         self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
     ) -> ConsumerMember:
-        """The three things that follow from what a member says; the member after them."""
+        """Apply the three effects of a heartbeat. Return the member after them."""
         old_id = self.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
             self._replace(old_id, member)
@@ -159,7 +158,7 @@ class ConsumerGroup(ConsumerState):
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """A static member is back under another member id, and takes over what its old self was to have."""
+        """Replace a static member that has restarted. The new member id inherits the target of the old one."""
         LOGGER.info("group %s: %s takes the place of %s", self.group_id, member.member_id, old_id)
         target = self.targets.get(old_id, frozenset())
         self._remove(old_id)
@@ -169,11 +168,11 @@ class ConsumerGroup(ConsumerState):
         self._set_target(member.member_id, target)
         self._put_assignment(member)
 
-    # -- 1. what the group reads
+    # -- 1. the subscriptions
 
     def _refresh(self, changed: bool) -> None:
-        """Look at the topics again; the group epoch grows if they, or the subscriptions, are not what they were."""
-        version = self._topics.version  # first: what changes from now on is for the next look
+        """Compare the subscribed topics with the last refresh. Raise the group epoch if anything has changed."""
+        version = self._topics.version  # read first, because the next refresh must notice changes from now on
         changed |= self._match(version)
         found = metadata_hash(
             self._described({name for member in self.members.values() for name in self.reads(member)})
@@ -183,7 +182,7 @@ class ConsumerGroup(ConsumerState):
         self._topics_version = version
 
     def _match(self, version: int) -> bool:
-        """Match the expressions that are subscribed to against all topics; whether one matches others than before."""
+        """Match all subscribed expressions against the topics. Return whether the matches have changed."""
         subscribed = {member.regex for member in self.members.values() if member.regex}
         for regex in self.regexes.keys() - subscribed:
             self._set_regex(regex, None, version, self._clock())
@@ -198,11 +197,11 @@ class ConsumerGroup(ConsumerState):
         return changed
 
     def reads(self, member: ConsumerMember) -> frozenset[str]:
-        """The topics that a member subscribes to, one way or the other."""
+        """Return the names of the topics to which a member subscribes, by name or by expression."""
         return member.topics | self.regexes.get(member.regex, frozenset())
 
     def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
-        """Those that there are."""
+        """Return the topics of these names that exist."""
         return [topic for topic in map(self._topics.by_name, names) if topic is not None]
 
     def _ids(self, member: ConsumerMember) -> frozenset[UUID]:
@@ -232,9 +231,9 @@ class ConsumerGroup(ConsumerState):
 
     @property
     def assignor(self) -> str:
-        """The one that most members prefer."""
-        wishes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
-        return wishes.most_common(1)[0][0] if wishes else UNIFORM
+        """The name of the assignor that most members prefer."""
+        preferred = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        return preferred.most_common(1)[0][0] if preferred else UNIFORM
 
     # -- 3. the member
 
@@ -252,13 +251,13 @@ class ConsumerGroup(ConsumerState):
         return after
 
     def _watch_revocation(self, member: ConsumerMember, now: int) -> None:
-        """It has its own rebalance timeout to give up what it is to give up."""
+        """Start the deadline for a member that must give up partitions: its own rebalance timeout."""
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
         else:
             self._revocations.pop(member.member_id, None)
 
-    # -- members that go
+    # -- the end of members
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         if request.instance_id is not None:
@@ -269,7 +268,7 @@ class ConsumerGroup(ConsumerState):
         elif request.member_id not in self.members:
             raise self._unknown(request.member_id)
         if request.member_epoch == LEAVES or request.instance_id is None:
-            self._fence([request.member_id], "it leaves")
+            self._fence([request.member_id], "the member leaves")
         else:
             self._put_assignment(self.members[request.member_id].gone_for_a_while())
             self._revocations.pop(request.member_id, None)
@@ -278,7 +277,7 @@ class ConsumerGroup(ConsumerState):
 
     def _fence(self, member_ids: Iterable[str], because: str) -> None:
         for member_id in member_ids:
-            LOGGER.info("group %s: %s is out: %s", self.group_id, member_id, because)
+            LOGGER.info("group %s: member %s is removed: %s", self.group_id, member_id, because)
             self._remove(member_id)
             self._sessions.pop(member_id, None)
             self._revocations.pop(member_id, None)
@@ -287,16 +286,16 @@ class ConsumerGroup(ConsumerState):
     # -- offsets
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Whether a member may commit these offsets.
+        """Check that a member is allowed to commit these offsets.
 
-        With an older epoch than its own it may for partitions that it has had since then (KIP-1251). Raises
+        An older epoch is allowed for partitions that the member has owned since that epoch (KIP-1251). Raises
         COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if self.is_unloaded:  # since it was looked up: what it takes now would be nobody's
+        if self.is_unloaded:  # The group was unloaded after the look-up, and a commit would be lost.
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if (epoch < 0 and not self.members) or commit.is_nobodys:
-            return  # an admin, or a consumer that is in no group and only keeps its offsets here
+            return  # an admin client, or a consumer that uses the group only to store offsets
         member = self._known(commit.member_id)
         if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
             raise KafkaError(
@@ -313,7 +312,7 @@ class ConsumerGroup(ConsumerState):
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {epoch}, not {member.epoch}.")
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Whether these may ask for offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        """Check the sender of a fetch of offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is None and epoch < 0:
             return
         member = self._known(member_id or "")
@@ -338,12 +337,12 @@ class ConsumerGroup(ConsumerState):
     def tick(self, now: int) -> None:
         silent = [member_id for member_id, limit in self._sessions.items() if limit <= now]
         if silent:
-            self._fence(silent, "its session ended")
+            self._fence(silent, "the session has ended")
         late = [member_id for member_id, (_, limit) in self._revocations.items() if limit <= now]
         for member_id in late:
             epoch, _ = self._revocations.pop(member_id)
             if self.members[member_id].epoch == epoch:
-                self._fence([member_id], f"it did not leave epoch {epoch} within its rebalance timeout")
+                self._fence([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
         self._finish()
 
     def resume(self, now: int) -> None:
@@ -359,7 +358,7 @@ class ConsumerGroup(ConsumerState):
         self._sessions.clear()
         self._revocations.clear()
 
-    # -- admins
+    # -- admin requests
 
     @property
     def state_name(self) -> str:
@@ -373,7 +372,7 @@ class ConsumerGroup(ConsumerState):
 
     @property
     def size(self) -> int:
-        """The memory, in bytes, that the members' subscriptions take."""
+        """The size of all members' subscriptions in bytes."""
         return sum(subscription_size(member.topics, member.regex) for member in self.members.copy().values())
 
     def is_subscribed(self, topic: str) -> bool:

@@ -1,17 +1,24 @@
-"""The transaction coordinator: the table of transactional ids, for the threads of many connections.
+"""The transaction coordinator: all transactional ids of the broker, shared by the threads of many connections.
 
-What happens to an id is told in transaction.py. Here a step is made of it: under the id's lock the new value takes
-its place in the journal, outside of the lock it is written, and then it is the truth. Meanwhile the id *moves*, and
-whoever wants another step is told CONCURRENT_TRANSACTIONS.
+transactional_id.py computes the new value of a transactional id. This module makes the change durable, in three parts:
 
-A transaction ends in three writes: the decision; the markers, in all partitions, synced; that it is complete. They are
-made one after the other in the thread of the EndTxn, which is answered at the end. So its readers see the transaction
-when its producer knows that it is over, and the producer's next one has nothing to wait for. What stops half-way (a
-full disk, a kill) goes on when the housekeeper comes by, or at the next start: the decision stands.
+1. Under the lock of the id, compute the new value and add its record to the journal's queue.
+2. Without the lock, wait until the record is on disk.
+3. Under the lock, replace the old value.
 
-Records go into a log under the id's lock (`writing`), and the decision, too, takes it. So either a record comes before
-the decision, and then before the marker, or it is refused: no record can open again a transaction that is over, for
-which nobody would ever write a marker (a *hanging transaction*, KIP-890).
+Between part 1 and part 3 the id is *moving*, and other requests for it get CONCURRENT_TRANSACTIONS.
+
+A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of
+the EndTxn request makes them one after the other and then sends the response. When the producer receives the response,
+readers already see the transaction. If a write fails, or the broker crashes, the decision remains valid. The
+housekeeper or the next start then makes the remaining writes.
+
+Records of a transaction are appended under the lock of the id (`writing`), and the decision also needs this lock. A
+record is therefore appended before the decision, and so before the marker, or it is rejected. No late record can open
+the transaction again. Such a *hanging transaction* (KIP-890) would never get a marker.
+
+For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each partition gets a
+COMMIT marker and a sync, and the journal stores CompleteCommit: four writes before the response.
 
 Source: KIP-98, KIP-890; Kafka's `TransactionCoordinator`, `TransactionStateManager`, `TransactionMarkerChannelManager`.
 """
@@ -41,7 +48,7 @@ from hmb.storage.isolation import isolated
 from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
-LOOK_AGAIN = 0.5  # seconds: how often the loader sees whether it is to stop
+LOOK_AGAIN = 0.5  # seconds between two checks whether the loader must stop
 Change = Callable[[Transaction, int], Transaction]
 
 
@@ -49,15 +56,15 @@ Change = Callable[[Transaction, int], Transaction]
 class _Entry:
     """One transactional id."""
 
-    transaction: Transaction  # as it is written down
-    is_moving: bool = False  # to the next value, which is being written; or it gets its markers
-    # Guards the two; taken before the locks of groups and logs. Nobody holds it while a disk syncs, unless a topic
-    # wants that after so many records (`flush.messages`).
+    transaction: Transaction  # the value on disk
+    is_moving: bool = False  # whether a new value or the markers are being written
+    # Guards both fields. A thread takes it before the locks of groups and logs. It is not held during a sync, except
+    # for topics with the setting `flush.messages`.
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class TransactionCoordinator:
-    """All transactional ids of this broker. Thread-safe."""
+    """All transactional ids of the broker. Thread-safe."""
 
     def __init__(
         self,
@@ -68,7 +75,7 @@ class TransactionCoordinator:
         *,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """`max_timeout` in ms."""
+        """`max_timeout` returns the setting transaction.max.timeout.ms."""
         self._journal = journal
         self._producer_ids = producer_ids
         self._markers = markers
@@ -83,7 +90,7 @@ class TransactionCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Load the ids, in a thread; until then they are not served."""
+        """Start to load the ids in a thread. Until they are loaded, requests get COORDINATOR_LOAD_IN_PROGRESS."""
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -92,7 +99,7 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Read the journal, then end what is decided: some of it in the groups' journal, which must be read before."""
+        """Read the journal after the groups' journal, which some markers need. Then complete decided transactions."""
         while not self._markers.groups.loaded.wait(LOOK_AGAIN):
             if self._stopping.is_set():
                 return
@@ -109,7 +116,7 @@ class TransactionCoordinator:
         self._producer_ids.note(max(transaction.producer_id, transaction.next_producer_id))
 
     def make_topic(self) -> None:
-        """Make the journal's topic where there is none: somebody asks for a coordinator. Raises KafkaError."""
+        """Create the journal's topic if it does not exist. Raises KafkaError."""
         self._journal.make_topic()
 
     def on_topics_deleted(self, names: Container[str]) -> None:
@@ -123,7 +130,7 @@ class TransactionCoordinator:
     def init_producer(
         self, transactional_id: str, timeout: int, known: ProducerIdAndEpoch | None
     ) -> ProducerIdAndEpoch:
-        """An id and epoch for a producer of this name; whoever had it before is shut out.
+        """Return the producer id and epoch for a transactional id, and fence its previous producer.
 
         Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED,
         NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
@@ -142,7 +149,7 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int
     ) -> None:
-        """These partitions take part in the transaction.
+        """Add partitions to the transaction.
 
         Raises INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS and as `_find`.
         """
@@ -150,7 +157,7 @@ class TransactionCoordinator:
         self._step(entry, lambda before, now: before.add(producer, partitions, version, now))
 
     def verify(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Set[TopicPartition]:
-        """The partitions that take part in the transaction. Raises as `add_partitions` does."""
+        """Return the partitions of the transaction. Raises as `add_partitions` does."""
         entry = self._find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
@@ -158,22 +165,22 @@ class TransactionCoordinator:
 
     @contextmanager
     def writing(self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Iterator[None]:
-        """While records of the transaction are appended to a partition, it is not decided.
+        """Prevent a decision while the caller appends records of the transaction to a partition.
 
-        Raises TRANSACTION_ABORTABLE: the partition takes no part in it; and as `add_partitions` does.
+        Raises TRANSACTION_ABORTABLE if the partition is not part of the transaction, or as `add_partitions` does.
         """
         entry = self._find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
             if partition not in entry.transaction.partitions:
-                why = f"{partition} is no part of the transaction of {transactional_id!r}"
+                why = f"{partition} is not part of the transaction of {transactional_id!r}"
                 raise KafkaError(ErrorCode.TRANSACTION_ABORTABLE, why)
             yield
 
     def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, version: int, *, committed: bool
     ) -> ProducerIdAndEpoch:
-        """Commit or abort; returns what the producer is from now on.
+        """Commit or abort. Return the producer id and epoch for the next transaction.
 
         Raises INVALID_TXN_STATE and as `add_partitions` does.
         """
@@ -186,7 +193,7 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """End a transaction in one partition, whatever the coordinator knows about it.
+        """Append a marker to one partition, without a check of the coordinator's state.
 
         Returns a function that waits until the end is durable. Both raise KafkaError.
         """
@@ -212,46 +219,46 @@ class TransactionCoordinator:
         return self._entries[transactional_id]
 
     def _step(self, entry: _Entry, change: Change) -> Transaction:
-        """Let it change, durably, and see to what comes of that. Raises what `change` raises, and as `_write`."""
+        """Make a change durable, and complete a decided transaction. Raises as `change` and `_write` do."""
         after = self._write(entry, change)
         if not after.is_decided:
             return after
         try:
             return self._complete(entry)
-        except KafkaError as error:  # the decision stands all the same
-            LOGGER.error("%r: its markers are not written yet: %s", after.transactional_id, error.message)
+        except KafkaError as error:  # The decision remains valid.
+            LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
     def _write(self, entry: _Entry, change: Change, *, goes_on: bool = False) -> Transaction:
-        """`goes_on`: it is this thread that moves it already.
+        """Store and return the new value. `goes_on` states that this thread is already moving the id.
 
-        Raises what `change` raises, CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR: then nothing has
-        changed.
+        Raises as `change` does, CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. The value is then
+        unchanged.
         """
         with entry.lock:
             before = entry.transaction
-            if before.state is TransactionState.DEAD:  # since it was looked up: the next time there is a new one
+            if before.state is TransactionState.DEAD:  # The id has just expired. A retry creates a new one.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
             if entry.is_moving and not goes_on:
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
             if after is before:
                 return before
-            place = self._journal.enqueue(before.transactional_id, records_of(after))
+            pending = self._journal.enqueue(before.transactional_id, records_of(after))
             entry.is_moving = True
         try:
-            self._journal.write(place)
+            self._journal.write(pending)
         except BaseException:
             with entry.lock:
                 entry.is_moving = False
             raise
         with entry.lock:
             entry.transaction = after
-            entry.is_moving = after.is_decided  # and then it is this thread that goes on
+            entry.is_moving = after.is_decided  # This thread then writes the markers.
         return after
 
     def _complete(self, entry: _Entry) -> Transaction:
-        """Write the markers of one that is decided and is moved by this thread. Raises KafkaError."""
+        """Write the markers of a decided transaction that this thread is moving. Raises KafkaError."""
         decided = entry.transaction
         try:
             epoch = self._journal.leader_epoch(decided.transactional_id)
@@ -266,24 +273,24 @@ class TransactionCoordinator:
     # -- time
 
     def complete_decided(self) -> None:
-        """End the transactions that are decided, but were not ended: their markers failed, or the broker was killed."""
+        """Complete decided transactions whose markers could not be written, or whose broker was killed."""
         for entry in self._all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
                     continue
                 entry.is_moving = True
-            with isolated(LOGGER, repr(entry.transaction.transactional_id), "its markers are not written"):
+            with isolated(LOGGER, repr(entry.transaction.transactional_id), "the markers are not written"):
                 self._complete(entry)
 
     def _end_hanging(self) -> None:
-        """End the transactions that are open in a log and over for this coordinator (hanging.py)."""
+        """End the transactions that are open in a log but unknown to this coordinator (hanging.py)."""
         if not self._journal.is_complete:
-            return  # the partition that could not be read may know them
+            return  # A journal partition that could not be read may contain them.
         known = [entry.transaction for entry in self._all()]
         for found, marker in list(hanging(self._markers.open_transactions(), known)):
             try:
                 self._markers.begin_one(marker, found.producer, found.partition, version=0)()
-            except KafkaError as error:  # the next start tries again
+            except KafkaError as error:  # The next start tries again.
                 LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 
     def abort_late(self) -> None:
@@ -294,8 +301,8 @@ class TransactionCoordinator:
         for entry in self._all():
             if entry.transaction.is_late(self._clock()):
                 name = repr(entry.transaction.transactional_id)
-                LOGGER.info("%s: its transaction has exceeded its timeout", name)
-                with isolated(LOGGER, name, "its transaction is not aborted"), _unless_it_changes():
+                LOGGER.info("%s: the transaction has exceeded its timeout", name)
+                with isolated(LOGGER, name, "the transaction is not aborted"), _unless_it_changes():
                     self._step(entry, _fence_if_late)
 
     def expire(self, expiration: int) -> None:
@@ -303,7 +310,7 @@ class TransactionCoordinator:
         for entry in self._all():
             if entry.transaction.is_idle(self._clock(), expiration):
                 name = repr(entry.transaction.transactional_id)
-                with isolated(LOGGER, name, "it does not expire"), _unless_it_changes():
+                with isolated(LOGGER, name, "the transactional id does not expire"), _unless_it_changes():
                     self._expire(entry, expiration)
 
     def _expire(self, entry: _Entry, expiration: int) -> None:
@@ -314,7 +321,7 @@ class TransactionCoordinator:
             with self._lock:
                 self._entries.pop(after.transactional_id, None)
 
-    # -- admins
+    # -- admin requests
 
     def _all(self) -> list[_Entry]:
         with self._lock:
@@ -330,7 +337,7 @@ class TransactionCoordinator:
         return entry.transaction
 
     def list(self) -> list[Transaction]:
-        """All of them. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return all transactional ids. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
         return [entry.transaction for entry in self._all()]
@@ -338,7 +345,7 @@ class TransactionCoordinator:
 
 @contextmanager
 def _unless_it_changes() -> Iterator[None]:
-    """Leave a transaction alone that its producer is changing at this moment; the next round looks at it again."""
+    """Skip a transaction that its producer is changing now. The next round checks it again."""
     try:
         yield
     except KafkaError as error:
@@ -348,7 +355,7 @@ def _unless_it_changes() -> Iterator[None]:
 
 def _fence_if_late(before: Transaction, now: int) -> Transaction:
     if not before.is_late(now):
-        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "its producer was faster")
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the producer has ended the transaction")
     return before.fence(now)
 
 

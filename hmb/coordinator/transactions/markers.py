@@ -1,10 +1,13 @@
-"""Writing the markers that end a transaction: one in every partition that has records of it.
+"""The markers that end a transaction: one in each partition that contains records of the transaction.
 
-The partitions of other topics get them by `Log.append_marker`. Those of `__consumer_offsets` belong to the group
-coordinator, whose journal puts the marker in its order and lets the offsets of the transaction count, or forgets them.
+`Log.append_marker` appends the marker to a partition of an ordinary topic. The partitions of `__consumer_offsets`
+belong to the group coordinator. Its journal appends the marker in the order of the queue. A COMMIT marker makes the
+offsets of the transaction visible, and an ABORT marker discards them.
 
-A marker is written before it is synced, and all are synced before the transaction may be called complete: else a power
-cut could leave one of them out, and nobody would write it again. To write one twice does no harm.
+All markers are appended first and synced afterwards. The transaction is complete only after the last sync. Otherwise a
+power failure could destroy a marker that no thread would write again. A marker that is written twice does no harm.
+
+For example, a transaction with partitions weather-0 and weather-1 has two appends, then two syncs.
 
 Source: KIP-98; Kafka's `TransactionMarkerChannelManager`, `KafkaApis.handleWriteTxnMarkersRequest`.
 """
@@ -32,7 +35,7 @@ AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
 
 class MarkerWriter:
-    """Of one broker. Thread-safe."""
+    """Appends markers to the logs and to the groups' journal of one broker. Thread-safe."""
 
     def __init__(
         self, find_log: FindLog, all_logs: AllLogs, groups: GroupCoordinator, sync: Callable[[], bool]
@@ -45,13 +48,13 @@ class MarkerWriter:
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> None:
-        """End the transaction in all of these, durably. Raises KafkaError, and then some of them may have theirs."""
+        """Append and sync the markers of all partitions. If KafkaError is raised, some markers can be missing."""
         begun: list[tuple[TopicPartition, Finish]] = []
         try:
             for partition in sorted(partitions):
                 with _unless_over(partition, producer):
                     begun.append((partition, self._begin(marker, producer, partition)))
-        finally:  # what has its place is written, also if another partition cannot take its marker
+        finally:  # An error in one partition must not stop the markers of the others.
             for partition, finish in begun:
                 with _unless_over(partition, producer):
                     finish()
@@ -78,7 +81,7 @@ class MarkerWriter:
         return self._begin(marker, producer, partition)
 
     def _begin(self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Finish:
-        """Write the marker of one partition; the function that it returns waits until the marker is durable.
+        """Append the marker to one partition. Return a function that waits until the marker is durable.
 
         Both raise UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED,
         KAFKA_STORAGE_ERROR, NOT_COORDINATOR.
@@ -96,7 +99,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Go on where a partition needs no marker: a newer epoch has ended its transaction, or its topic was deleted."""
+    """Ignore partitions that need no marker: a newer epoch ended the transaction, or the topic was deleted."""
     try:
         yield
     except KafkaError as error:

@@ -1,7 +1,7 @@
-"""The records of `__transaction_state`: what must be known about transactional ids after a restart.
+"""The records of `__transaction_state`, which restore the transactional ids after a restart.
 
-One kind of record: the key is the transactional id, the value all that there is to know of it, and a tombstone says
-that the id has expired. The newest record of a key is the state, as in `__consumer_offsets` (group_records.py)::
+The topic has one kind of record. The key is the transactional id, and the value is its complete state. A tombstone
+means that the id has expired. The newest record of a key is valid, as in `__consumer_offsets` (group_records.py)::
 
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
@@ -27,7 +27,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 class TransactionLogValue(Value, versions="0-1", flexible="1+", written=1):
-    """v1: flexible, with the producer's ids before and after, and the version of transactions that it speaks."""
+    """Version 1 is flexible. It adds the previous and next producer ids and the transaction version."""
 
     class PartitionsSchema(Struct):
         topic:         str       = t.string()
@@ -56,13 +56,13 @@ KEYS: Keys = {TransactionLogKey.record_type: TransactionLogKey}
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Each topic once, with the numbers of its partitions."""
+    """Return each topic once, with its partition numbers in order."""
     in_order = groupby(sorted(partitions), key=lambda partition: partition.topic)
     return [(topic, [number for _, number in together]) for topic, together in in_order]
 
 
 def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
-    """What is to be written for it."""
+    """Return the record that stores a transactional id, or its tombstone if the id has expired."""
     key = encode_key(TransactionLogKey(transactional_id=transaction.transactional_id))
     if transaction.state is TransactionState.DEAD:
         return [(key, None)]
@@ -86,11 +86,11 @@ def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
 
 
 def transaction_of(key: TransactionLogKey, value: TransactionLogValue) -> Transaction:
-    """What was written. Raises ProtocolError."""
+    """Return the transactional id of a record. Raises ProtocolError if its state is unknown."""
     try:
         state = TransactionState(value.transaction_status)
     except ValueError as error:
-        raise ProtocolError(f"{value.transaction_status} is no state of a transaction") from error
+        raise ProtocolError(f"{value.transaction_status} is not a state of a transaction") from error
     return Transaction(
         transactional_id=key.transactional_id,
         producer_id=value.producer_id,

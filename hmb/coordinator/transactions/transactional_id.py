@@ -1,19 +1,24 @@
-"""One transactional id: its producer, its epoch, and the transaction that is under way, if one is.
+"""One transactional id: its producer id, its epoch, and its current transaction.
 
-A producer that is given the name `orders` today and restarted tomorrow is the same to its readers. So the coordinator
-keeps for that name a producer id, which stays, and an epoch, which grows. Who comes later gets the greater epoch, and
-everything that an older one still sends (a *zombie*: paused, cut off, given up) is refused.
+An application that restarts with the transactional id `orders` must continue as the same producer. The coordinator
+stores a producer id, which stays the same, and an epoch, which grows with each start. Requests with an older epoch are
+rejected. They come from a *zombie*: a producer that was paused or disconnected, and that has been replaced.
 
-What happens to it is a function here, from what it was, what is asked and the time to what it is then; a KafkaError
-says that it may not. The caller (transactions.py) has the new value written down before anybody is told. Where that
-is PrepareCommit or PrepareAbort, it has the markers written and takes `complete`.
+Each method that changes a transactional id is a pure function: it takes a request and the time, and returns the new
+value or raises KafkaError. The caller (coordinator.py) stores the new value before it answers. If the new state is
+PrepareCommit or PrepareAbort, the caller writes the markers and then calls `complete`.
 
-With transaction version 2 (KIP-890) each transaction has its own epoch: `end` raises it. What belongs to an earlier
-transaction can then be told by its epoch, and a repeated EndTxn by coming with the epoch before. An epoch has 15 bits;
-when they are used up there is a new producer id (`next_producer_id`, until the markers with the old one are written).
+With transaction version 2 (KIP-890) each transaction has its own epoch, because `end` raises the epoch. The broker
+rejects late records of an earlier transaction by their epoch. It recognizes a repeated EndTxn by the previous epoch.
 
-Invariants: `partitions` is empty but in Ongoing, PrepareCommit and PrepareAbort; states follow each other as
-transaction_states.py has it.
+An epoch has 15 bits. When its values are exhausted, the transactional id gets a new producer id. `next_producer_id`
+holds the new id until the markers with the old one are written.
+
+For example, producer 7 starts `orders` with epoch 0 and crashes. It restarts with epoch 1. A delayed Produce request
+with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
+
+Invariants: `partitions` is empty except in Ongoing, PrepareCommit and PrepareAbort. The state changes only by the table
+in states.py.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionMetadata`, `TransactionCoordinator`.
 """
@@ -32,8 +37,8 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType
 
 NO_TIME = -1
-MAX_EPOCH = 2**15 - 1  # used for nothing but to shut out the one before
-VERSION_2 = 2  # from which on each transaction has its own epoch
+MAX_EPOCH = 2**15 - 1  # reserved to fence the previous epoch
+VERSION_2 = 2  # the transaction version in which each transaction has its own epoch
 PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
 COMPLETE = {False: TransactionState.COMPLETE_ABORT, True: TransactionState.COMPLETE_COMMIT}
 AllocateId = Callable[[], int]
@@ -41,7 +46,7 @@ AllocateId = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is known of one transactional id. Times in ms since 1970."""
+    """The stored value of one transactional id. Times in ms since 1970."""
 
     transactional_id: str
     producer_id: int
@@ -51,11 +56,11 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The epoch before this one, if the producer itself asked for a new one; the journal does not keep it.
+    # The previous epoch, if the producer itself requested the current one. The journal does not store it.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
-    version: int = 0  # of transactions, as the producer spoke it last
+    version: int = 0  # the transaction version of the producer's last request
 
     @property
     def producer(self) -> ProducerIdAndEpoch:
@@ -67,12 +72,12 @@ class Transaction:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it ends: its partitions have to get their markers."""
+        """Whether the transaction is decided and its markers are not all written."""
         return self.state in DECIDED
 
     @property
     def outcome(self) -> ControlType:
-        """Of one that is decided."""
+        """The decision of a decided transaction."""
         return ControlType.COMMIT if self.state is TransactionState.PREPARE_COMMIT else ControlType.ABORT
 
     def is_late(self, now: int) -> bool:
@@ -85,9 +90,9 @@ class Transaction:
     # -- InitProducerId
 
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
-        """A producer starts, or goes on after an error with what it knows (KIP-360).
+        """Start a producer, or let a producer continue after an error with its `known` id and epoch (KIP-360).
 
-        Where a transaction is open that one is aborted, and the producer has to ask again. Raises PRODUCER_FENCED,
+        An open transaction is aborted first, and the producer must repeat the request. Raises PRODUCER_FENCED,
         CONCURRENT_TRANSACTIONS.
         """
         if known is not None and not self._is_known(known):
@@ -100,36 +105,38 @@ class Transaction:
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            return self._after(TransactionEvent.INITIALIZED, now, **start)  # it has not heard our answer
+            # The producer has not received the last response, and gets it again.
+            return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}
         return self._after(TransactionEvent.INITIALIZED, now, last_epoch=last, **identity, **start)
 
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
-        if self.epoch == NO_PRODUCER_EPOCH:  # its id was forgotten meanwhile
+        if self.epoch == NO_PRODUCER_EPOCH:  # The transactional id has expired since then.
             return True
         has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_EPOCH - 1
         return known.producer_id == self.producer_id or has_rotated
 
     def _fenced(self, producer: ProducerIdAndEpoch) -> KafkaError:
         why = f"{self.transactional_id!r} belongs to epoch {self.epoch} of producer {self.producer_id} now"
-        return KafkaError(ErrorCode.PRODUCER_FENCED, f"epoch {producer.epoch} is shut out: {why}")
+        return KafkaError(ErrorCode.PRODUCER_FENCED, f"epoch {producer.epoch} is fenced: {why}")
 
     @property
     def _is_exhausted(self) -> bool:
         return self.epoch >= MAX_EPOCH - 1
 
     def fence(self, now: int) -> Transaction:
-        """Abort, not at the producer's wish: shut it out first."""
+        """Abort the transaction on behalf of the coordinator: raise the epoch first."""
         fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_EPOCH))
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
 
-    # -- AddPartitionsToTxn, AddOffsetsToTxn, and what comes with records
+    # -- AddPartitionsToTxn, AddOffsetsToTxn, Produce
 
     def check(self, producer: ProducerIdAndEpoch) -> None:
-        """Whether it may write in its transaction.
+        """Check that a producer is allowed to write.
 
-        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS: the one before is not over yet.
+        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, or CONCURRENT_TRANSACTIONS while the previous transaction
+        is not complete.
         """
         self._check_id(producer)
         if producer.epoch != self.epoch:
@@ -143,7 +150,7 @@ class Transaction:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)
 
     def add(self, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int, now: int) -> Transaction:
-        """These partitions take part; the first ones start a transaction. Raises as `check` does."""
+        """Add partitions. The first ones start a transaction. Raises as `check` does."""
         self.check(producer)
         if self.state is TransactionState.ONGOING and partitions <= self.partitions:
             return self
@@ -161,10 +168,10 @@ class Transaction:
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide; the same again where it is a repetition of what was decided.
+        """Decide the transaction. A repeated request for the same decision changes nothing.
 
-        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS: it is decided, and not over yet;
-        INVALID_TXN_STATE.
+        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE, or CONCURRENT_TRANSACTIONS while the
+        decided transaction is not complete.
         """
         is_repetition = self._is_repetition(producer, version)
         if not is_repetition:
@@ -185,7 +192,7 @@ class Transaction:
         return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
     def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
-        """Whether it comes with the epoch before, as only an EndTxn can that was decided already."""
+        """Return whether a request has the previous epoch, which identifies a repeated EndTxn."""
         if version < VERSION_2 or self.state in (TransactionState.ONGOING, TransactionState.EMPTY):
             return False
         has_rotated = producer == (self.previous_producer_id, MAX_EPOCH - 1) and self.epoch == 0
@@ -201,7 +208,7 @@ class Transaction:
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
-        """All markers are written."""
+        """Return the value after all markers are written."""
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}
@@ -210,9 +217,9 @@ class Transaction:
     # -- time
 
     def is_idle(self, now: int, expiration: int) -> bool:
-        """Whether nobody has used the id for so many ms."""
+        """Return whether no producer has used the id for `expiration` ms."""
         return self.is_at_rest and self.updated + expiration <= now
 
     def expire(self, now: int) -> Transaction:
-        """The id is forgotten."""
+        """Return the value of a deleted transactional id."""
         return self._after(TransactionEvent.EXPIRED, now)
