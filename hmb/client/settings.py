@@ -36,8 +36,8 @@ class SettingError(ValueError):
 class Declared(NamedTuple):
     """The declaration of one setting.
 
-    `kafka_names` holds Kafka's names for it, separated by spaces; "" means that Kafka has no such setting. `read` turns
-    the text of a properties file into a value and raises ValueError with what the text must be.
+    `kafka_names` contains Kafka's names of the setting, separated by spaces. "" means that Kafka has no such setting.
+    `read` parses the text in a properties file. It raises ValueError with a description of the valid texts.
     """
 
     default: Any

@@ -1,6 +1,6 @@
 """The methods of a consumer that concern single partitions: positions, seeking, pausing, and the offsets of the log.
 
-`Consumer` inherits them. They work on the reader alone, without groups and subscriptions.
+`Consumer` inherits these methods. They use only the reader of the partitions, and neither groups nor subscriptions.
 """
 
 from __future__ import annotations

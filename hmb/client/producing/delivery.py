@@ -67,7 +67,7 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Expect one more part, because one part became two."""
+        """Wait for the result of one more part, because one part of the batch was split into two."""
         with self._lock:
             self._missing += 1
 

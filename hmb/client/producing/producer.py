@@ -239,7 +239,7 @@ class Producer:
 
     @property
     def last_error(self) -> str | None:
-        """Why records are not delivered at the moment, or None if nothing is known to be wrong."""
+        """The reason why records are not delivered at the moment, or None if no error is known."""
         return self._last_error or self._completion.last_error
 
     def __enter__(self) -> Self:
