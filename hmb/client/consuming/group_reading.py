@@ -74,7 +74,7 @@ class GroupReading:
 
     @property
     def offsets(self) -> CommittedOffsets:
-        """The committed offsets of the group. This consumer commits as a member, or without membership after `assign`."""
+        """The committed offsets of the group. After `assign`, the consumer commits without a membership."""
         if self._membership is not None:
             return self._membership.offsets
         if self._offsets_without_membership is None:
