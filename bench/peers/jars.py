@@ -18,6 +18,7 @@ from ..errors import PeerUnavailable
 
 KAFKA_43_VARIABLE = "HMB_KAFKA_43"
 KAFKA_082_VARIABLE = "HMB_KAFKA_082"
+KAFKA_STREAMS_VARIABLE = "HMB_KAFKA_STREAMS"
 
 
 def fetch_folder(root: Path) -> Path:
@@ -38,6 +39,11 @@ def kafka_43_jars() -> Path:
 def kafka_082_jars() -> Path:
     """Return the folder with the jars of Kafka 0.8.2.2 and ZooKeeper. Raises PeerUnavailable."""
     return _jars(KAFKA_082_VARIABLE, FETCHED / "k082" / "libs")
+
+
+def kafka_streams_jars() -> Path:
+    """Return the folder with the jars of Kafka Streams 4.3.0. Raises PeerUnavailable."""
+    return _jars(KAFKA_STREAMS_VARIABLE, FETCHED / "streams" / "libs")
 
 
 def use_kafka(folder: Path) -> None:

@@ -1,0 +1,132 @@
+"""Word count with Hailstorm and with other stream processors: speed, and the price of exactly once.
+
+    hmb bench hailstorm                                       # 1,000,000 records, 5,000 different words
+    hmb bench hailstorm --words 5000,200000                   # by the size of the state
+    hmb bench hailstorm --only hailstorm,bytewax --records 200000
+
+The Hailstorm paper promises exactly-once results "with little performance loss", and has no measurement. This scenario
+is that measurement. Each processor counts the same topic of two partitions on HMB's broker. Each one is a process of
+its own (`load/word_count.py`, `load/WordCount.java`), and the time includes its start. A run counts only if the
+processor counted every record.
+
+    hailstorm               threads, exactly once, a snapshot every second
+    hailstorm-no-snapshots  the same with one snapshot at the end: the difference is the price of snapshots
+    hailstorm-1-process, hailstorm-2-processes
+    bytewax, quixstreams    if they are installed; at least once
+    streams-at-least-once, streams-exactly-once
+                            Kafka Streams, if its jars are installed (`hmb bench fetch-kafka`): the difference is its
+                            price of exactly once
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from hmb.client import Admin, NewTopic, Producer
+
+from .. import peers
+from ..errors import PeerUnavailable
+from ..load import word_count
+from ..measurement import POSITIVE, CommaList, Measurement, scenario
+from ..peers.jars import java, kafka_streams_jars
+from ..peers.program import run_program
+from ..report.samples import Sample
+from ..report.view import Column, SampleView
+
+STREAMS = {"streams-at-least-once": "at_least_once", "streams-exactly-once": "exactly_once_v2"}
+PROCESSORS = (*word_count.OPTIONS, "bytewax", "quixstreams", *STREAMS)
+PARTITIONS = 2
+JAVA_PROGRAM = Path(word_count.__file__).with_name("WordCount.java")
+
+
+def cell(sample: Sample) -> str:
+    return f"{sample.parameters['words']:,} different words"
+
+
+VIEW = SampleView(
+    columns=(
+        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        Column("client_cpu_us_per_record", "CPU, us/record", compare=True),
+        Column("client_max_bytes", "peak memory, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=lambda sample: f"Word count over {sample.parameters['records']:,} records",
+    cell=cell,
+    contestant=lambda sample: sample.client,
+    reference=0,
+)
+
+
+def available(names: list[str]) -> Iterator[str]:
+    """Yield the processors that can run here, and print why the others cannot."""
+    for name in names:
+        try:
+            if name in STREAMS:
+                kafka_streams_jars()
+            elif name not in word_count.OPTIONS and find_spec(name) is None:
+                raise PeerUnavailable(f"pip install {name}")
+        except PeerUnavailable as error:
+            click.echo(f"without {name}: {error}", err=True)
+        else:
+            yield name
+
+
+def fill(servers: str, records: int, words: int) -> None:
+    """Write the records: key and value are a word. Small numbers of words are much more frequent than large ones."""
+    with Admin(servers) as admin:
+        admin.create_topics([NewTopic(word_count.TOPIC, PARTITIONS)])
+    chance = random.Random(words)
+    with Producer(servers) as producer:
+        for number in range(records):
+            word = b"word%d" % int(chance.random() ** 3 * words)
+            producer.send(word_count.TOPIC, word, word, partition=number % PARTITIONS)
+
+
+def count(name: str, servers: str, records: int) -> dict[str, float]:
+    """Run a processor to its end, and return the figures. Raises PeerFailed if it did not count every record."""
+    command = [sys.executable, "-W", "ignore", "-m", word_count.__name__, name, servers, str(records)]
+    if name in STREAMS:
+        command = java(kafka_streams_jars(), str(JAVA_PROGRAM), servers, str(records), STREAMS[name])
+    finished = run_program(command, name)
+    found = json.loads(finished.output.splitlines()[-1])
+    if found["words"] != records:
+        raise peers.PeerFailed(f"{name} counted {found['words']} of {records} words")
+    cpu = {"client_cpu_us_per_record": finished.cpu_seconds / records * 1e6}
+    return {**finished.costs, **cpu, "seconds": found["seconds"], "records_per_second": records / found["seconds"]}
+
+
+@scenario("hailstorm", VIEW)
+@click.option("--records", type=POSITIVE, default=1_000_000, show_default=True, help="The number of records.")
+@click.option(
+    "--words", type=CommaList(POSITIVE), default=[5_000], metavar="N,N,...",
+    help="Numbers of different words.  [default: 5000]",
+)  # fmt: skip
+@click.option(
+    "--only", type=CommaList(click.Choice(PROCESSORS)), default=list(PROCESSORS), metavar="NAME,NAME,...",
+    help=f"The processors to measure: {', '.join(PROCESSORS)}.  [default: all]",
+)  # fmt: skip
+def command(measurement: Measurement, records: int, words: list[int], only: list[str]) -> None:
+    """Measure word count with Hailstorm, bytewax, quixstreams and Kafka Streams.
+
+    The processors run alternately on HMB's broker.
+    """
+    names = list(available(only))
+    progress = measurement.progress(len(names) * len(words) * measurement.round_count)
+    for different in words:
+        broker = peers.Hmb()
+        try:
+            broker.start()
+            fill(broker.bootstrap, records, different)
+            for number, name in measurement.rounds(names):
+                progress.step(f"{different:,} words, round {number + 1}, {name}")
+                figures = count(name, broker.bootstrap, records)
+                measurement.add(number, broker.name, name, {"records": records, "words": different}, figures)
+        finally:
+            broker.stop()
+            broker.remove()
