@@ -21,11 +21,13 @@ faster, because it does not copy the map for each tuple.
 All four functions must be pure. `lift` returns a new state at each call. `transform` only reads the state, returns
 tuples that share no changing parts with it, and depends on nothing else. `hailstorm.check` tries these rules.
 
-**What may follow a bolt.** The values that `transform` computes from a running state depend on how partitions
-interleave: whether #love got its count 101 from partition 0 or from partition 1 differs from run to run. The next bolt
-gets exact results anyway if its state at a clock depends only on the *last* value of each key below the clock: the
-newest by version (`Newest`), or the maximum of a value that only grows (`TopN`, `Max`). A sum, a count or a mean of
-running values, or the top n by a running mean, does not. `hailstorm.check` finds and names such bolts.
+**What may follow a bolt.** `transform` computes values from a running state. These values depend on how partitions
+interleave. In one run #love gets its count 101 from partition 0, and in the next run from partition 1.
+
+The next bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
+kinds of states do: the newest value by version (`Newest`), and the maximum of a value that only grows (`TopN`, `Max`).
+A sum, a count or a mean of running values does not, and neither does the top n by a running mean. `hailstorm.check`
+finds and names such bolts.
 
 Source: Hailstorm, chapter 3.4, "Bolts". The names there are transformTupleFn, emptyState, mergeFn and
 tupleToStateConverter.

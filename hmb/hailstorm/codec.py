@@ -1,7 +1,7 @@
 """The codec: tuples and states as bytes, on sockets and in snapshots.
 
-The paper's prototype serialized messages with Haskell's `Show`. Python's obvious choice, pickle, runs code of whoever
-wrote the bytes and cannot be read by anything but Python. So Hailstorm has a small typed codec of its own. It knows
+The paper's prototype serialized messages with Haskell's `Show`. Python's obvious choice is pickle. Pickle runs code
+that the bytes contain, and only Python can read it. Hailstorm therefore has a small typed codec of its own. It supports
 None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict, and it returns exactly the types
 that it was given. `register` adds a type of the user.
 

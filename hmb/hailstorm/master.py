@@ -1,12 +1,12 @@
-"""The master state and the reports: everything that the negotiator and the processors say to each other.
+"""The master state and the reports: the values through which the negotiator and the processors communicate.
 
-An answer counts only if the processor has seen the present master state. Otherwise a slow spout could still report the
-position of its last pause, while it is about to flow on.
+The negotiator and the processors never send each other messages. The negotiator writes one value, the *master state*,
+into the registry, and each processor watches it. Each processor writes one value, its *report*, into its own entry
+below `living`, and the negotiator watches the reports. Both values are complete. A reader that missed earlier values
+needs only the newest one.
 
-They never send each other messages. The negotiator writes one value, the *master state*, into the registry, and each
-processor watches it. Each processor writes one value, its *report*, into its own entry below `living`, and the
-negotiator watches these. Both values are complete: whoever reads the newest one knows all it needs, even if it has
-missed those before.
+A report is an answer to one master state. It counts only if the processor has seen the current master state. Otherwise
+a slow spout could still report the position of its last pause, although it is about to read further.
 
     negotiator   writes  master             reads   living/*
     count-0      writes  living/count-0     reads   master
@@ -51,12 +51,14 @@ class MasterPhase(Enum):
 class MasterState:
     """The value of the registry's `master` node.
 
-    epoch        the number of this start of the topology; each recovery begins a new one number       of this value:
-    each new value of an epoch has the next one clock        SpoutsRewind: where the spouts rewind to;
-    SpoutsPaused(clock) and Flowing(clock): the desired snapshot clock snapshot     SpoutsRewind: the clock of the
-    snapshots to restore; None to begin with empty states completed    the newest clock that every processor has saved
-    ending       whether the snapshot in progress is the last one: the spouts stay paused error        Ended: why, or
-    None
+    epoch        the number of this start of the topology; each recovery begins a new epoch
+    number       the number of this value in its epoch, from 0
+    clock        SpoutsRewind: the clock to which the spouts rewind;
+                 SpoutsPaused(clock) and Flowing(clock): the desired snapshot clock
+    snapshot     SpoutsRewind: the clock of the snapshots to restore; None if all states begin empty
+    completed    the newest clock at which every processor has saved its state
+    ending       whether the snapshot in progress is the last one: the spouts stay paused
+    error        Ended: the error that ended the topology, or None
     """
 
     phase: MasterPhase

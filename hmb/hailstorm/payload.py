@@ -5,9 +5,9 @@ offset of the record from which the spout made the first tuple. Bolts copy the o
 to each tuple that they send, so every tuple of the topology can be compared with a clock.
 
 One record may become several tuples at a sink, because a bolt returns zero or more tuples and because a topology may
-have several paths. A tuple is identified by its partition, its offset, the path of nodes that made it, and its
-*number*: for each node of the path, which of the tuples that it made of one input this is. A replay makes a tuple of
-the same identity again. Sinks that overwrite by identity rely on it.
+have several paths. Four values identify a tuple: its partition, its offset, the path of nodes that made it, and its
+*number*. A node can make several tuples of one input, and the number has the position of the tuple for each node of the
+path. A replay makes a tuple of the same identity again. Sinks that overwrite by identity rely on it.
 
 Payloads of one partition travel together, as columns, because a Python object for each would cost more than the work on
 it:

@@ -11,9 +11,9 @@ bound that is fine for a query, but it breaks the laws.
 
 Hashes come from BLAKE2b over the encoded value, because Python's `hash` of a string differs from process to process.
 
-Sources: Flajolet et al., "HyperLogLog" (2007); Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
-(2017), for the estimator that needs no tables; Cormode and Muthukrishnan, "An improved data stream summary: the
-count-min sketch" (2005); Masson et al., "DDSketch" (2019).
+Sources: Flajolet et al., "HyperLogLog" (2007). Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
+(2017), has the estimator that needs no tables. Cormode and Muthukrishnan, "An improved data stream summary: the
+count-min sketch" (2005). Masson et al., "DDSketch" (2019).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class HyperLogLog(MapOf):
     """The number of different values. A state maps registers to ranks.
 
     The first `precision` bits of a value's hash choose a register. The rank is the position of the first 1 in the other
-    bits: rank r occurs once in 2**r values, so the highest rank tells how many different values there were. The
+    bits. Rank r occurs once in 2**r values, so the highest rank is an estimate of the number of different values. The
     standard error is 1.04 / sqrt(2**precision), 1.6 % for the default.
     """
 

@@ -1,10 +1,10 @@
 """The negotiator: takes snapshots while data flows, and recovers the topology when a processor is lost.
 
 It moves the master state through the table `steps.STEPS`; the documentation's picture of the state machine is drawn
-from this table. The plain round is the paper's: data flows for a grace period, the spouts pause, their positions are
-the next clock, data flows again, and when every bolt has saved its state at this clock, the snapshot is complete.
+from this table. The plain round is the paper's. Data flows for a grace period. The spouts pause, and their positions
+are the next clock. Data flows again. When every bolt has saved its state at this clock, the snapshot is complete.
 
-The paper's round has a hole, and one step of ours closes it. In the paper the spouts resume as soon as the clock is
+The paper's round has a hole, and one additional step closes it. In the paper the spouts resume as soon as the clock is
 chosen, while the bolts learn of the clock from a watch of their own. A tuple above the clock can therefore reach a bolt
 that has not split its state yet. It is merged into the only state, and so into the snapshot, and the replay counts it a
 second time. Here the spouts stay paused in SpoutsPaused(clock) until every processor has reported that it has split its
@@ -26,7 +26,7 @@ because a restart would fail at the same record.
 
 **State.** The negotiator keeps no state between runs (paper): the epoch and the newest complete clock are in the
 snapshot store, everything else is in the registry. A second negotiator waits until it gets the registry's `master`
-node. One that lost its session cannot write there any more.
+node. A negotiator that lost its session cannot write to this node any more.
 
 Read in this order:
 

@@ -27,7 +27,7 @@ class NegotiatorSettings:
 
 
 class RegistryView(NamedTuple):
-    """What the negotiator sees when it decides."""
+    """The facts on which the negotiator decides its next step."""
 
     living: Mapping[str, Report]  # by the names of processors
     now: float  # seconds of a clock that never goes back

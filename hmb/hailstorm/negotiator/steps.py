@@ -17,7 +17,7 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """What the negotiator notices: in the registry, or by the time that has passed."""
+    """An event that the negotiator notices in the registry, or by the time that has passed."""
 
     ELECTED = "the negotiator gets the master node"
     SESSION_LOST = "the negotiator's session ends, and its master node disappears"

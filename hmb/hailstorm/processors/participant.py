@@ -11,7 +11,7 @@ A processor that starts while an epoch is running cannot join it, because its st
 with epoch 0. The negotiator takes this for a lost processor, and begins a new epoch.
 
 The paper's negotiator removes the entries of all processors, "a signal to restart". The new epoch in the master state
-is the same signal here, and it also tells old payloads and snapshots from new ones.
+is the same signal here. It also distinguishes old payloads and snapshots from new ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sink's machine: calls the user's function for each tuple, or holds outputs back until their snapshot is complete.
 
-A sink takes part in snapshots like a bolt does. Its state is the outputs that it holds back; a sink that writes at once
-saves an empty state, and with it the clock, so that a topology of stateless bolts has a clock to start from, too.
+A sink takes part in snapshots like a bolt does. Its state is the outputs that it holds back. A sink that writes at once
+saves an empty state with the clock. A topology of stateless bolts therefore has a clock to start from, too.
 
 When a sink starts from a snapshot at clock C, it writes the restored outputs at once: C is complete, otherwise it would
 not have been chosen. A transactional target reports the clock K of its last transaction. Outputs at or below K are

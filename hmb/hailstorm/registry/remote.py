@@ -1,8 +1,9 @@
 """Sessions with a registry in another process.
 
-Each session has its own connection and two threads: one reads answers and changes, one sends heartbeats. When the
-connection breaks, or when the server has not been heard for the session timeout, the session has expired: its nodes are
-gone, or soon will be, so its owner must stop writing to the outside as well. `is_alive` is False from then on.
+Each session has its own connection and two threads: one reads answers and changes, one sends heartbeats. A
+session expires when its connection breaks, or when the server sends nothing for the session timeout. The server then
+removes the nodes of the session. The owner of an expired session must stop writing to the outside. `is_alive` is False
+from then on.
 """
 
 from __future__ import annotations

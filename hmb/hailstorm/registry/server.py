@@ -11,8 +11,8 @@ order:
     ["beat"]                                      (no answer)
                                                   ["changed", path, value or None], at any time
 
-A connection that breaks ends its session at once. One that is silent for the session timeout is closed: its process
-hangs, or its machine is gone. Both are seen by all watches as nodes that disappear.
+A connection that breaks ends its session immediately. The server closes a connection that is silent for the session
+timeout, because its process hangs or its machine has failed. In both cases the watches report that nodes disappeared.
 
 The server serves processes of one user. It binds the loopback interface unless another address is given, and it
 believes everybody who can connect, like a ZooKeeper without access control.

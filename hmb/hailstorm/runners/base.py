@@ -1,4 +1,4 @@
-"""What all runners have in common: the topics, the registry, the negotiator, waiting for the end."""
+"""The base class of all runners: topics, registry, negotiator, and waiting for the end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """When to stop starting crashed processors again.
 
 A processor that crashes because of a bad moment (a broker that was away, a full socket) succeeds in a later epoch, and
-the topology makes progress. One that crashes at the same place each time does not. The measure of progress is the
-complete clock: crashes count only since it last changed.
+the topology makes progress. A processor that crashes at the same record each time makes none. The measure of progress
+is the complete clock: crashes count only since it last changed.
 """
 
 from __future__ import annotations
