@@ -94,7 +94,8 @@ def count_with_quixstreams(servers: str, total: int) -> int:
 
     with tempfile.TemporaryDirectory(prefix="hmb-words-") as directory:
         application = Application(
-            servers, consumer_group=f"words-{time.time_ns()}", auto_offset_reset="earliest", state_dir=directory, loglevel="ERROR"
+            servers, consumer_group=f"words-{time.time_ns()}",
+            auto_offset_reset="earliest", state_dir=directory, loglevel="ERROR"
         )
         frame = application.dataframe(application.topic(TOPIC, key_deserializer="bytes", value_deserializer="string"))
         frame.update(count, stateful=True)
