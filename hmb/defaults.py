@@ -1,7 +1,4 @@
-"""Default values of addresses and directories.
-
-They have a module of their own, so that `hmb --help` does not import the modules that use them.
-"""
+"""Default addresses and directories, in a module of their own so that `hmb --help` imports no other module."""
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092

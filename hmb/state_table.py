@@ -1,8 +1,8 @@
-"""State machines as tables: which event leads from which state to which.
+"""State machines as tables of states, events and next states.
 
 Groups, transactions and members of groups are state machines. Each of them is declared as one table, and the table
-drives the machine: the code asks it for the next state, and a step that the table does not contain is an internal
-error. The documentation draws its pictures from the same tables.
+drives the machine: the code looks up the next state in it. A transition that the table does not contain is an internal
+error. The documentation draws its diagrams from the same tables.
 
 For example, a door::
 
@@ -30,7 +30,7 @@ EventT = TypeVar("EventT", bound=Enum)
 
 
 class Transition(NamedTuple, Generic[StateT, EventT]):
-    """One row of a table: in state `before`, `event` leads to state `after`."""
+    """One transition: in state `before`, `event` leads to state `after`."""
 
     before: StateT
     event: EventT

@@ -1,16 +1,18 @@
-"""How much memory the values of one message may take.
+"""The allowance: a limit on the memory that the values of one message take.
 
-A message in memory is larger than on the wire: an array item of one byte becomes an object of some hundred bytes, and
-the answer holds another one for it.  A request of 100 MB could so take several gigabytes.  A reader of untrusted bytes
-therefore pays for what it decodes, before the memory is allocated:
+A message takes more memory than bytes on the wire. An array item of one byte becomes an object of some hundred bytes,
+and the response contains another object for it. A request of 100 MB could thus take several gigabytes. So a decoder
+pays for memory before it allocates it:
 
-    array            ITEM_SIZE for each item, if it has more than one
+    array            ITEM_SIZE for each item, if the array has more than one
     string, bytes    their size in memory, if they have more than SMALL bytes
     tagged fields    ITEM_SIZE for each field
 
-Each payment is a call of `ALLOWANCE.spend`, which may wait or raise.  A thread sets it to its own function while it
-decodes.  By default decoding costs nothing, because a client trusts its broker.  The allowance belongs to the thread: a
-parameter in every codec would slow down every number of every message.
+For example, an array of 5000 topics costs 5000 x 1024 bytes, some 5 MB.
+
+A payment is a call of `ALLOWANCE.spend`, which may wait or raise. A thread of the broker replaces this function while
+it decodes a request. By default decoding costs nothing, because a client trusts its broker. The allowance belongs to
+the thread. A parameter of each codec instead would slow down every field of every message.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-ITEM_SIZE = 1024  # bytes: an item and its part of the answer; measured over all APIs, it is 200 to 1,000
+ITEM_SIZE = 1024  # bytes of an item and of its part of the response; 200 to 1,000 were measured for all APIs
 SMALL = 1024  # bytes
 
-Spend = Callable[[int], None]  # takes bytes; may raise ProtocolError
+Spend = Callable[[int], None]  # The argument is a number of bytes. May raise ProtocolError.
 
 
 def pay_nothing(size: int) -> None:
-    """Take the memory without a limit."""
+    """Allow any amount of memory."""
 
 
 class _Allowance(threading.local):
-    """The way in which the current thread pays for what it decodes."""
+    """The function with which the current thread pays for the memory of decoded values."""
 
     spend: Spend = staticmethod(pay_nothing)
 

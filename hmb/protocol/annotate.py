@@ -1,4 +1,4 @@
-"""Any message, byte by byte: which bytes are which field.
+"""A message byte by byte: which bytes belong to which field.
 
     000000  00 00 00 15                                      size = 21
     000004  00 03                                            header.api_key = 3  METADATA
@@ -6,12 +6,14 @@
     000013  00 00 00 01                                      topics.count = 1
     000017  00 04 74 65 73 74                                topics[0].name = 'test'
 
-The plan of a version (schema.py) says in which order fields follow one another; here it is walked with the bytes in
-hand, and each field yields a line instead of filling a message.  Where bytes are malformed, the lines up to
-there come first and then the ProtocolError.
+The plan of a version (`schema`) lists the fields in their order. Annotation follows this list, and yields a line for
+each field. If bytes are malformed, the lines before them are yielded first. Then a ProtocolError is raised.
 
-Kinds are the types of the protocol guide.  A `compact_length` is an unsigned varint that is one more than its value.
+The kinds of fields have the names of Kafka's protocol guide. A `compact_length` is an unsigned varint of the length
+plus one.
 """
+
+from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
@@ -24,35 +26,35 @@ from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.schema import Field, Plan, Response, Struct, version_range
 
-ROW = 16  # bytes in a row of text
-SIZE = 4  # bytes of the length in front of a frame
+ROW = 16  # bytes in a line of text
+SIZE = 4  # bytes of the length before a frame
 
 
 class Line(NamedTuple):
-    """Some bytes and what they mean."""
+    """Some bytes and their meaning."""
 
     offset: int
     data: memoryview
     path: str
     value: Any
-    kind: str = ""  # the type, by the name that Kafka's protocol guide gives it
+    kind: str = ""  # the name of the type in Kafka's protocol guide
 
 
-Walk: TypeAlias = Generator[Line, None, int]  # yields lines, returns the position after them
+Walk: TypeAlias = Generator[Line, None, int]  # yields lines, and returns the position after them
 
 
 def annotate(message: type[Struct], version: int, buffer: memoryview, position: int = 0, path: str = "") -> Walk:
-    """The fields of one struct that begins at `position`."""
+    """Yield the lines of one struct that begins at `position`. Raises ProtocolError."""
     with suppress(*p.MALFORMED):
         return (yield from _struct(message.compile(version), buffer, position, path))
-    _, end = message.decode_prefix(buffer, version, position)  # raises, and says what is wrong
+    _, end = message.decode_prefix(buffer, version, position)  # This call raises the ProtocolError.
     return end
 
 
 def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
-    """A request as a client sent it, from its length on (if it is `sized`).
+    """Yield the lines of a request. If it is `sized`, it begins with its length.
 
-    Of one that is not known here, only the header.
+    Raises UnsupportedVersion after the header of a request that HMB does not support.
     """
     position = (yield from _size(buffer)) if sized else 0
     try:
@@ -65,7 +67,10 @@ def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
 
 
 def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
-    """A response as a broker sent it, from its length on; what it answers is not in it and must be known."""
+    """Yield the lines of a response. If it is `sized`, it begins with its length.
+
+    The bytes do not name the API and the version, so the caller passes them.
+    """
     position = (yield from _size(buffer)) if sized else 0
     position = yield from annotate(ResponseHeader, response.header_version(version), buffer, position, "header.")
     return (yield from annotate(response, version, buffer, position))
@@ -79,20 +84,20 @@ def _size(buffer: memoryview) -> Walk:
 
 
 def render(lines: Iterable[Line]) -> Iterator[str]:
-    """Lines of text: offset, hex, `path = value`; long values take several rows."""
+    """Yield lines of text: offset, bytes in hexadecimal, and `path = value`. Long values take several lines of text."""
     for line in lines:
         yield from rows(line.offset, line.data, f"{line.path} = {meaning(line.path, line.value)}")
 
 
 def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
-    """Bytes in rows of hex, the first with their meaning."""
+    """Yield bytes as lines of hexadecimal text. The first line has their meaning."""
     for start in range(0, len(data) or 1, ROW):
         text = f"{offset + start:06x}  {data[start : start + ROW].hex(' '):<{3 * ROW - 1}}  "
         yield (text + meaning if start == 0 else text).rstrip()
 
 
 def meaning(path: str, value: Any) -> str:
-    """A value to read: numbers that have a name with their name, long bytes as their length."""
+    """Return the text of a value. Error codes and API keys have their names, and long bytes only their length."""
     if path.endswith("error_code") and value in {int(code) for code in ErrorCode}:
         return f"{value}  {ErrorCode(value).name}"
     if path.endswith("api_key") and value in {int(key) for key in ApiKey}:
@@ -124,7 +129,7 @@ def _field(field: Field, plan: Plan, buffer: memoryview, position: int, path: st
         name = "size" if field.item is None else "count"
         yield Line(start, buffer[start:position], f"{path}.{name}", length, "compact_length" if compact else "int32")
         if field.item is None and (left := buffer[position:]) and length > len(left):
-            yield Line(position, left, path, left, "records")  # and then the error: their end is missing
+            yield Line(position, left, path, left, "records")  # `check_length` then raises, because the end is missing.
         p.check_length(length, len(buffer) - position, nullable)
         if field.item is not None:
             for index in range(length):

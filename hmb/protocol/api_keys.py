@@ -1,12 +1,17 @@
-"""The numbers of the APIs: the first two bytes of every request.
+"""API keys: the numbers of Kafka's APIs, which are the first two bytes of every request.
 
-A request does not name what it asks for, it numbers it: `api_key` says which API, `api_version` which version of that
-API's request and response.  The two of them fix the layout of everything that follows.  Keys were given out in the
-order in which the APIs were invented; keys 4 to 7 spoke between brokers and controller in the days of ZooKeeper and are
-never used again.  An API that HMB does not serve has a key here all the same, so that logs can name it.
+A request names its API by a number, `api_key`, and the version of the API's messages by another number, `api_version`.
+The two numbers define the layout of all bytes that follow. For example, a request that begins with `00 00 00 09` is a
+Produce (key 0) in version 9.
+
+Kafka's developers assigned the keys in the order in which they added the APIs. Brokers and controllers used the keys 4
+to 7 when Kafka needed ZooKeeper, and no API will use them again. APIs that HMB does not serve also have a key in this
+table, so that logs can name them.
 
 Source: org.apache.kafka.common.protocol.ApiKeys of Kafka 4.3.
 """
+
+from __future__ import annotations
 
 from enum import IntEnum
 

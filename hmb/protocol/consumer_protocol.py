@@ -1,19 +1,21 @@
-"""What consumers tell each other through the group coordinator: what each wants to read, and what each is to read.
+"""Subscriptions and assignments: the bytes that consumers exchange through the group coordinator.
 
-The classic group protocol carries bytes that only its clients understand.  In a group of protocol type "consumer" they
-are these two: a member's subscription goes with its JoinGroup to the leader, its assignment comes with its SyncGroup.
-Both begin with their version::
+The coordinator of a classic group carries bytes that only its clients decode. In a group with the protocol type
+"consumer" these bytes are of two kinds. A member sends its *subscription* in JoinGroup, and the coordinator passes it
+to the leader. The leader sends the *assignments* in SyncGroup, and each member receives its own. Both begin with a
+version::
 
     int16 version   fields
 
-Newer versions only add fields at the end, so a reader takes one that it does not know for the newest that it knows.
+A newer version only adds fields at the end. So a reader decodes an unknown version as the newest version that it
+supports.
 
-A subscription's user data is the assignor's own.  That of the sticky one tells what the member had before it gave it
-up, without a version in front: a reader tries the newer layout, then the older.  The cooperative one's tells the
-generation alone (an int32), for subscriptions before version 2.
+An assignor defines the user data of its subscriptions. The sticky assignor sends the partitions that the member owned
+before the rebalance. These bytes have no version, so a reader tries the newer layout first, and then the older one. The
+cooperative assignor sends only the generation (an int32), for subscriptions before version 2.
 
-Source: KIP-54, KIP-429 (owned partitions), KIP-792 (generation), KIP-881 (racks); ConsumerProtocolSubscription.json and
-ConsumerProtocolAssignment.json; KIP-54 and KIP-341 (the sticky assignor's user data).
+Source: KIP-54, KIP-429 (owned partitions), KIP-792 (generation), KIP-881 (racks). ConsumerProtocolSubscription.json and
+ConsumerProtocolAssignment.json. KIP-54 and KIP-341 (user data of the sticky assignor).
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ CONSUMER = "consumer"  # the protocol type
 
 
 class ConsumerProtocol(Struct):
-    """A message behind its version."""
+    """A message that is encoded after its version."""
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
-        """The message behind its version, and the version in which it was read.  Raises ProtocolError."""
+        """Return the decoded message and the version of its layout. Raises ProtocolError."""
         if len(data) < 2:
             raise ProtocolError(f"{len(data)} bytes are too few for a {cls.__name__}")
         version, position = INT16.decode(memoryview(data), 0)
@@ -43,7 +45,7 @@ class ConsumerProtocol(Struct):
         return cls.decode_prefix(data, version, position)[0], version
 
     def versioned(self, version: int) -> bytes:
-        """The message behind its version."""
+        """Return the version and the encoded message."""
         out = Output()
         INT16.encode(out, version)
         self.compile(version).encode(out, self)
@@ -51,7 +53,7 @@ class ConsumerProtocol(Struct):
 
 
 class ConsumerProtocolSubscription(ConsumerProtocol, versions="0-3"):
-    """What a member wants.  v1: what it owns; v2: since which generation; v3: where it runs."""
+    """The topics that a member subscribes to. v1 adds its partitions, v2 their generation, and v3 the member's rack."""
 
     class TopicPartition(Struct):
         topic:      str       = t.string("1+")
@@ -65,7 +67,7 @@ class ConsumerProtocolSubscription(ConsumerProtocol, versions="0-3"):
 
 
 class ConsumerProtocolAssignment(ConsumerProtocol, versions="0-3"):
-    """What a member gets.  Its versions follow the subscription's; nothing was added."""
+    """The partitions that a member reads. It has the versions of the subscription, and all have the same fields."""
 
     class TopicPartition(Struct):
         topic:      str       = t.string()
@@ -76,7 +78,7 @@ class ConsumerProtocolAssignment(ConsumerProtocol, versions="0-3"):
 
 
 class StickyUserData(Struct, versions="0-1"):
-    """What a member of the sticky assignor had.  v1: since which generation."""
+    """The partitions that a member of the sticky assignor owned. v1 adds their generation."""
 
     class TopicPartition(Struct):
         topic:      str       = t.string()
@@ -87,6 +89,6 @@ class StickyUserData(Struct, versions="0-1"):
 
 
 class CooperativeUserData(Struct, versions="0"):
-    """The generation in which a member of the cooperative assignor was given what it owns."""
+    """The generation in which a member of the cooperative assignor received its partitions."""
 
     generation: int = t.int32()

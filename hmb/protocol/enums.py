@@ -1,7 +1,7 @@
-"""The numbers that requests and responses carry in place of words, each declared once for broker and client.
+"""Numbers with a meaning in requests and responses, declared once for broker and client.
 
-Error codes and API keys have modules of their own (`errors`, `api_keys`).  Records carry their own numbers, too, for
-example the codec of a batch; those are declared in `hmb.records`.
+Error codes and API keys have their own modules (`errors`, `api_keys`). The numbers inside records, for example the
+codec of a batch, are declared in `hmb.records`.
 
 Source: Kafka 4.3, `ConfigResource.Type`, `DescribeConfigsResponse`, `AlterConfigOp.OpType`, `IsolationLevel`,
 `FindCoordinatorRequest.CoordinatorType`, `AclOperation`, `ListOffsetsRequest`.
@@ -26,7 +26,7 @@ EARLIEST_PENDING_UPLOAD = -6  # the first record that is not yet in tiered stora
 
 
 class Acks(IntEnum):
-    """How many replicas must have a record before a Produce is answered."""
+    """The replicas that must have a record before the broker responds to a Produce."""
 
     NONE = 0
     LEADER = 1
@@ -41,7 +41,7 @@ class IsolationLevel(IntEnum):
 
 
 class CoordinatorType(IntEnum):
-    """What the key of a FindCoordinator request names."""
+    """The type of the key in a FindCoordinator request."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -73,7 +73,7 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "ConfigSource":
-        """A broker that is newer than this client may use a source that the client does not know."""
+        """Return UNKNOWN for the sources of newer brokers."""
         return cls.UNKNOWN
 
 
@@ -93,7 +93,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigOperation(IntEnum):
-    """What IncrementalAlterConfigs does to a setting.  APPEND and SUBTRACT change the items of a list (KIP-339)."""
+    """The change of a setting in IncrementalAlterConfigs. APPEND and SUBTRACT change the items of a list (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -102,7 +102,7 @@ class ConfigOperation(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What a client may be allowed to do with a resource; responses carry one bit for each operation (KIP-430)."""
+    """The operations that a client may be authorized for. Responses carry one bit for each operation (KIP-430)."""
 
     READ = 3
     WRITE = 4

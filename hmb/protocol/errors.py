@@ -1,19 +1,21 @@
-"""What can go wrong, and whose fault it is.
+"""Error codes of Kafka, and the exceptions of the protocol.
 
-Three kinds of failure meet at a broker, and each has a type of its own:
+A broker distinguishes three kinds of failure. Each has its own type:
 
-- `KafkaError`: an *answerable* error.  The request was understood, the answer is a code.  On the wire an error is
-  one int16: 0 is success, -1 "something unexpected", all others have one fixed meaning for every API.
-- `ProtocolError`: the peer sent bytes that no version of the protocol allows.  There is nothing to answer to;
-  the connection is closed.
-- any other exception: our own fault.
+- `KafkaError`: an error with a code, which the broker sends in its response. The code is an int16: 0 is success, -1 is
+  an unexpected failure, and every other number has one meaning for all APIs.
+- `ProtocolError`: the peer sent bytes that no version of the protocol allows. No response is possible, so the
+  connection is closed.
+- All other exceptions are faults of HMB.
 
-A code is *retriable* when the same request may succeed a little later, with nothing changed by the caller: a leader
-was just being elected, the metadata was old.  Kafka's clients retry these by themselves and raise all others, so a
-broker that picks the wrong one of two similar codes makes clients give up, or spin.
+An error is *retriable* if the same request may succeed later without a change. For example, the partition is electing a
+leader, or the client's metadata is old. Kafka's clients retry these errors and raise all others. A broker that sends
+the wrong one of two similar codes therefore makes clients give up, or repeat the request without end.
 
-Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retriable); the messages are our own.
+Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retriable). The messages are HMB's own.
 """
+
+from __future__ import annotations
 
 from enum import IntEnum
 from typing import Self
@@ -22,7 +24,7 @@ RETRY = True
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes: name = number on the wire, what it means, whether a client may simply try again."""
+    """Kafka's error codes: name = number on the wire, message, and RETRY if a client may repeat the request."""
 
     message: str
     retriable: bool
@@ -162,7 +164,7 @@ class ErrorCode(IntEnum):
     FENCED_STATE_EPOCH = 124, "The share group's state is at another epoch."
     INVALID_VOTER_KEY = 125, "The voter key is not the one of the replica that received it."
     DUPLICATE_VOTER = 126, "The voter is one of the voters already."
-    VOTER_NOT_FOUND = 127, "The voter is none of the voters."
+    VOTER_NOT_FOUND = 127, "The replica is not one of the voters."
     INVALID_REGULAR_EXPRESSION = 128, "The regular expression is not valid."
     REBOOTSTRAP_REQUIRED = 129, "The client's metadata is too old: begin again from the bootstrap servers."
     STREAMS_INVALID_TOPOLOGY = 130, "The streams topology is not valid."
@@ -175,13 +177,13 @@ LONGEST_MESSAGE = 1000  # characters
 
 
 class KafkaError(Exception):
-    """An error with a code of Kafka's: a broker sends it to the client, a client raises it to the caller."""
+    """An error with one of Kafka's codes. A broker sends it to a client, and a client raises it."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         """Keep the start and the end of a `message` above LONGEST_MESSAGE.
 
-        A message often quotes a name from the request.  The name may have 32,767 bytes, and the response must still
-        have room for the whole message.
+        A message often quotes a name from the request. A name may have 32,767 bytes, and the whole message must fit
+        into the response.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)
@@ -196,4 +198,4 @@ def _shortened(message: str) -> str:
 
 
 class ProtocolError(Exception):
-    """Bytes that no peer should have sent; the text says what is wrong and at which position."""
+    """Malformed bytes from a peer. The message describes the fault and its position."""

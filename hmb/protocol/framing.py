@@ -1,14 +1,18 @@
-"""Frames: how messages are told apart in a stream of bytes.
+"""Frames: the boundaries of messages in a stream of bytes.
 
-    int32   size of what follows, big-endian
+    int32   number of bytes that follow, big-endian
     bytes   header and body of one request or response
 
-TCP carries a stream without marks; a length in front of each message makes it a row of messages.  The length is also
-the first thing an attacker lies about: four bytes can claim 2 GB.  So it is compared with a limit (Kafka's
-`socket.request.max.bytes`) and memory grows only with the bytes that really came.
+TCP carries a stream without boundaries. A length before each message divides the stream into messages. For example, the
+frame `00 00 00 02 | 61 62` carries the two bytes "ab".
+
+An attacker can send any length, and four bytes can claim 2 GB. So a reader compares the length with a limit (Kafka's
+`socket.request.max.bytes`), and memory grows only with the bytes that arrive.
 
 Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
 """
+
+from __future__ import annotations
 
 import struct
 from collections.abc import Callable
@@ -19,18 +23,19 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import Part, part_size
 
 _SIZE = struct.Struct(">i")
-CHUNK = 1 << 20  # bytes: a larger frame is read in chunks of this size, so that memory grows as its bytes arrive
-Admit: TypeAlias = Callable[[int], None]  # takes the size of the next chunk
+CHUNK = 1 << 20  # bytes; a larger frame is read in chunks of this size
+Admit: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 
 
-def _at_once(size: int) -> None:
+def _admit_at_once(size: int) -> None:
     pass
 
 
 class Stream(Protocol):
     """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.
 
-    No bytes mean its end, and so does None: a socket with a time limit of its own returns it when the time is over.
+    `read` returns no bytes at the end of the stream. A socket with a time limit returns None when the time is over,
+    which a reader treats like the end.
     """
 
     def read(self, size: int, /) -> bytes | None: ...
@@ -63,10 +68,10 @@ def read_size(stream: Stream, max_size: int) -> int | None:
     return size
 
 
-def read_body(stream: Stream, size: int, admit: Admit = _at_once) -> memoryview:
-    """Return a frame, whose length was read already.
+def read_body(stream: Stream, size: int, admit: Admit = _admit_at_once) -> memoryview:
+    """Return the content of a frame. `size` is its length, which `read_size` returned.
 
-    `admit` is called before each chunk of the frame is read.  It may wait until there is room for the chunk.  Raises
+    `admit` is called before each chunk of the frame is read. It may wait until the chunk fits into memory. Raises
     ProtocolError if the stream ends inside the frame.
     """
     if size > CHUNK:
@@ -79,10 +84,10 @@ def read_body(stream: Stream, size: int, admit: Admit = _at_once) -> memoryview:
 
 
 def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
-    """Read into memory of the operating system's.
+    """Read a large frame into memory that the operating system provides (mmap).
 
-    It hands out pages as they are written to, and gets all of them back when the last view of the frame is gone.
-    Python's own memory would be copied as it grows, and the C library keeps a part of it.
+    The system provides a page when it is first written, and takes back all pages with the last view of the frame. A
+    growing `bytearray` would be copied, and the C library would keep a part of its memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:
@@ -96,19 +101,19 @@ def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
     return frame.toreadonly()
 
 
-def _ends_early(here: int, size: int) -> str:
-    return f"stream ends inside a frame, after {here} of {size} bytes"
+def _ends_early(position: int, size: int) -> str:
+    return f"stream ends inside a frame, after {position} of {size} bytes"
 
 
 def frame(parts: list[Part]) -> list[Part]:
-    """The parts of one message with their length in front."""
+    """Return the parts of one message, with their length before them."""
     prefix = _SIZE.pack(sum(map(part_size, parts)))
     first, *rest = parts
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]
 
 
 def _read(stream: Stream, size: int) -> bytes:
-    """Return `size` bytes, fewer only at the stream's end."""
+    """Return `size` bytes, or fewer at the end of the stream."""
     data = stream.read(size) or b""
     while 0 < len(data) < size and (more := stream.read(size - len(data))):
         data += more

@@ -1,4 +1,4 @@
-"""What stands in front of every request and every response.
+"""The headers before every request and every response.
 
     request                             response
     int16   api_key                     int32   correlation_id
@@ -7,20 +7,26 @@
     string  client_id (may be null)
     tagged fields (version 2)
 
-The headers have versions of their own, which follow from api key and version (`header_version` of a message).  The
-correlation id is the client's number for the request; the broker sends it back, and answers on one connection in the
-order of the requests.  `client_id` kept its int16 length when all other strings became compact, so that a broker can
-read this much of any request before it knows the version.
+A header has its own version, which follows from API key and version of the message (`header_version` of its class).
 
-Source: KIP-482; RequestHeader.json and ResponseHeader.json (where the fields are called request_api_key, ...).
+The client numbers its requests with correlation ids. The broker sends the id of the request back in the response, and
+responds on one connection in the order of the requests. For example, a Metadata request (key 3) in version 1 with the
+id 7 and the client id "ab" has the header `00 03 00 01 00 00 00 07 00 02 61 62`.
+
+The client id keeps its int16 length in flexible versions. So a broker can read the header of any request before it has
+checked the version.
+
+Source: KIP-482. RequestHeader.json and ResponseHeader.json call the fields request_api_key and so on.
 """
+
+from __future__ import annotations
 
 from hmb.protocol import schema as t
 from hmb.protocol.schema import Struct
 
 
 class RequestHeader(Struct, versions="1-2", flexible="2+"):
-    """v2: tagged fields.  (v0 had no client id; only brokers of old used it among themselves.)"""
+    """v2 adds tagged fields. Only old brokers used v0, among themselves. It had no client id."""
 
     api_key:        int        = t.int16()
     api_version:    int        = t.int16()
@@ -29,6 +35,6 @@ class RequestHeader(Struct, versions="1-2", flexible="2+"):
 
 
 class ResponseHeader(Struct, versions="0-1", flexible="1+"):
-    """v1: tagged fields."""
+    """v1 adds tagged fields."""
 
     correlation_id: int = t.int32()

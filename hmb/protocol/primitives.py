@@ -1,8 +1,7 @@
-"""The alphabet of the wire: numbers, strings, byte strings, arrays.
+"""Primitive types of the wire: numbers, strings, byte strings and arrays.
 
-Everything Kafka sends is built from few types, big-endian, with nothing in between: no type marks, no names, no
-padding.  The reader must know the version's layout to know what the next byte means.  Here each type is a `FieldCodec`,
-a pair of functions, so that writing and reading a type stand side by side.
+All messages consist of these types, big-endian and without padding. The bytes contain no types and no names. So a
+reader has to know the layout of a version to interpret them. Each type is a `FieldCodec`, a pair of functions::
 
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false
@@ -12,22 +11,25 @@ a pair of functions, so that writing and reading a type stand side by side.
     bytes, records                   int32 length, bytes; length -1 is null
     array                            int32 count, items; count -1 is null
 
-Flexible versions (KIP-482) write the lengths more densely: *compact* strings, bytes and arrays begin with an unsigned
-varint of length + 1, and 0 is null.  A varint holds seven bits a byte, the low ones first; the top bit says that
-another byte follows.  Signed varints are zigzag coded first (0, -1, 1, -2, ... become 0, 1, 2, 3, ...) so that small
-negative numbers stay short.
+Flexible versions (KIP-482) encode lengths in fewer bytes. A *compact* string, byte string or array begins with its
+length + 1 as an unsigned varint, and 0 is null. A varint holds seven bits in each byte, the lowest first, and the top
+bit is set if another byte follows. Signed varints use zigzag: 0, -1, 1, -2 become 0, 1, 2, 3, so small negative numbers
+are short. For example, the string "ab" is `00 02 61 62`, or `03 61 62` in the compact form.
 
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
-- A length is compared with what is left in the buffer before anything is allocated: four bytes cannot claim 2 GB.
-- A string has at most LONGEST_STRING bytes, whichever way its length is written.  A compact length could say more, but
-  then a message could contain a string that no older version, and no record of a coordinator, can hold.
-- Malformed bytes raise one of `MALFORMED`; the schema, which knows the field, makes it a ProtocolError.
-- What takes more memory than it has bytes on the wire is paid for: see allowance.py.
-- `records` are never copied: reading gives a view on the buffer, writing leaves the value out of the small bytes
-  (`Output.parts`), and it may be a piece of a file that only the operating system will ever read.
+- A decoder compares a length with the rest of the buffer before it allocates memory. So four bytes cannot claim 2 GB.
+- A string has at most LONGEST_STRING bytes in both forms. A longer string would not fit into older versions, nor into
+  the records of a coordinator.
+- Malformed bytes raise one of the exceptions in `MALFORMED`. The schema adds the field's name and raises a
+  ProtocolError.
+- A decoder pays for values that take more memory than bytes on the wire (see `allowance`).
+- `records` are never copied. A decoder returns a view of the buffer. An encoder keeps the value apart from the other
+  bytes (`Output.parts`), and the value can be a part of a file that the operating system sends.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """
+
+from __future__ import annotations
 
 import struct
 from collections.abc import Callable
@@ -38,28 +40,28 @@ from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE, SMALL
 
 
 class RecordsInFile(Protocol):
-    """A `records` value that lies in a file: the length is written here, the transport sends the rest (sendfile)."""
+    """A `records` value in a file. The encoder writes its length, and the transport sends its bytes (sendfile)."""
 
     @property
     def size(self) -> int: ...
 
 
-Part: TypeAlias = bytes | memoryview | RecordsInFile  # of what goes on the wire
+Part: TypeAlias = bytes | memoryview | RecordsInFile  # a part of an encoded message
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # a value of another type, or out of range
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # for values of another type or out of range
 LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
-    """Bytes being written, and the `records` that belong in between (position, value), which are not copied."""
+    """The bytes of a message that is being encoded. `spliced` has the positions and values of its `records`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.spliced: list[tuple[int, Part]] = []
 
     def parts(self) -> list[Part]:
-        """All that was written, in order: small fields joined into bytes, records as they were given."""
+        """Return the encoded message in parts: small fields joined into bytes, and `records` without a copy."""
         parts: list[Part] = []
         start = 0
         for position, records in self.spliced:
@@ -71,7 +73,7 @@ class Output(bytearray):
 
 
 def part_size(part: Part) -> int:
-    """How many bytes a part will take on the wire."""
+    """Return the number of bytes that a part takes on the wire."""
     return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size
 
 
@@ -80,14 +82,14 @@ Decode: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
 
 
 class FieldCodec(NamedTuple):
-    """How one type is written and read."""
+    """The functions that encode and decode one type."""
 
     encode: Encode
     decode: Decode
 
 
 def _fixed(layout: str) -> FieldCodec:
-    """A number of fixed width, by its letter in the struct module."""
+    """Return the codec of a number with a fixed width. `layout` is its letter in the struct module."""
     number = struct.Struct(">" + layout)
     pack, unpack_from, size = number.pack, number.unpack_from, number.size
 
@@ -108,7 +110,7 @@ UINT16, UINT32, BOOL, FLOAT64 = _fixed("H"), _fixed("I"), _fixed("?"), _fixed("d
 
 
 def encode_uvarint(out: Output, value: int) -> None:
-    """Seven bits a byte, low bits first, top bit set on all bytes but the last."""
+    """Write seven bits in each byte, the lowest first. The top bit is set on all bytes except the last one."""
     if value < 0:
         raise ValueError(f"{value} is negative")
     while value > 0x7F:
@@ -120,7 +122,7 @@ def encode_uvarint(out: Output, value: int) -> None:
 def _uvarint_of(bits: int) -> Decode:
     def decode(buffer: memoryview, position: int) -> tuple[int, int]:
         byte = buffer[position]
-        if byte < 0x80:  # nearly always: a short length
+        if byte < 0x80:  # Nearly all varints are short lengths.
             return byte, position + 1
         value, shift = byte & 0x7F, 7
         while byte >= 0x80:
@@ -158,11 +160,11 @@ UVARINT = FieldCodec(encode_uvarint, decode_uvarint)
 VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
-# Lengths: of strings, of bytes, of arrays.  -1 is null.
+# Lengths of strings, byte strings and arrays; -1 is null
 
 
 def _encode_compact_length(out: Output, length: int) -> None:
-    if length < 0x7F:  # nearly always: no need for a call
+    if length < 0x7F:  # Nearly all lengths are short and need no call.
         out.append(length + 1)
     else:
         encode_uvarint(out, length + 1)
@@ -180,7 +182,7 @@ COMPACT_LENGTH = FieldCodec(_encode_compact_length, _decode_compact_length)
 
 
 def check_length(length: int, left: int, nullable: bool) -> None:
-    """Complain about a length that is not followed by as many bytes; -1 is fine where null is."""
+    """Raise ValueError if fewer than `length` bytes are left, or if the length is -1 and the value cannot be null."""
     if length > left:
         raise ValueError(f"length {length}, but {left} bytes are left")
     if length < -1:
@@ -203,7 +205,7 @@ def _or_null(encode_length: Encode, encode: Encode) -> Encode:
 
 
 def string(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Text in UTF-8; its length is counted in bytes and is at most LONGEST_STRING."""
+    """Return the codec of a text in UTF-8. Its length is a number of bytes, at most LONGEST_STRING."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: str) -> None:
@@ -229,7 +231,7 @@ def string(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Bytes of a client's own, small and copied."""
+    """Return the codec of a byte string, which is copied."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: bytes) -> None:
@@ -249,7 +251,7 @@ def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def records(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Record batches: opaque here, and never copied."""
+    """Return the codec of `records`, whose bytes are neither interpreted nor copied."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: Part) -> None:
@@ -269,7 +271,7 @@ def records(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
-    """A count, then the items; every item takes a byte at least, so a count is checked like a length."""
+    """Return the codec of an array. Each item takes at least one byte, so its count is checked like a length."""
     encode_length, decode_length = length
     encode_item, decode_item = item
 
@@ -294,11 +296,11 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-# The rest
+# Other types
 
 
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
-    """A struct that may be null: one byte in front, -1 for null (0 in a tagged field), 1 for one that follows."""
+    """Return the codec of a nullable struct. A byte precedes it: 1, or -1 for null (0 in a tagged field)."""
     mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
     def encode(out: Output, value: Any) -> None:
@@ -319,10 +321,10 @@ def _encode_uuid(out: Output, value: UUID) -> None:
 
 def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     end = position + 16
-    return UUID(bytes=bytes(buffer[position:end])), end  # fewer than 16 bytes: ValueError
+    return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# By the names that Kafka's definitions use
+# Codecs by the names of the types in Kafka's message definitions
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

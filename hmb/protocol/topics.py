@@ -1,14 +1,13 @@
-"""Topics on the wire: what a topic may be called, how a partition is named, and which topics belong to the broker.
+"""Topics on the wire: legal names, partitions, and the topics that belong to the broker.
 
-A topic name has 1 to 249 letters, digits, '.', '_' or '-', and is not '.' or '..'.  A partition's directory is the
-topic's name, '-' and the partition's number.  File systems allow 255 bytes for a name, hence 249.  Clients check by the
-same rule as brokers.
+A topic name has 1 to 249 letters, digits, '.', '_' or '-', and is not '.' or '..'. The limit comes from file systems,
+which allow 255 bytes for a name. A partition's directory has the topic's name, '-' and the partition's number, for
+example `orders-12`. Clients and brokers check names by the same rule.
 
-Since KIP-516 a topic also has an id.  An empty name therefore means more than an illegal one: a request with an empty
-name asks for the topic whose id it gives.
-
-Source: org.apache.kafka.common.internals.Topic (Kafka 4.3).
+Since KIP-516 a topic also has an id. A request with an empty topic name refers to the topic by the id that it contains.
 """
+
+from __future__ import annotations
 
 import re
 from typing import NamedTuple
@@ -20,7 +19,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
-"""The topics that the broker writes for itself.  Clients only read them."""
+"""The topics that only the broker writes. Clients may read them."""
 
 NO_TOPIC_ID = UUID(int=0)
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -38,7 +37,7 @@ class TopicPartition(NamedTuple):
 
 
 def check_topic_name(name: str) -> None:
-    """Raise KafkaError with INVALID_TOPIC_EXCEPTION for an illegal topic name, and TypeError for anything but a str."""
+    """Raise KafkaError with INVALID_TOPIC_EXCEPTION for an illegal topic name, and TypeError if it is not a str."""
     if not isinstance(name, str):
         raise TypeError(f"a topic's name is a str, not {name!r}")
     if name in (".", "..") or not LEGAL_NAME.fullmatch(name):
