@@ -16,16 +16,16 @@ import cramjam
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
-# The largest content of one batch (bytes) that is read unless the caller passes another limit.  A compressed batch has
-# 1 MB at most by Kafka's default, so this leaves room for a ratio of 32.
+# The largest content of one batch (bytes), unless the caller passes another limit. Kafka's default limits a compressed
+# batch to 1 MB, so this limit allows a ratio of 32.
 DEFAULT_LIMIT = 32 << 20
 
-_GZIP_WBITS = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's header and trailer
-_GZIP_PIECE = 1 << 20
+_GZIP_WBITS = 16 + zlib.MAX_WBITS  # selects the header and the trailer of gzip
+_GZIP_PIECE = 1 << 20  # bytes
 
 
 class Codec(IntEnum):
-    """The number in the attributes' low three bits."""
+    """The codecs, with their numbers in the low three bits of the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -35,7 +35,7 @@ class Codec(IntEnum):
 
 
 def codec_of(attributes: int) -> Codec:
-    """The codec in the low three bits of a batch's or message's attributes."""
+    """Return the codec in the attributes of a batch or a message. Raises UNSUPPORTED_COMPRESSION_TYPE."""
     try:
         return Codec(attributes & 0x07)
     except ValueError:
@@ -44,9 +44,9 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2, *, level: int | None = None) -> bytes:
-    """The data compressed as Kafka's clients expect it inside records of this magic.
+    """Return the compressed data, in the form that Kafka's clients expect in records of this magic.
 
-    `level`: of gzip, lz4 and zstd, from fast to small; None: Kafka's default.
+    A higher `level` of gzip, lz4 or zstd is slower and gives fewer bytes. None is Kafka's default.
     """
     match codec:
         case Codec.NONE:
@@ -73,12 +73,12 @@ def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_L
 def decompress_writable(
     codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2
 ) -> memoryview:
-    """Do what `decompress` does, for a caller that changes the result in place."""
+    """Return the decompressed data in writable memory. Raises as `decompress` does."""
     return _decompressed(codec, memoryview(data), limit, magic).getbuffer()
 
 
 def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
-    """Decompress into a buffer that passes its bytes on without a copy, which would take the same memory once more."""
+    """Return the decompressed data in a buffer from which a caller takes the bytes without a copy."""
     bound = 0
     try:
         if codec is Codec.NONE:
@@ -92,7 +92,7 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # The codecs say "no room" in many ways; with room for everything that the blocks can hold it was damage.
+        # Codecs report a full buffer by various errors. A buffer of the bound's size is never full, so the data is damaged.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error
@@ -114,8 +114,8 @@ def _decompress_into(codec: Codec, data: memoryview, output: memoryview, magic: 
 
 
 def _gunzip(data: memoryview, limit: int) -> BytesIO:
-    """Return the content of all members: gzip data may be several streams, one after the other."""
-    content = BytesIO()  # grows in place; a list of pieces would be in memory twice while it is joined
+    """Return the content of all streams in the data. Gzip data may consist of several streams."""
+    content = BytesIO()  # A list of pieces would be in memory twice while it is joined.
     rest: bytes | memoryview = data
     while True:
         stream = zlib.decompressobj(wbits=_GZIP_WBITS)

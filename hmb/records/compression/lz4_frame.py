@@ -1,7 +1,6 @@
 """The LZ4 frame format, as Kafka's clients write it (KIP-57).
 
-LZ4 itself only knows *blocks*: a compressed run of at most some maximum size, without its own length.  A frame packs
-blocks into a stream::
+LZ4 compresses *blocks*. A block has a maximum size and does not contain its own length. A frame is a stream of blocks::
 
     magic 04 22 4D 18
     FLG   1 byte    bits 7-6 version (01), 5 blocks are independent, 4 block checksums, 3 content size,
@@ -10,19 +9,23 @@ blocks into a stream::
     [content size   8 bytes]
     [dictionary id  4 bytes]
     HC    1 byte    the second byte of xxHash-32 over FLG .. dictionary id
-    blocks          4 bytes little endian: size, the high bit says "stored, not compressed"; the block; [checksum 4]
+    blocks          4 bytes little endian: size, with the high bit set for an uncompressed block; the block; [checksum 4]
     end             4 bytes of zero; [content checksum 4]
 
-Three traps on the way to Kafka:
+Kafka adds three difficulties:
 
-- Clients before 0.10 computed HC over the magic *and* the descriptor (KAFKA-3160).  The error became part of the
-  format: message sets v0 are written with the wrong checksum to this day, and nobody checks it on reading them.
-- Kafka's Java reader refuses frames with linked blocks (FLG bit 5 clear), which is what LZ4 libraries write unless they
-  are told otherwise.  Hence we write frames by hand, from single blocks.
-- A frame need not say how much it decompresses to.  `decompressed_bound` finds out by walking over the blocks.
+- Clients before 0.10 computed HC over the magic *and* the descriptor (KAFKA-3160). This error became part of the
+  format. Message sets v0 still have the wrong checksum, and no reader checks it.
+- Kafka's Java reader rejects frames with linked blocks (FLG bit 5 is 0), which LZ4 libraries write by default. So this
+  module writes frames itself, from single blocks.
+- A frame need not contain the size of its content. `decompressed_bound` computes a bound from the blocks.
+
+For example, a frame with 3 blocks of 64 KB at most decompresses to at most 192 KB.
 
 Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -33,12 +36,12 @@ import cramjam
 
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 END_MARK = bytes(4)
-BLOCK_SIZE = 1 << 16  # what Kafka's clients write
-DEFAULT_LEVEL = 9  # of Kafka's clients; it stands for the fast compressor, every other level for the thorough one
-MAX_RATIO = 255  # a byte of a block lengthens a match by 255 bytes at most
+BLOCK_SIZE = 1 << 16  # bytes, as in Kafka's clients
+DEFAULT_LEVEL = 9  # Kafka's default. It selects the fast compressor, and each other level selects the slow one.
+MAX_RATIO = 255  # One byte of a block extends a match by at most 255 bytes.
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
-_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG, BD of the frames we write
+_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG and BD of the frames that `compress` writes
 _STORED = 0x80000000
 _UINT32 = Struct("<I")
 
@@ -48,18 +51,21 @@ class LZ4FrameError(ValueError):
 
 
 class Frame(NamedTuple):
-    """What a frame's header says."""
+    """The header of a frame."""
 
     independent: bool
     block_checksums: bool
     block_max_size: int
-    descriptor_end: int  # where HC stands; the blocks follow it
+    descriptor_end: int  # position of HC, after which the blocks begin
 
 
 def compress(
     data: bytes | bytearray | memoryview, *, broken_checksum: bool = False, level: int = DEFAULT_LEVEL
 ) -> bytes:
-    """One frame of independent 64 KB blocks; `broken_checksum` as clients before 0.10 wrote it (message sets v0)."""
+    """Return a frame of independent 64 KB blocks.
+
+    `broken_checksum` selects the wrong header checksum of clients before 0.10 (message sets v0).
+    """
     checksum = header_checksum(FRAME_MAGIC + _DESCRIPTOR if broken_checksum else _DESCRIPTOR)
     parts: list[bytes | memoryview] = [FRAME_MAGIC, _DESCRIPTOR, bytes([checksum])]
     view = memoryview(data)
@@ -75,18 +81,21 @@ def compress(
 
 
 def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
-    """cramjam's blocks know the fast compressor only; for the other one a block is taken out of a frame."""
+    """Return a compressed block.
+
+    cramjam compresses single blocks only with the fast compressor. For another level, the block is cut out of a frame.
+    """
     if level == DEFAULT_LEVEL:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))
     encoder = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     encoder.compress(bytes(block))
     frame = memoryview(bytes(encoder.finish()))
-    ((_, packed),) = _blocks(frame, _parse_header(frame))  # stored, it is no smaller than the block
+    ((_, packed),) = _blocks(frame, _parse_header(frame))  # An uncompressed block is not smaller than the content.
     return packed
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """How much the frame decompresses to at most: mostly the truth but for the last block, which may be shorter."""
+    """Return an upper bound of the frame's content in bytes. Only the last block is usually shorter than assumed."""
     frame = _parse_header(data)
     return sum(
         size & ~_STORED if size & _STORED else min(frame.block_max_size, MAX_RATIO * size)
@@ -97,7 +106,7 @@ def decompressed_bound(data: memoryview) -> int:
 def decompress_into(data: memoryview, output: memoryview, *, check_header: bool) -> int:
     """Decompress the frame into `output`, and return the number of bytes written.
 
-    Raises LZ4FrameError, and cramjam's DecompressionError where `output` is too small.
+    Raises LZ4FrameError, or cramjam's DecompressionError if `output` is too small.
     """
     frame = _parse_header(data)
     checksum = header_checksum(bytes(data[4 : frame.descriptor_end]))
@@ -144,7 +153,10 @@ def _frame(flags: int, block_descriptor: int) -> Frame:
 
 
 def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
-    """Each block with its size field (high bit: stored), up to the end mark."""
+    """Yield the size field and the bytes of each block, up to the end mark.
+
+    The high bit of the size field is set if the block is not compressed.
+    """
     position = frame.descriptor_end + 1
     while position + 4 <= len(data):
         (size,) = _UINT32.unpack_from(data, position)
@@ -161,9 +173,9 @@ def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
 _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
 
 
-@lru_cache(maxsize=64)  # frames of one kind of client all have the same two bytes
+@lru_cache(maxsize=64)  # All frames of one client have the same descriptor.
 def header_checksum(descriptor: bytes) -> int:
-    """The second byte of xxHash-32, for inputs below 16 bytes (longer ones take a loop that no header needs)."""
+    """Return the second byte of xxHash-32 of a descriptor, which has fewer than 16 bytes."""
     h = _PRIME_5 + len(descriptor)
     whole = len(descriptor) & ~3
     for (word,) in _UINT32.iter_unpack(descriptor[:whole]):

@@ -1,16 +1,20 @@
-"""Snappy as Kafka's clients write it: the framing of the snappy-java library (after its author, "xerial").
+"""Snappy as Kafka's clients write it: in the framing of the library snappy-java.
 
-Snappy itself compresses a *block*: a varint with the length it decompresses to, then literals and copies.  The
-SnappyOutputStream of snappy-java, which Kafka has used since 0.8, cuts a stream into blocks in a framing of its own
-(the later, official framing format is another one)::
+Snappy compresses a *block*. A block is a varint with the length of the decompressed bytes, followed by literals and
+copies. Kafka has used the SnappyOutputStream of snappy-java since 0.8. It divides a stream into blocks in its own
+framing, which differs from the later official framing format::
 
     82 53 4E 41 50 50 59 00      magic: 0x82 "SNAPPY" 0
-    int32 version = 1            int32 smallest version that can read it = 1         (both big endian)
+    int32 version = 1            int32 smallest version of a reader = 1         (both big endian)
     repeated: int32 size of the block; the block
 
-Clients in other languages wrote plain blocks without any framing at first.  Both are read here; framing is written.
-Neither has a checksum: that is the record batch's business.
+Early clients in other languages wrote a single block without any framing. This module reads both forms, and writes the
+framing. Neither form has a checksum, because a record batch has its own.
+
+For example, 100,000 bytes become 4 blocks of at most 32,768 decompressed bytes each.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
@@ -19,19 +23,19 @@ import cramjam
 
 MAGIC = b"\x82SNAPPY\x00"
 HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
-BLOCK_SIZE = 1 << 15  # snappy-java's default
+BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# The densest element of a block copies 64 bytes and takes 3; a block that claims more than this ratio is lying.
+# An element of a block copies at most 64 bytes and takes 3 bytes. So the claim of a block above this ratio is false.
 MAX_RATIO = 64
 
 
 class SnappyError(ValueError):
-    """The bytes are neither snappy-java's framing nor a plain block."""
+    """The bytes are neither in snappy-java's framing nor a plain block."""
 
 
 def compress(data: bytes | bytearray | memoryview) -> bytes:
-    """The data in snappy-java's framing."""
+    """Return the compressed data in snappy-java's framing."""
     parts = [HEADER]
     view = memoryview(data)
     for start in range(0, len(view), BLOCK_SIZE):
@@ -41,7 +45,7 @@ def compress(data: bytes | bytearray | memoryview) -> bytes:
 
 
 def decompressed_size(data: memoryview) -> int:
-    """What all blocks together decompress to, by their own claim; claims that no block can keep are refused."""
+    """Return the number of bytes to which the blocks claim to decompress. Raises SnappyError for impossible claims."""
     return sum(_claimed_size(block) for block in _blocks(data))
 
 

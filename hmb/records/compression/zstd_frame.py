@@ -1,6 +1,7 @@
-"""How much a zstd frame decompresses to at most (KIP-110 brought zstd to Kafka; RFC 8878 is its format).
+"""An upper bound of the content of zstd frames (KIP-110, RFC 8878).
 
-Decompression is C; only the bound is found here, so that memory is never taken on the word of the sender.  A frame::
+The library decompresses the frames. This module only computes a bound, so that a reader does not allocate the memory
+that a sender claims. A frame has this layout::
 
     magic 28 B5 2F FD
     descriptor  1 byte   bits 7-6 size of the content size, 5 single segment, 2 checksum, 1-0 size of the dictionary id
@@ -8,8 +9,8 @@ Decompression is C; only the bound is found here, so that memory is never taken 
     blocks      3 bytes little endian: bit 0 last, bits 1-2 type (raw, one byte repeated, compressed), bits 3.. size
     [checksum   4 bytes]
 
-The content size is optional, Java's streaming writer leaves it out, and a sender may lie.  But no block holds more than
-128 KB, so counting blocks gives a bound that no frame can exceed.
+The content size is optional. Java's streaming writer omits it, and a sender may write a false one. But no block holds
+more than 128 KB, so the number of blocks gives a bound. For example, 3 compressed blocks hold at most 384 KB.
 """
 
 FRAME_MAGIC = 0xFD2FB528
@@ -23,7 +24,7 @@ class ZstdFrameError(ValueError):
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """The sum over all frames in the data."""
+    """Return an upper bound of the content of all frames in the data, in bytes. Raises ZstdFrameError."""
     bound = position = 0
     while position < len(data):
         magic = int.from_bytes(data[position : position + 4], "little")
@@ -40,7 +41,7 @@ def decompressed_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """(bound, end) of the frame whose descriptor stands at position."""
+    """Return the bound (bytes) and the end of the frame whose descriptor is at `position`."""
     if position >= len(data):
         raise ZstdFrameError("the zstd frame ends inside its header")
     descriptor = data[position]
