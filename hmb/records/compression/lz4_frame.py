@@ -9,7 +9,7 @@ LZ4 compresses *blocks*. A block has a maximum size and does not contain its own
     [content size   8 bytes]
     [dictionary id  4 bytes]
     HC    1 byte    the second byte of xxHash-32 over FLG .. dictionary id
-    blocks          4 bytes little endian: size, with the high bit set for an uncompressed block; the block; [checksum 4]
+    blocks          4 bytes little endian: size (high bit: the block is not compressed); the block; [checksum 4]
     end             4 bytes of zero; [content checksum 4]
 
 Kafka adds three difficulties:
