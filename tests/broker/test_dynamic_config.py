@@ -165,3 +165,19 @@ def test_an_active_segment_heeds_new_settings(ask: Asker) -> None:
     ask.broker.topics.alter_configs([(topic, {"segment.bytes": "100"})])
     log.append(batch(1))
     assert len(log.segments) == 2
+
+
+def test_settings_of_any_number_and_length_filled_the_memory(make: Make) -> None:
+    config = make()
+    config.alter("0", {f"unknown.{number}": "v" * 30_000 for number in range(30)})
+    with pytest.raises(KafkaError, match="more than 1048576 characters together"):
+        config.alter("0", {f"unknown.{number}": "v" * 30_000 for number in range(40)})
+    assert len(config.altered("0")) == 30
+
+
+def test_names_of_groups_with_settings_filled_the_memory(make: Make) -> None:
+    config = make()
+    groups = {f"{number}{'g' * 30_000}": {"consumer.session.timeout.ms": "50000"} for number in range(40)}
+    with pytest.raises(KafkaError, match="more than 1048576 characters together"):
+        config.alter_groups(groups)
+    assert config.altered_of_group("0" + "g" * 30_000) == {}

@@ -62,6 +62,11 @@ def test_offsets_of_groups_that_cannot_lose_them(ask: Asker) -> None:
 # Expiry
 
 
+def test_a_retention_time_that_ends_after_the_last_int64_closed_the_connection(ask: Asker) -> None:
+    assert commit(ask, {0: 7}, 2, retention_time_ms=2**63 - 1) == [(0, 0)]
+    assert offsets(ask) == {0: 7}
+
+
 def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
     """Versions 2 to 4."""
     commit(ask, {0: 1}, 2, retention_time_ms=0)

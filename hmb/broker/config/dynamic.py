@@ -35,6 +35,7 @@ from hmb.storage.state.identity import DataDirectoryError
 LOGGER = logging.getLogger(__name__)
 MOST_SETTINGS = 1000  # of one broker; unknown settings are kept, too, and a client can invent any number of them
 MOST_GROUPS = 10_000  # groups with settings of their own
+MOST_CHARACTERS = 1 << 20  # of all names and values that were set for one broker; of all groups with settings
 MOST_WARNINGS = 10  # in one request
 IDS = ("broker.id", "node.id")
 
@@ -104,6 +105,9 @@ class DynamicConfig:
             if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
                 why = f"at most {MOST_GROUPS} groups have settings of their own"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+            if sum(map(len, changed)) > MOST_CHARACTERS:
+                why = f"the names of groups with settings have more than {MOST_CHARACTERS} characters together"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, why)
             self._store.write(groups=changed)
 
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -140,6 +144,8 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are kept")
+    if sum(len(name) + len(text) for name, text in configs.items()) > MOST_CHARACTERS:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings with more than {MOST_CHARACTERS} characters together")
     unknown = [name for name in new if name not in BROKER_CONFIGS]
     for name in unknown[:MOST_WARNINGS]:
         LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))

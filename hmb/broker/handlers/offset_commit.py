@@ -32,6 +32,7 @@ PartitionAnswer = Answer.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
+LATEST_TIME = 2**63 - 1  # ms: a record stores the time of expiry as an int64
 NOW = BROKERS_RETENTION = -1  # the value in the field of a time
 
 
@@ -82,7 +83,7 @@ def _committed(
         partition.committed_leader_epoch,
         partition.committed_metadata or "",
         now if timestamp == NOW else timestamp,
-        NO_EXPIRY if retention == BROKERS_RETENTION else now + retention,
+        NO_EXPIRY if retention == BROKERS_RETENTION else min(now + retention, LATEST_TIME),
         topic.id,
     )
 
