@@ -1,4 +1,4 @@
-"""The groups that ListGroups tells of."""
+"""The filter of ListGroups by state and type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ListedGroup = ListGroupsResponse.ListedGroup
 
 
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-    """Those in these states and of these types, in whatever case they are written; where none are named, in all."""
+    """Return the groups in these states and of these types, ignoring case. An empty list means all."""
     wanted_states = {state.strip().lower() for state in states}
     wanted_kinds = {kind.lower() for kind in types}
     return [

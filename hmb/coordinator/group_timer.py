@@ -1,8 +1,10 @@
-"""One thread that lets time pass for all groups.
+"""The timer: one thread that wakes groups at their deadlines.
 
-A heap holds, for each group, when it wants to be woken at the latest. Heartbeats move a group's deadlines on all the
-time, which changes nothing here: the group is woken too early, finds nothing to do, and says when it wants to be woken
-next. So a group costs one wake-up in some session timeout, however many members send heartbeats.
+A heap contains the next wake-up of each group. A heartbeat moves the deadline of a group, and the heap stays unchanged.
+The group then wakes up too early, finds nothing to do, and schedules its next wake-up. A group therefore costs one
+wake-up in each session timeout, however many members send heartbeats.
+
+For example, a member with a session timeout of 45 s sends a heartbeat every 3 s. The group wakes up once every 42 s.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ LOGGER = logging.getLogger(__name__)
 
 
 def monotonic_ms() -> int:
-    """The time of a clock that never jumps."""
+    """Return the time (ms) of a clock that never jumps."""
     return time.monotonic_ns() // 1_000_000
 
 
 class Sleeper(Protocol):
-    """Who is woken; `due` is when (ms), and belongs to the timer."""
+    """An object that the timer wakes. `due` is the time (ms) of the wake-up, and only the timer changes it."""
 
     due: int | None
 
@@ -32,13 +34,13 @@ class Sleeper(Protocol):
 
 
 class GroupTimer:
-    """Wakes each sleeper at its time, one after the other."""
+    """A timer that wakes sleepers one after the other."""
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:
         self._clock = clock
         self._changed = threading.Condition()  # guards the heap, every `due` and `_stopped`; no lock is taken under it
         self._heap: list[tuple[int, int, Sleeper]] = []
-        self._numbers = itertools.count()  # sleepers of the same time go by these
+        self._numbers = itertools.count()  # orders sleepers with the same deadline
         self._stopped = False
         self.thread = threading.Thread(target=self._run, name="group-timer", daemon=True)
 
@@ -51,8 +53,8 @@ class GroupTimer:
             self._changed.notify()
 
     def schedule(self, sleeper: Sleeper, deadline: int | None) -> None:
-        """Wake it at `deadline`, or before. None: it has no wish."""
-        due = sleeper.due  # if it is being woken just now, it will say anew when it wants to be woken next
+        """Wake the sleeper at `deadline` (ms) or earlier. None schedules nothing."""
+        due = sleeper.due  # A sleeper that is being woken schedules itself again.
         if deadline is None or (due is not None and due <= deadline):
             return
         with self._changed:
@@ -65,11 +67,11 @@ class GroupTimer:
         while (sleeper := self._next()) is not None:
             try:
                 sleeper.wake()
-            except Exception:  # the other groups' time goes on
-                LOGGER.exception("a group's time limits could not be seen to")
+            except Exception:  # An error in one group must not stop the others.
+                LOGGER.exception("the deadlines of a group could not be checked")
 
     def _next(self) -> Sleeper | None:
-        """Wait for the next one to wake; None: stopped."""
+        """Wait for the next sleeper and return it, or None after `stop`."""
         with self._changed:
             while not self._stopped:
                 now = self._clock()
@@ -79,7 +81,7 @@ class GroupTimer:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
                 else:
                     due, _, sleeper = heapq.heappop(self._heap)
-                    if sleeper.due == due:  # else it has asked for an earlier time since, and was woken then
+                    if sleeper.due == due:  # Otherwise an earlier wake-up has replaced this one.
                         sleeper.due = None
                         return sleeper
             return None

@@ -1,11 +1,11 @@
-"""The group coordinator: the table of groups, for the threads of many connections.
+"""The group coordinator: all groups of the broker, shared by the threads of many connections.
 
-What a group does is told in classic_group.py and consumer_group.py, how threads share one in shared_group.py. Here
-groups are found, made, listed and deleted, and restored at start: the journal gives back its records, and who asks for
-a group before that is done is told COORDINATOR_LOAD_IN_PROGRESS.
+classic/group.py and modern/group.py describe what a group does, and shared_group.py how threads share one. This module
+finds, creates, lists and deletes groups. At the start it restores them from the journal. Until then, requests get
+COORDINATOR_LOAD_IN_PROGRESS.
 
-A group exists as soon as somebody joins it without a member id, or commits offsets to it, and until it is deleted or
-its last offset expires.
+A group exists from the first JoinGroup without a member id, or from the first commit of offsets. It ends when it is
+deleted, or when its last offset expires.
 
 Source: Kafka's `GroupCoordinatorService`.
 """
@@ -60,7 +60,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
-    """All groups of this broker. Thread-safe."""
+    """All groups of the broker. Thread-safe."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class GroupCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Load the groups, in a thread; until then they are not served."""
+        """Start to load the groups in a thread. Until they are loaded, requests get COORDINATOR_LOAD_IN_PROGRESS."""
         self._timer.start()
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
-        """Answer all who wait, with NOT_COORDINATOR: they look for the coordinator until it is there again."""
+        """Answer all waiting requests with NOT_COORDINATOR. Their clients then search for the coordinator again."""
         self._stop_loading.set()
         with self._lock:
             self._stopping = True
@@ -109,20 +109,20 @@ class GroupCoordinator:
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading)
         for group in self._all():
-            with isolated(LOGGER, f"group {group.group.group_id}", "it does not go on after the start"):
+            with isolated(LOGGER, f"group {group.group.group_id}", "the group is not restored"):
                 group.step(group.group.resume)
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
-        """A record of the journal, the newest with its key; or one of a producer's open transaction."""
+        """Apply the newest record of a key, or a record of a producer's open transaction."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._find_or_make(key.group).group = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._find_or_make(key.group)  # where there is nothing else of it, it is but a name for its offsets
+            self._find_or_make(key.group)  # A group without other records only stores offsets.
             self._offsets.replay(key, value, producer_id)
-        else:  # of a group of KIP-848's protocol: each key tells a part of it
+        else:  # Each record of a KIP-848 group contains one part of it.
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._find_or_make(group_id)
             if not isinstance(shared.group, ConsumerGroup):
@@ -130,7 +130,7 @@ class GroupCoordinator:
             shared.group.replay(key, value)
 
     def make_topic(self) -> None:
-        """Make the journal's topic where there is none: somebody asks for a coordinator. Raises KafkaError."""
+        """Create the journal's topic if it does not exist. Raises KafkaError."""
         self._journal.make_topic()
 
     # -- the table
@@ -148,7 +148,7 @@ class GroupCoordinator:
         return group
 
     def _find_or_make(self, group_id: str) -> SharedGroup:
-        """Raises COORDINATOR_NOT_AVAILABLE: the broker stops."""
+        """Raises COORDINATOR_NOT_AVAILABLE if the broker stops."""
         with self._lock:
             if self._stopping:
                 raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -164,7 +164,7 @@ class GroupCoordinator:
         return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> SharedGroup:
-        """The classic group of somebody who says to be a member.
+        """Return the classic group to which a member sends a request.
 
         Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID and as `_find`.
         """
@@ -183,7 +183,7 @@ class GroupCoordinator:
     # -- members
 
     def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
-        """Become a member, or stay one; returns when all members have joined. Raises KafkaError."""
+        """Handle JoinGroup. Return when all members have joined. Raises KafkaError."""
         if not request.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
@@ -200,7 +200,7 @@ class GroupCoordinator:
         return response
 
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
-        """With its lock held: an empty group of the other protocol becomes one of this.
+        """Return the classic group. Convert an empty KIP-848 group to one. The caller holds the lock.
 
         Raises INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
         """
@@ -216,7 +216,7 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
     ) -> ConsumerGroupHeartbeatResponse:
-        """All that a member of KIP-848's protocol says and hears; returns when it is durable. Raises KafkaError."""
+        """Handle ConsumerGroupHeartbeat. Return when its changes are durable. Raises KafkaError."""
         check_heartbeat(request, version)
         check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex), self._all)
         joins = request.member_epoch == JOINS
@@ -229,7 +229,7 @@ class GroupCoordinator:
         )
 
     def _as_consumer(self, group: SharedGroup, joins: bool) -> ConsumerGroup:
-        """With its lock held: an empty group of the other protocol becomes one of this where somebody joins it.
+        """Return the KIP-848 group. A joining member converts an empty classic group. The caller holds the lock.
 
         Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
         """
@@ -244,25 +244,25 @@ class GroupCoordinator:
         return group.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Get an assignment; returns when the leader has brought it. Raises KafkaError."""
+        """Handle SyncGroup. Return when the leader has sent the assignment. Raises KafkaError."""
         group = self._find_of_member(request.group_id)
         group.step(lambda now: group.classic.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
-        """Stay a member. Raises KafkaError."""
+        """Keep the session of a member alive. Raises KafkaError."""
         try:
             group = self._find_of_member(request.group_id)
         except KafkaError as error:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                return  # its session begins when all is loaded
+                return  # The session starts when all groups are loaded.
             raise
-        with group.lock:  # no step: deadlines move on, nothing else changes
+        with group.lock:  # A heartbeat only moves a deadline and needs no step.
             group.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Let members go; what became of each. Raises KafkaError."""
+        """Remove members. Return one error code for each. Raises KafkaError."""
         try:
             group = self._find_of_member(group_id)
         except KafkaError as error:
@@ -271,47 +271,47 @@ class GroupCoordinator:
             raise
         return group.step(lambda now: group.classic.leave(leaving, now), durable=True)
 
-    # -- admins
+    # -- admin requests
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """State and members. Raises KafkaError."""
+        """Return the state and the members of a classic group. Raises KafkaError."""
         group = self._find(group_id)
         with group.lock:
             return group.classic.describe()
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
-        """State and members of a group of KIP-848's protocol. Raises KafkaError."""
+        """Return the state and the members of a KIP-848 group. Raises KafkaError."""
         group = self._find(group_id)
         with group.lock:
             return describe_consumer_group(group.consumer, self._topics)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-        """The groups in these states and of these types, or in all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return groups by state and type; an empty list means all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return listed((shared.group for shared in self._all()), states, types)
 
     def delete(self, group_id: str) -> None:
-        """Forget a group without members, and its offsets. Raises NON_EMPTY_GROUP and as `describe`."""
+        """Delete a group without members, and its offsets. Raises NON_EMPTY_GROUP and as `describe`."""
         group = self._find(group_id)
         with group.lock:
             self._delete(group)
 
     def _delete(self, group: SharedGroup) -> None:
-        """With its lock held, for as long as the disk takes: nobody finds it half deleted."""
+        """Delete a group. The caller holds its lock, so no thread finds it half deleted."""
         group_id = group.group.group_id
         self._journal.write(self._offsets.begin_delete(group_id, None, group.group.tombstones()))
         group.group.unload()
         with self._lock:
-            if self._groups.get(group_id) is group:  # the table is a new one where the journal's topic was deleted
+            if self._groups.get(group_id) is group:  # The table is new if the journal's topic was deleted.
                 del self._groups[group_id]
 
     # -- offsets
 
     def begin_commit(self, group_id: str, commit: Commit) -> Pending:
-        """Commit offsets: they have their place, and are committed after `finish`. Raises KafkaError.
+        """Add a commit to the journal's queue. The offsets are committed after `finish`. Raises KafkaError.
 
-        A negative epoch is that of somebody who is in no group and needs no more than a name for the offsets.
+        A sender with a negative epoch is not a member. It uses the group only to store offsets.
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
@@ -323,7 +323,7 @@ class GroupCoordinator:
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: Pending) -> None:
-        """Return when its offsets are durable. Raises KafkaError: then none of them is committed."""
+        """Wait until the offsets of a commit are durable. If KafkaError is raised, none of them is committed."""
         self._journal.write(commit)
 
     def fetch_offsets(
@@ -333,7 +333,7 @@ class GroupCoordinator:
         member_id: str | None = None,
         member_epoch: int = -1,
     ) -> dict[TopicPartition, CommittedOffset]:
-        """Those of these partitions (None: all) that the group has committed. Raises KafkaError."""
+        """Return the committed offsets of partitions (None: all). Raises KafkaError."""
         self._journal.check_coordinates(group_id)
         group = self._groups.get(group_id)
         if group is not None:
@@ -342,19 +342,19 @@ class GroupCoordinator:
         return self._offsets.fetch(group_id, partitions)
 
     def pending_offsets(self, group_id: str) -> set[TopicPartition]:
-        """The partitions of which a transaction that is not over yet holds offsets."""
+        """Return the partitions with offsets of an open transaction."""
         return self._offsets.pending(group_id)
 
     def partition_for(self, group_id: str) -> TopicPartition:
-        """Where the group's offsets are kept. Raises NOT_COORDINATOR."""
+        """Return the journal's partition that stores the offsets of a group. Raises NOT_COORDINATOR."""
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
     def begin_end(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
-        """End a transaction in a partition of the journal, durably after `finish`. Raises KafkaError."""
+        """Add the end of a transaction to a partition's queue. It is durable after `finish`. Raises KafkaError."""
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Forget these offsets, but for the topics that the group reads: returns which. Raises KafkaError."""
+        """Delete offsets, except of topics that the group reads. Return those topics. Raises KafkaError."""
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._find(group_id)
@@ -367,7 +367,7 @@ class GroupCoordinator:
         return read
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Forget the offsets of deleted topics (ids by name), and all groups if the journal's is among them."""
+        """Delete the offsets of deleted topics (ids by name). If the journal's topic is one, discard all groups."""
         if OFFSETS_TOPIC not in ids:
             for group in self._all():
                 with group.lock:
@@ -380,9 +380,9 @@ class GroupCoordinator:
         self._offsets.forget_all()
 
     def expire_offsets(self, retention_ms: int) -> None:
-        """Delete the offsets that have expired, and the groups that have nothing left."""
+        """Delete expired offsets, and groups without members and offsets."""
         for group in self._all():
-            with isolated(LOGGER, f"group {group.group.group_id}", "its offsets do not expire"):
+            with isolated(LOGGER, f"group {group.group.group_id}", "the offsets do not expire"):
                 self._expire(group, retention_ms)
 
     def _expire(self, group: SharedGroup, retention_ms: int) -> None:
@@ -392,7 +392,7 @@ class GroupCoordinator:
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            is_awaited = group.group.next_deadline() is not None  # by somebody who was given a member id
+            is_awaited = group.group.next_deadline() is not None  # A client with a pending id can still join.
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
             if group.group.is_empty and not is_left:
                 self._delete(group)

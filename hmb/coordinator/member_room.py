@@ -1,8 +1,10 @@
-"""The memory that members of groups may take with what they bring: their metadata, or their subscriptions.
+"""A limit for the memory of group members: their metadata or their subscriptions.
 
-Kafka bounds the number of members only (`group.max.size`). A member may bring as much as a request can hold, and the
-coordinator keeps it as long as the member's session lasts. HMB refuses a member whose part of the group's record could
-never be written, and members that take too much memory together with those of all other groups.
+Kafka limits only the number of members (`group.max.size`). A member can send as much metadata as a request can hold,
+and the coordinator stores it until the session ends. HMB rejects a member whose metadata is too large for a record, and
+members whose metadata exceeds the limit together with all other groups.
+
+For example, a member with 2 MB of metadata gets INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MOST_OF_ONE = 1_000_000  # bytes: the group's record has at most max.message.bytes, 1,048,588 by default
 MOST_OF_ALL = 48 * 1024 * 1024  # bytes
-SMALL = 4096  # bytes: a member that brings no more is taken without a look at all others
+SMALL = 4096  # bytes: a smaller member is accepted without a check of the total
 
 
 def check_room(size: int, groups: Callable[[], Iterable[SharedGroup]]) -> None:

@@ -117,7 +117,7 @@ def test_a_group_that_fails_kept_the_offsets_of_all_others(
     monkeypatch.setattr("hmb.coordinator.groups.expiry", failing)
     ask.broker.groups.expire_offsets(0)
     assert (offsets(ask, group="bad"), offsets(ask, group="good")) == ({0: 1}, {})
-    assert "group bad: its offsets do not expire" in caplog.text and "planted" in caplog.text
+    assert "group bad: the offsets do not expire" in caplog.text and "planted" in caplog.text
 
 
 # Topics come and go

@@ -305,7 +305,7 @@ def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
     after.start()
     assert after.loaded.wait(30)
     after.stop(time.monotonic() + 30)
-    assert "group bad: it does not go on after the start" in caplog.text and "planted" in caplog.text
+    assert "group bad: the group is not restored" in caplog.text and "planted" in caplog.text
 
 
 def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(

@@ -1,18 +1,20 @@
-"""Who reads which partitions: the assignors that the broker runs for KIP-848's groups.
+"""The assignors of KIP-848 groups: which member reads which partitions.
 
-An assignor is told of each member which topics it reads and which partitions it was to own until now, and says which
-it is to own from now on. Each partition of a topic that somebody reads gets one owner, who reads the topic.
+The input of an assignor is, for each member, the subscribed topics and the current target. Its output is the new target
+of each member. Each partition of a subscribed topic gets exactly one member that subscribes to the topic.
 
-- *uniform* (the default): everybody gets as many partitions as everybody else, give or take one, as far as they read
-  the same topics; and as few partitions as possible change hands ("sticky").
-- *range*: of each topic the first member gets the first partitions, the second the next ones. Topics with the same
-  number of partitions are cut alike, so that partition 3 of both has the same owner, and records can be joined by
-  their keys; that is worth more here than balance or stickiness. It is Kafka 0.7's algorithm.
+- *uniform* (the default): members with the same subscription differ by at most one partition. As few partitions as
+  possible move to another member ("sticky").
+- *range*: the first member gets the first partitions of each topic, the second member the next ones. Topics with equal
+  partition counts are divided equally. Partition 3 of both topics then has the same member, which can join their
+  records by key. The algorithm is Kafka 0.7's, and neither balanced nor sticky over several topics.
 
-Members are sorted, static ones first and by their instance ids, so that the same members get the same partitions,
-whatever the order in which they came.
+For example, members A and B read topics x and y with three partitions each. Range assigns A: x0 x1 y0 y1 and B: x2 y2.
+Uniform assigns three partitions to each member.
 
-Source: KIP-848; design/kafka-0.7 on rebalancing; Kafka's `UniformAssignor`, `RangeAssignor`.
+Members are sorted: static members first, by instance id. The same members therefore always get the same partitions.
+
+Source: KIP-848; the Kafka 0.7 design on rebalancing; Kafka's `UniformAssignor`, `RangeAssignor`.
 """
 
 from __future__ import annotations
