@@ -92,7 +92,7 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # Codecs report a full buffer by different errors. A buffer of the bound's size is never full: the data is bad.
+        # A codec reports a buffer that is too small by various errors. Only the limit can make the buffer too small.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error

@@ -1,4 +1,4 @@
-"""What the fast decoders share: tables for the lengths of records, and the exception for records that are not plain.
+"""Shared parts of the fast decoders: tables for the lengths of records, and the exception for unusual records.
 
 A record begins with its length as a varint in zigzag. A length of up to 63 has one byte, and one of up to 8191 has two.
 A look-up in a table by the first byte is faster than decoding the varint.
@@ -27,7 +27,7 @@ class NotPlainError(Exception):
 
 
 def has_plain_numbers(batch: RecordBatch) -> bool:
-    """Return whether adding deltas to the batch's offset and timestamps cannot exceed 64 bits."""
+    """Return whether each sum of a delta and the batch's offset or timestamp fits into 64 bits."""
     return (
         -MAX_PLAIN_TIMESTAMP <= batch.base_timestamp <= MAX_PLAIN_TIMESTAMP
         and -MAX_PLAIN_TIMESTAMP <= batch.max_timestamp <= MAX_PLAIN_TIMESTAMP

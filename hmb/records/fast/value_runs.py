@@ -1,4 +1,4 @@
-"""Encoding many values of one call together, and finding them again for old brokers.
+"""Encoding all values of one `append_values` call together, and locating them later to convert them for old brokers.
 
 The values of one `append_values` call share a timestamp, and have neither keys nor headers. Everything in such a record
 follows from the value's length, except the offset delta and the value. So one *template* serves all values of a length.
