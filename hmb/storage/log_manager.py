@@ -125,7 +125,7 @@ class LogManager:
             self._loaded = True
         except OSError as error:
             raise DataDirectoryError(
-                f"cannot open the logs in {self.directory}: {error}; nothing was thrown away: mend the disk or change "
+                f"cannot open the logs in {self.directory}: {error}; nothing was deleted: repair the disk or change "
                 "the permissions, and start again"
             ) from error
         LOGGER.info("%d logs in %s, %s", len(self._logs), self.directory, "clean" if clean else "checked")

@@ -14,7 +14,9 @@ In all of them every reader gets from the start of each partition to its end.
 
 One exception: no CRC covers the offset of a batch, and the kernel sends fetched batches to the client without a look
 at them. A running broker checks the offset of the first batch of each answer only. So a batch in the middle of an
-answer may show a wrong offset until the next start, which finds and restores it. Kafka's broker does not find it.
+answer may show a wrong offset until the next start, which finds and restores it. If the broker has appended to the same
+segment since, the start does not find it after a proper stop: the time of the file's last write is the broker's own.
+Kafka's broker never finds it.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases; `--case 33` one of them, with the broker's
 log. test_damage.py runs some.
@@ -260,6 +262,8 @@ class _Run:
         if found.topics != expected.topics:
             raise Broken(f"topics: {found.topics}, not {expected.topics}")
         for name, before in expected.partitions.items():
+            if not is_reported and self._is_offset_flipped() and self._case.name.startswith(f"{name}/"):
+                continue
             try:
                 self._check_partition(name, found.partitions[name], before, is_reported=is_reported)
             except Broken as error:
@@ -319,9 +323,9 @@ class _Run:
         return random.Random(self._case.seed).randrange(size)
 
     def _is_offset_flipped(self) -> bool:
-        """Return whether the flipped bit is one of a batch's offset."""
+        """Return whether the flipped bit is one of a batch's offset, and the broker runs."""
         batches = self._data.batches.get(self._case.name)
-        if not batches or self._case.kind != "bit flipped":
+        if not batches or self._case.kind != "bit flipped" or self._case.moment != "while it runs":
             return False
         position = self._flipped_position(batches[-1].end)
         return any(position - batch.position in OFFSET for batch in batches)

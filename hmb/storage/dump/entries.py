@@ -1,8 +1,8 @@
-"""What a dump of a log's files consists of, and how each piece is written: as Kafka's line, and as JSON.
+"""The entries of a dump, and how each one is written: as Kafka's line, and as JSON.
 
-There is one formatter for `hmb dump-log`, tests and debugging: an entry has a `line()`, as Kafka 4.3's DumpLogSegments
-prints it, and `fields()`, the same for JSON. Keys and values are bytes. In a line they stand as UTF-8 with
-replacement characters, as Kafka does it; in JSON what is not UTF-8 stands under `<name>_base64`, and nothing is lost.
+`hmb dump-log`, the tests and debugging use the same formatter. An entry has a `line()`, as Kafka 4.3's DumpLogSegments
+prints it, and `fields()`, the same for JSON. Keys and values are bytes. A line shows them as UTF-8 with replacement
+characters, as Kafka does it. JSON has bytes that are not UTF-8 under `<name>_base64`, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class FileEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry(Entry):
-    """What Kafka says about a file in its own words."""
+    """A remark about a file, in Kafka's words."""
 
     kind: ClassVar[str] = "note"
     note: str
@@ -104,7 +104,7 @@ class NoteEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFileEntry(Entry):
-    """A file that is none of a log's, by its name; nothing of it was read."""
+    """A file whose name is not that of a log's file. It was not read."""
 
     kind: ClassVar[str] = "unknown_file"
     file: Path
@@ -115,7 +115,7 @@ class UnknownFileEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class DamageEntry(Entry):
-    """What stands at this position of a file is not what should stand there."""
+    """The bytes at a position of a file are wrong."""
 
     kind: ClassVar[str] = "damage"
     file: Path
@@ -132,7 +132,7 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """What was checked without showing it: a file, or at the end all of them."""
+    """A file that was checked and is not shown, or at the end all files."""
 
     kind: ClassVar[str] = "verified"
     file: Path | None  # None: all files

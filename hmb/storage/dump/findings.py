@@ -1,7 +1,7 @@
-"""What does not fit together in a log's files: gaps between offsets, indexes that disagree with the log.
+"""Contradictions between the files of a log: gaps between offsets, indexes that do not match the log.
 
-Kafka's tool collects these and prints them after all files, kind by kind; so do we. A gap between offsets is normal in
-a compacted log; the others mean that an index is damaged.
+The dump collects them and prints them after all files, kind by kind, as Kafka's tool does. A gap between offsets is
+normal in a compacted log. All other kinds mean that an index is damaged.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from hmb.storage.dump.entries import Entry
 
-MAX_FINDINGS = 1000  # of a kind and file are kept; in a compacted log there may be millions
-FEW = 5  # and so many where one damage, a log that was cut, has as many as the index has entries
+MAX_FINDINGS = 1000  # the most findings of one kind that are kept of a file; a compacted log may have millions
+FEW = 5  # the limit for a log that was cut, where each entry of the index has a finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""Dumping a file as hexadecimal rows, each field of it with its name and value.
+"""The hexadecimal view of a file: each field with its bytes, its name and its value.
 
     000000  00 00 00 00 00 00 00 00                          batches[0].base_offset = 0
     000008  00 00 00 4a                                      batches[0].batch_length = 74
     ...
     000000  14                                               entries[0].length = 10
 
-Every byte of the file stands in exactly one field, whatever the file: what cannot be read is shown as `unreadable`, and
-long runs of zeros (a preallocated file) as one line. Below a compressed field the lines of what it decompresses to
-follow, indented, with positions of their own. `records.annotate` knows the formats of batches and messages.
+Every byte of the file belongs to exactly one field. Bytes that cannot be read are shown as `unreadable`. A long run of
+zeros (a preallocated file) is one line. The lines of the decompressed bytes follow below a compressed field. They are
+indented, and have positions of their own. `records.annotate` knows the formats of batches and messages.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex
 
 CHUNK = 1 << 16
-LONGEST_TEXT = 80  # characters of a value, the bytes of which stand beside it in full
+LONGEST_TEXT = 80  # characters of a value; the line also has all its bytes
 
 
 @dataclass(frozen=True, slots=True)
 class FieldEntry(Entry):
-    """Some bytes of a file and what they are."""
+    """A field of a file: its bytes, its name and its value."""
 
     kind: ClassVar[str] = "field"
     position: int
     size: int
-    data: memoryview  # none for a run of zeros
+    data: memoryview  # empty for a run of zeros
     field: str
     value: object
     is_inside: bool = False  # the position is one in the decompressed bytes of the field above
-    data_type: str = ""  # shown where it is told
+    data_type: str = ""  # shown if it is not empty
 
     def line(self) -> str:
         text = meaning(self.field, self.value)
@@ -174,7 +174,7 @@ def _repeated(
 
 
 def _rest(file: BufferedReader, position: int, end: int | None = None, prefix: str = "") -> Iterator[Entry]:
-    """What is left of the file, or of the batch: zeros in one entry, other bytes chunk by chunk."""
+    """Yield the rest of the file, or of the batch: zeros in one entry, other bytes in chunks."""
     end = os.fstat(file.fileno()).st_size if end is None else end
     zeros = 0
     file.seek(position)

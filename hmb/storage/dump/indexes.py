@@ -1,10 +1,10 @@
-"""Dumping the small files of a segment: offset index, time index, transaction index, producer snapshot.
+"""The dump of a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-An index holds nothing that is not in the log, so each of its entries can be checked against it: an entry of the offset
-index must point to the batch whose last offset it names, one of the time index to the batch that holds its timestamp.
-What does not fit is collected in `Findings` and shown after all files, as Kafka's tool does it.
+An index contains nothing that is not in the log, so the dump compares each entry with the log. An entry of the offset
+index must point to the batch with its offset. An entry of the time index must belong to the batch with its timestamp.
+`Findings` collects the contradictions, and they are shown after all files, as Kafka's tool does it.
 
-An index of a log in use is padded with zeros (Kafka maps its full size into memory); the padding ends the dump.
+The index of a log in use ends with zeros, because Kafka maps its full size into memory. The dump ends at the zeros.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def read_transaction_index(
 
 
 def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """The state of the idempotent producers; its layout is told in `producer_state`."""
+    """Yield the states of the idempotent producers in a snapshot; producer_state.py has its layout."""
     data = file.read()
     if len(data) < SNAPSHOT_HEADER.size:
         yield DamageEntry(path, 0, f"{len(data)} bytes are too few for a snapshot")
@@ -212,7 +212,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """What a broker checks at its start before it trusts an index; if it fails, the index is made anew."""
+    """Return the result of the check of an index at a broker's start. After a failed check the index is made again."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are no multiple of {entry.size}")

@@ -1,16 +1,17 @@
-"""Looking into an index: its entries against the log, and a look-up step by step.
+"""Inspecting an index: its entries are compared with the log, and a look-up is shown step by step.
 
-A sparse index is a promise about the log beside it. `inspect` walks through both at once, index and log, and says of
-each entry whether the promise holds:
+A sparse index is a promise about its log. `inspect` reads both at the same time, and shows for each entry whether the
+promise holds:
 
-- an entry of the offset index names a position where a batch starts, and the last offset of that batch;
-- an entry of the time index names the last offset of a batch and its greatest timestamp, and no record before is
-  younger;
-- offsets, positions and timestamps grow.
+- An entry of the offset index has the position of a batch, and the last offset of this batch.
+- An entry of the time index has the last offset of a batch and its greatest timestamp. No earlier record is younger.
+- Offsets, positions and timestamps grow.
 
-`look_up` does what a fetch does, and writes down each step: a binary search for the greatest entry at or below the
-wanted offset, then a scan of the log from there. For a time index one more search comes before: from the timestamp to
-an offset. Source: thesis ch. 9.5.3.
+`look_up` does the same as a fetch, and shows each step. A binary search finds the greatest entry at or below the
+offset, and a scan of the log from there finds the batch. For a time index another search comes first, from the
+timestamp to an offset.
+
+Source: the thesis, chapter 9.5.3, "Storage Format".
 """
 
 from __future__ import annotations

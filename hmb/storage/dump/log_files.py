@@ -2,14 +2,13 @@
 
 `dump` yields the entries of any file of a data directory, in one of three views:
 
-- lines: those of Kafka 4.3's DumpLogSegments, in its order: first each file, then, over all files, what does not fit
-  together (`dump_segment` reads logs, `dump_index` the files beside them, `dump_state` the text files; `dump_entries`
-  says how entries are written)
-- hex: each byte with its field (`dump_hex`)
-- tree: segments, batches, records with their sizes (`dump_tree`)
+- lines: the lines of Kafka 4.3's DumpLogSegments, in its order. The files come first, and the contradictions between
+  them at the end.
+- hex: each byte with its field (hexadecimal.py).
+- tree: segments, batches, records with their sizes (tree.py).
 
-With `verify` all is read as for the lines, and only damage is shown, and a summary; a file that is none of a log's is
-named as such.
+With `verify` the dump reads everything, and shows only damage and a summary. A file that does not belong to a log is
+named.
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ def _files_of(path: Path, verify: bool) -> list[Path]:
 
 
 def as_json_fields(entry: Entry) -> dict[str, object]:
-    """An entry as one JSON object."""
+    """Return an entry as one JSON object."""
     return {"type": entry.kind, **entry.fields()}
 
 
 def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
-    """What can be dumped in the directory of a partition, segment by segment; of a data directory in all of them."""
+    """Return the files that can be dumped in the directory of a partition, or in all partitions of a data directory."""
     segments, others, partitions = [], [], list[Path]()
     for path in directory.iterdir():
         if path.is_dir():
@@ -104,7 +103,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename != str(path):
             yield DamageEntry(path, 0, f"{error.filename} is missing, beside which it makes sense")
-        elif options.verify:  # of many files; the others are checked all the same
+        elif options.verify:  # the other files are checked anyway
             yield DamageEntry(path, 0, f"cannot be read: {error.strerror}")
         else:
             raise

@@ -1,7 +1,7 @@
-"""Reading a segment's files from outside: no log is opened, nothing is created or mended.
+"""Reading a segment's files without opening the log: nothing is created or repaired.
 
-What a broker keeps open and appends to (`segment`, `offset_index`), the tools only look at, also when it is damaged and
-also while a broker writes to it.
+A broker keeps its files open and appends to them (segment.py, offset_index.py). The tools only read the files, even if
+they are damaged, and while a broker writes to them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from hmb.storage.time_index import TimeIndex
 
 
 class BatchAt(NamedTuple):
-    """A batch, of which only the header was read, and where it stands in the log."""
+    """The header of a batch, and the batch's position in the log."""
 
     position: int
     batch: Batch
 
 
 def header_at(log: BufferedReader, position: int) -> Batch:
-    """The batch at this position, its header only; KafkaError if there is none."""
+    """Return the header of the batch at a position. Raises KafkaError if the bytes are not a header."""
     if position < 0:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{position} is no position in a file")
     log.seek(position)
@@ -36,7 +36,7 @@ def header_at(log: BufferedReader, position: int) -> Batch:
 
 
 def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
-    """The whole batches from this position on; KafkaError where the log is damaged."""
+    """Yield the headers of the whole batches from a position on. Raises KafkaError at damage."""
     end = os.fstat(log.fileno()).st_size
     while position < end:
         try:
@@ -50,7 +50,7 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """What stands behind the entries of an index: zeros, or something that is wrong."""
+    """The bytes after the entries of an index: zeros, or a problem."""
 
     position: int
     padding: int  # bytes
@@ -67,7 +67,7 @@ class IndexReader:
         self.base_offset = int(path.stem)
         self._file = path.open("rb")
         slots = os.fstat(self._file.fileno()).st_size // self.entry_struct.size
-        # The first slot without an entry: a real one is never all zeros, so that it can be found by bisection.
+        # The first slot without an entry. A real entry is never all zeros, so bisection finds the slot.
         self._count = bisect_left(range(slots), True, key=lambda number: self._fields(number) == (0, 0))
 
     def __enter__(self) -> Self:
@@ -80,17 +80,17 @@ class IndexReader:
         return self._count
 
     def __getitem__(self, number: int) -> tuple[int, int]:
-        """(offset, position) in an offset index, (timestamp, offset) in a time index."""
+        """Return (offset, position) of an offset index, (timestamp, offset) of a time index."""
         one, other = self._fields(number)
         return (one, self.base_offset + other) if self.is_time_index else (self.base_offset + one, other)
 
     def lookup(self, key: int) -> tuple[int, int] | None:
-        """The greatest entry whose first number is at or below `key`; None before the first one."""
+        """Return the greatest entry whose first number is at or below `key`; None before the first entry."""
         number = bisect_right(range(len(self)), key, key=lambda number: self[number][0]) - 1
         return self[number] if number >= 0 else None
 
     def tail(self) -> Tail:
-        """What stands behind the entries."""
+        """Return the state of the bytes after the entries."""
         position = len(self) * self.entry_struct.size
         self._file.seek(position)
         size = 0

@@ -1,12 +1,12 @@
-"""Dumping a `.log` file: its batches, and in deep iteration the records inside them, as Kafka 4.3's tool shows them.
+"""The dump of a `.log` file: its batches, and in deep iteration their records, as Kafka 4.3's tool shows them.
 
-Where that ends with a stack trace, a DamageEntry says at which position of the file what is wrong:
+Kafka's tool ends with a stack trace at damage. HMB's dump has a DamageEntry with the position in these cases:
 
-- a batch whose CRC is wrong is shown, with `isvalid: false`, and its records as far as they can be read; the length in
-  its header still says where the next batch starts;
-- bytes that are no batch end the dump of that file, since nothing says where the next batch might start;
-- a torn end, which a crash during an append leaves behind, as well;
-- offsets that do not grow.
+- The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and its records as far as they can be
+  read. The length in the header still shows where the next batch begins.
+- Bytes are not a batch. The dump of the file ends, because nothing shows where the next batch begins.
+- The end of the file is torn, as a crash during an append leaves it.
+- Offsets do not grow.
 
 Only one batch is in memory at a time.
 """

@@ -1,7 +1,7 @@
-"""Dumping the small text files of a data directory: checkpoints, `partition.metadata`, `meta.properties`.
+"""The dump of a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
-Kafka's DumpLogSegments ignores them; here each line of such a file becomes an entry, and a line that does not read as
-it should becomes a damage with its position. What the files mean is told in `checkpoints`; their lines are::
+Kafka's DumpLogSegments ignores these files. HMB shows each line as an entry, and a line that cannot be read as damage
+with its position. The files are explained in state/checkpoints.py. They have these lines::
 
     recovery-point-offset-checkpoint and the others      leader-epoch-checkpoint
         0                        version                     0
@@ -11,8 +11,8 @@ it should becomes a damage with its position. What the files mean is told in `ch
 
     partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
 
-An empty checkpoint is one without entries, as Kafka makes it. A damaged line does not spoil those behind it, but bytes
-that are no text at all end the dump of the file.
+An empty file is a checkpoint without entries, as Kafka creates it. The dump goes on after a damaged line. Bytes that
+are not text end the dump of the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dumping a segment as a tree: the file, its batches, their records, each with its size and its offsets.
+"""The tree view of a segment: the file, its batches and their records, each with its size and its offsets.
 
     00000000000000000000.log: 222 bytes, offsets 0..5, 2 batches, 6 records
       batch at 0: 111 bytes, offsets 0..2, 3 records
@@ -6,7 +6,7 @@
     ...
       batch at 111: 111 bytes, offsets 3..5, 3 records in 50 bytes of gzip, 90 decompressed
 
-A message of the older formats stands where a batch does; a wrapper holds several records, any other message one.
+A message of the older formats is shown as a batch. A wrapper has several records, any other message has one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class SegmentNode(Entry):
     kind: ClassVar[str] = "segment"
     file: Path
     size: int
-    first_offset: int | None  # None: there is no batch
+    first_offset: int | None  # None: the file has no batch
     last_offset: int | None
     batches: int
-    records: int | None  # None: there are wrappers, and only their inside tells
+    records: int | None  # None: unknown, because the file has compressed messages
 
     def line(self) -> str:
         offsets = "no offsets" if self.last_offset is None else _offsets(self.first_offset, self.last_offset)

@@ -117,7 +117,7 @@ class Manifest:
         self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that the file may have
         self._partitions: dict[str, Partition] = {}
         self._size = 0  # of the file, in bytes
-        self._end = UNKNOWN  # the position after the last entry; UNKNOWN: the file has to be written anew
+        self._end = UNKNOWN  # the position after the last entry; UNKNOWN: a new file has to be written
         self._is_closed = False
         if not self._read() or not self._is_last_writer():
             self._files.clear()

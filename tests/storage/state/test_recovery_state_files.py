@@ -150,7 +150,7 @@ def test_a_log_that_cannot_be_read_is_named(data: Path) -> None:
     path = data / "events-1" / f"{0:020d}.log"
     path.unlink()
     path.mkdir()
-    with pytest.raises(DataDirectoryError, match=f"{path}.*nothing was thrown away"):
+    with pytest.raises(DataDirectoryError, match=f"{path}.*nothing was deleted"):
         opened(data)
 
 
