@@ -79,9 +79,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients connect to first: `host:port`, comma-separated. Known once the broker is
-        started.
-        """
+        """The addresses that clients connect to first: `host:port`, comma-separated. A started broker knows them."""
         return ",".join(listener.advertised for listener in self.listeners)
 
     @property
@@ -173,8 +171,9 @@ class Broker:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """End the recovery of the logs; another thread calls this during `start`. The next start recovers them
-        again.
+        """End the recovery of the logs; another thread calls this during `start`.
+
+        The next start recovers them again.
         """
         self._stop.request()
 

@@ -23,8 +23,9 @@ class Answer(Protocol):
 
 
 class answering:
-    """A context that puts an error into a part of a response: the code of a KafkaError, KAFKA_STORAGE_ERROR for an
-    OSError.
+    """A context that puts an error into a part of a response.
+
+    The error code is that of a KafkaError. For an OSError, it is KAFKA_STORAGE_ERROR.
     """
 
     def __init__(self, answer: Answer) -> None:

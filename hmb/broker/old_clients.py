@@ -42,8 +42,9 @@ class Room:
 
     @contextmanager
     def reserved(self, size: int, timeout: float) -> Iterator[None]:
-        """Hold `size` bytes, or all bytes if `size` is larger. Raises TimeoutError after `timeout` seconds of
-        waiting.
+        """Hold `size` bytes, or all bytes if `size` is larger.
+
+        Raises TimeoutError after `timeout` seconds of waiting.
         """
         size = min(size, self._size)
         with self._changed:

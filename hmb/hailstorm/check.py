@@ -1,4 +1,4 @@
-"""`check`: does a bolt obey the laws, and does a topology return the same result in every order?
+"""`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order.
 
 Nothing in Python can prove that a `merge` is commutative. `check` tries it: on states made of sample tuples it looks
 for a counterexample, and it names the law that is broken with the states that break it.

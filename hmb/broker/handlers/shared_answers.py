@@ -29,10 +29,10 @@ R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
-    """Return one entry for each topic, as Kafka does: first the partitions that were refused before the group was
-    asked.
+    """Return one entry for each topic, as Kafka does.
 
-    If no partition was refused, the entries are those of the request, which may contain a topic twice.
+    The partitions that were refused before the group was asked come first. If no partition was refused, the entries are
+    those of the request, which may contain a topic twice.
     """
     if not refused:
         return list(answered)

@@ -128,8 +128,9 @@ class Requests:
         self.deadline: float | None = time.monotonic() + FIRST_REQUEST_TIMEOUT
 
     def next(self) -> memoryview | None:
-        """Wait for the next frame; return None at the end of the stream. Raises ProtocolError, OSError,
-        CloseConnection.
+        """Wait for the next frame; return None at the end of the stream.
+
+        Raises ProtocolError, OSError, CloseConnection.
         """
         self.account = UNCOUNTED
         size = read_size(self._stream, self._max_request)

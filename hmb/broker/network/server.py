@@ -72,9 +72,7 @@ class Server:
         threading.Thread(target=self._watch_deadlines, name="deadlines", daemon=True).start()
 
     def stop(self, deadline: float) -> None:
-        """Accept no more connections, let the current requests be answered, and close all connections at the
-        deadline.
-        """
+        """Accept no more connections, finish the current requests, and close all connections at the deadline."""
         self._stopping.set()
         self._memory.stop()
         self._close_listeners()

@@ -22,11 +22,10 @@ class JournalTopic:
         self._known: tuple[Topic | None, Mapping[int, Log]] = None, {}
 
     def logs(self) -> Mapping[int, Log]:
-        """Return the logs of the partitions that the topic had when the coordinator first used it; empty without a
-        topic.
+        """Return the logs of the partitions that the topic had when the coordinator first used it.
 
-        The number of partitions decides which partition holds the state of a group. So partitions that are added later
-        count only after the next start.
+        Without a topic the result is empty. The number of partitions decides which partition holds the state of a
+        group. So partitions that are added later count only after the next start.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:

@@ -130,8 +130,9 @@ class Topics:
         return name in self._by_name
 
     def find(self, name: str | None, id: uuid.UUID) -> Topic:
-        """Return a topic by its id, or by its name if there is no id. Raises UNKNOWN_TOPIC_ID,
-        UNKNOWN_TOPIC_OR_PARTITION.
+        """Return a topic by its id, or by its name if there is no id.
+
+        Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION.
         """
         if id.int or name is None:
             topic = self._by_id.get(id)
@@ -241,8 +242,9 @@ class Topics:
         return list(outcomes)
 
     def _make_logs(self, new: Mapping[str, NewPartitions]) -> list[dict[int, Log]]:
-        """Create the logs of new partitions; return them for each topic, by partition. Raises POLICY_VIOLATION,
-        KAFKA_STORAGE_ERROR.
+        """Create the logs of new partitions; return them for each topic, by partition.
+
+        Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR.
         """
         numbers = [range(topic.next_partition, count) for topic, count in new.values()]
         if sum(map(len, numbers)) > MAX_PARTITIONS:

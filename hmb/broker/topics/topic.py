@@ -51,7 +51,8 @@ class NewPartitions(NamedTuple):
 
 
 def metric_name(name: str) -> str:
-    """Return the name that metrics show. It contains '_' instead of '.', so Kafka lets only one topic of such a pair
-    exist.
+    """Return the name that metrics show.
+
+    It contains '_' instead of '.', so Kafka lets only one topic of such a pair exist.
     """
     return name.replace(".", "_")

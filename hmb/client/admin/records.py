@@ -105,7 +105,6 @@ class RecordsAdmin(AdminBase):
 
         Needs Kafka 0.11, and a topic with the cleanup policy "delete".
         """
-
         offsets = by_partition("offsets to delete before", before, "5")
 
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[int]:

@@ -1,5 +1,6 @@
-"""AlterConfigs (33): replace all settings of a resource. A setting that the request does not name returns to its
-default.
+"""AlterConfigs (33): replace all settings of a resource.
+
+A setting that the request does not name returns to its default.
 """
 
 from hmb.protocol import schema as t

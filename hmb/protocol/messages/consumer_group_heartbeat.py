@@ -1,8 +1,8 @@
-"""ConsumerGroupHeartbeat (68): the single request by which members of the consumer protocol join, stay alive, rebalance
-and leave (KIP-848).
+"""ConsumerGroupHeartbeat (68): the single request of members with the consumer protocol (KIP-848).
 
-No barrier stops all members at once. The broker assigns the partitions. Each member gives up partitions and takes over
-others, step by step. A field that has not changed since the last heartbeat may be null.
+Members join, stay alive, rebalance and leave with it. No barrier stops all members at once. The broker assigns the
+partitions. Each member gives up partitions and takes over others, step by step. A field that has not changed since the
+last heartbeat may be null.
 """
 
 from uuid import UUID

@@ -6,8 +6,9 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteRecordsRequest(Request, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
-    """The offset below which each partition's records are deleted. -1 stands for the high watermark. Version 2 is
-    flexible.
+    """The offset below which each partition's records are deleted. -1 stands for the high watermark.
+
+    Version 2 is flexible.
     """
 
     class DeleteRecordsTopic(Struct):

@@ -6,8 +6,9 @@ from hmb.protocol.schema import Request, Response
 
 
 class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
-    """A sign of life from one member. Version 3 adds static members. Version 4 is flexible. Versions 1 and 2 equal
-    version 0.
+    """A sign of life from one member.
+
+    Version 3 adds static members. Version 4 is flexible. Versions 1 and 2 equal version 0.
     """
 
     group_id:          str        = t.string()

@@ -23,8 +23,9 @@ class LeaveGroupRequest(Request, api_key=ApiKey.LEAVE_GROUP, versions="0-5", fle
 
 
 class LeaveGroupResponse(Response, api_key=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+"):
-    """Success, or an error code; from version 3 on for each member. Version 1 adds the throttle time. Version 4 is
-    flexible.
+    """Success, or an error code; from version 3 on for each member.
+
+    Version 1 adds the throttle time. Version 4 is flexible.
     """
 
     class MemberResponse(Struct):

@@ -16,8 +16,9 @@ class ListGroupsRequest(Request, api_key=ApiKey.LIST_GROUPS, versions="0-5", fle
 
 
 class ListGroupsResponse(Response, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
-    """The ids of the groups. Version 1 adds the throttle time. Version 3 is flexible. Version 4 adds the state, version
-    5 the type.
+    """The ids of the groups.
+
+    Version 1 adds the throttle time. Version 3 is flexible. Version 4 adds the state, version 5 the type.
     """
 
     class ListedGroup(Struct):

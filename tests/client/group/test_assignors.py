@@ -24,7 +24,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 def partitions(*names: str) -> set[TopicPartition]:
-    """ Return the partitions with these names: "a0 a1" means the partitions 0 and 1 of topic a."""
+    """Return the partitions with these names: "a0 a1" means the partitions 0 and 1 of topic a."""
     return {TopicPartition(name[0], int(name[1:])) for line in names for name in line.split()}
 
 
