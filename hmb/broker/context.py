@@ -47,8 +47,9 @@ class BrokerContext:
     stop: Stop
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Remove what the coordinators store about deleted topics, or in them. `ids` contains the topics' ids by
-        name.
+        """Remove what the coordinators store about deleted topics, or in them.
+
+        `ids` contains the topics' ids by name.
         """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)

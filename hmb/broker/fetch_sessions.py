@@ -78,8 +78,9 @@ class FetchedPartition:
         )
 
     def answered(self, data: PartitionData) -> None:
-        """Remember the response. After an error the high watermark is not remembered, so the end of the error is
-        news.
+        """Remember the response.
+
+        After an error the high watermark is not remembered, so the end of the error is news.
         """
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -90,8 +91,9 @@ Answers = Sequence[tuple[FetchedPartition, PartitionData]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One session. The partitions are in the order in which they are read; a partition with records moves to the
-    end.
+    """One session.
+
+    The partitions are in the order in which they are read; a partition with records moves to the end.
     """
 
     id: int

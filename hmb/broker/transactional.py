@@ -39,8 +39,9 @@ def told(error: KafkaError, *, knows_fenced: bool) -> ErrorCode:
 
 
 def told_to_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
-    """Return an error as a producer knows it that writes records or offsets. TRANSACTION_ABORTABLE is a newer code
-    still.
+    """Return an error as a producer knows it that writes records or offsets.
+
+    TRANSACTION_ABORTABLE is a newer code still.
     """
     code = told(error, knows_fenced=False)
     if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
@@ -74,8 +75,9 @@ class TransactionalProduce:
     def append(
         self, records: ProducedRecords, partition: TopicPartition, log: Log, append: Callable[[], AppendResult]
     ) -> AppendResult:
-        """Append one batch, as part of the transaction if it is transactional. Raises KafkaError with a code that the
-        producer knows.
+        """Append one batch, as part of the transaction if it is transactional.
+
+        Raises KafkaError with a code that the producer knows.
         """
         batch, appended = _transactional(records), False
         if batch is None:
@@ -91,9 +93,7 @@ class TransactionalProduce:
             raise error if appended else self._told(error) from error
 
     def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
-        """Check the first sequence number of a new epoch: a producer of version 2 begins at 0, even if the log does not
-        know it.
-        """
+        """Check that a producer of version 2 begins at sequence number 0, even if the log does not know it."""
         is_first = not log.active_producers(batch.producer_id)
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING and is_first and batch.base_sequence != 0:
             why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
@@ -110,9 +110,7 @@ class TransactionalProduce:
 def _partitions(
     request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext
 ) -> dict[TopicPartition, ProducerIdAndEpoch]:
-    """Yield the partitions that exist and for which the request has a transactional batch, each with the batch's
-    producer.
-    """
+    """Yield the existing partitions for which the request has a transactional batch, each with the batch's producer."""
     found = {}
     for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         try:

@@ -1,4 +1,4 @@
-"""Coordinators: consumer groups, committed offsets, transactions and producer ids.
+r"""Coordinators: consumer groups, committed offsets, transactions and producer ids.
 
 A *coordinator* keeps state for many clients that must agree with each other: the members of a group, or the partitions
 of a transaction. Each coordinator is a state machine. A request or the passing of time is an event, and the event leads
@@ -13,7 +13,7 @@ reads the newest record of each key and has its state again::
     groups.py                 finds the group
       |
     shared_group.py           takes the group's lock, wakes waiting threads, writes records
-      |                                          \\
+      |                                          \
     classic/ or modern/       the state machine    journal.py    the queue of the partition, one sync for many commits
       no threads, clocks, disks                      |
                                                    hmb/storage   the log of __consumer_offsets

@@ -165,8 +165,7 @@ class IndexFile:
                          "until the next start makes the index again", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return how many entries have a key below `key` (bisect_left) or at most `key` (bisect_right), and the fields
-        of the last of them.
+        """Return how many entries are below `key` (bisect_left) or up to it (bisect_right), and the last one's fields.
 
         Entries that the file has lost do not count. O(log entries).
         """

@@ -96,8 +96,9 @@ class ActiveProducer(NamedTuple):
 
 
 class LastBatch(NamedTuple):
-    """The batch with a producer's last sequence number. It ends at `last_offset`. If that is -1, it is a marker with
-    the producer's epoch.
+    """The batch with a producer's last sequence number.
+
+    It ends at `last_offset`. If that is -1, it is a marker with the producer's epoch.
     """
 
     last_offset: int

@@ -1,4 +1,4 @@
-"""Settings: Kafka's names for times, warnings, and what is wrong told under the name that was given."""
+"""Settings: Kafka's names for times, warnings, and errors that name a setting as the user wrote it."""
 
 import pytest
 

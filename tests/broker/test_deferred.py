@@ -185,7 +185,7 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
         assert (finished, theirs.recv(10)) == ([1, 2], b"one")
 
 
-# What has come
+# Requests that have arrived
 
 
 @pytest.mark.parametrize(

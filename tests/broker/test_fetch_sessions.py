@@ -1,4 +1,4 @@
-"""Fetch sessions: what is remembered, what is told, and how their number stays bounded."""
+"""Fetch sessions: the state that a broker stores, its responses, and the limit of their number."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_commit_metadata_comes_back_as_sent_and_leader_epoch_minus_1_too(ask: As
 
 
 def test_nothing_is_advertised_that_does_not_work_in_full(ask: Asker) -> None:
-    """Behaviour 3: topic ids in OffsetFetch v10 need a Metadata that tells them."""
+    """Behavior 3: OffsetFetch v10 uses topic ids, so Metadata must return them."""
     versions = {
         each.api_key: each
         for each in ask(ApiVersionsRequest(client_software_name="t", client_software_version="1"), 3).api_keys

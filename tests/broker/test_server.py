@@ -288,7 +288,7 @@ def test_a_broker_starts_once(tmp_path: Path) -> None:
 
 
 def test_a_system_without_a_limit_of_files_has_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """macOS says that there is none and refuses to set none."""
+    """The system macOS reports that it has no limit, and refuses to set an unlimited value."""
     limits: list[tuple[int, int]] = []
 
     def setrlimit(_: int, wanted: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""What consumers see of transactions, by their isolation level and their age."""
+"""The records of transactions that consumers see, depending on their isolation level and their version."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_windows_equal_the_batch_answer_in_every_order(seed: int) -> None:
     "windows", [Tumbling(20, MapOf(Sum())), Sliding(40, 20, MapOf(Sum())), Sessions(6, Sum())], ids=["t", "sl", "se"]
 )
 def test_dropped_windows_are_complete_and_no_open_one_is_lost(windows: WindowsOf, seed: int) -> None:
-    """What is left are the windows that end after the watermark, and no window was started again."""
+    """Only windows that end after the watermark remain, and no dropped window was started again."""
     logs = timed_logs(seed)
     outputs: list[Any] = []
     made = topology(windows)

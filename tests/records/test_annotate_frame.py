@@ -1,4 +1,4 @@
-"""A frame with its records opened: whatever its bytes are, each stands in one line, and what is wrong is said."""
+"""A frame with its records decoded: every byte is in exactly one line, and errors are reported."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -27,7 +27,7 @@ LIMIT = 1 << 20
 
 
 def convert(data: bytes, magic: int) -> None:
-    """What was measured is also what is sent: an error after the measuring would end the connection."""
+    """Convert a log to an old format. After its size is known, no error may occur: it would end the connection."""
     with contextlib.suppress(KafkaError):
         conversion = DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, 0, LIMIT, LIMIT)
         if conversion.size:

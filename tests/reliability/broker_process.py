@@ -1,4 +1,4 @@
-"""A broker in a process of its own, watched from outside: its log, its memory, how long it takes to answer."""
+"""A broker in its own process, observed from outside: its log, its memory and its response times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BrokerProcess:
 
     @property
     def log(self) -> str:
-        """What the broker has logged so far."""
+        """Return the broker's log."""
         return self._log_path.read_text(encoding="utf-8", errors="replace")
 
     @property

@@ -64,7 +64,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Served:
-    """What clients see of one partition. Records are (key, value) by offset."""
+    """The data of one partition that clients see. `records` maps an offset to (key, value)."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class Served:
 
 @dataclass(frozen=True)
 class State:
-    """What clients see of a broker."""
+    """The data of a broker that clients see."""
 
     partitions: dict[str, Served]
     groups: dict[str, int]
@@ -195,7 +195,7 @@ def some_timestamps(log: Log) -> list[int]:
 
 
 def position_of(ask: Asker, group: str) -> int:
-    """What the group has committed; -1: nothing, -2: nobody knows."""
+    """Return the group's committed offset: -1 if it has none, and -2 if the coordinator returns an error."""
     topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="plain", partition_indexes=[0])
     answer = ask(OffsetFetchRequest(group_id=group, topics=[topic]), 7)
     if answer.error_code:

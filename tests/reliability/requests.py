@@ -1,8 +1,8 @@
 """Random requests of every API and version, with values at their limits.
 
-The generator reads the message classes, so it knows every field of every version. For each field it chooses a value:
-one that means something to the broker (a topic, a group, a member that exists), or one at a limit (an empty string, a
-string of 32,767 bytes, the smallest and the greatest number of the type).
+The generator reads the message classes, so it knows every field of every version. It chooses a value for each
+field. The value may be known to the broker: a topic, a group or a member that exists. Or it is at a limit: an empty
+string, a string of 32,767 bytes, the smallest or the greatest number of the type.
 
 Requests that would only take the broker's time by their contract are left out: no fetch waits longer than
 LONGEST_WAIT, and no topic gets more than three partitions, unless the number itself is refused.
@@ -34,7 +34,7 @@ TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transacti
 
 @dataclass
 class Known:
-    """What exists in the broker that gets the requests. The caller adds what it learns from answers."""
+    """Names and ids that exist in the broker. The caller adds those that it finds in responses."""
 
     members: list[str] = field(default_factory=list)
     topic_ids: list[UUID] = field(default_factory=list)

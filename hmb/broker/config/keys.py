@@ -126,9 +126,7 @@ MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelt nam
 
 
 def check_length(text: str, name: str) -> None:
-    """Raise ConfigError if DescribeConfigs could not return the value of setting `name`: its response contains
-    strings.
-    """
+    """Raise ConfigError if the value of setting `name` is too long for a string of DescribeConfigs."""
     if (size := len(text.encode())) > LONGEST_STRING:
         raise ConfigError(f"has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
 

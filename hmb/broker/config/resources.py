@@ -1,10 +1,10 @@
 """What has settings: topics, brokers, the broker's loggers, groups.
 
-DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name.  `find` returns the
-object for it.  Every kind of resource returns the settings that clients have set (`altered`) and all its settings with
-their sources (`entries`).  Every kind can check new settings and put them in place of the old ones.
+DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find` returns the
+object for it. Every kind of resource returns the settings that clients have set (`altered`) and all its settings with
+their sources (`entries`). Every kind can check new settings and put them in place of the old ones.
 
-Both alter APIs use `alter_each`.  It checks each resource of a request alone, then alters all resources of one kind
+Both alter APIs use `alter_each`. It checks each resource of a request alone, then alters all resources of one kind
 together, because each change of the files that keep settings costs a write of the whole file.
 """
 
@@ -42,7 +42,7 @@ class Resource(Protocol):
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Any, Mapping[str, str]]], broker: BrokerContext) -> list[KafkaError | None]:
-        """Replace all that clients have set for each of these resources.  Returns why a resource was not altered."""
+        """Replace all that clients have set for each of these resources. Returns why a resource was not altered."""
 
 
 def find(type: int, name: str, broker: BrokerContext) -> Resource:
@@ -82,9 +82,9 @@ def alter_each(
     *,
     validate_only: bool,
 ) -> list[AnswerT]:
-    """Alter resources.  `change` returns the new settings of a resource from the request and the old ones.
+    """Alter resources. `change` returns the new settings of a resource from the request and the old ones.
 
-    Returns an answer for each resource, with its error.  A resource that the request names twice is not altered.
+    Returns an answer for each resource, with its error. A resource that the request names twice is not altered.
     """
     times = Counter((each.resource_type, each.resource_name) for each in wanted)
     answers: list[AnswerT] = []

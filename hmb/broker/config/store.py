@@ -54,8 +54,9 @@ class ConfigStore:
         brokers: Mapping[str, Mapping[str, str]] | None = None,
         groups: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Replace the settings of brokers, of groups, or of both. A resource without settings is removed. Raises
-        OSError.
+        """Replace the settings of brokers, of groups, or of both.
+
+        A resource without settings is removed. Raises OSError.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

@@ -1,20 +1,20 @@
 """The memory of all requests that are being read or handled at the same time: `queued.max.request.bytes`.
 
-A request may have 100 MB, and a broker serves thousands of connections.  So all requests share one budget.  Each
+A request may have 100 MB, and a broker serves thousands of connections. So all requests share one budget. Each
 request has an account, and pays into it before it takes memory:
 
     the bytes of its frame        as they arrive, if the frame does not fit into the connection's read buffer
     the values that it decodes    before they are allocated (protocol/allowance.py), above a small free part
 
-While the budget is used up, a connection that needs more of it waits.  The broker does not read from it in that time,
-so its client waits, too.  When a request is handled, its account is closed, and its memory is free for the next one.
+While the budget is used up, a connection that needs more of it waits. The broker does not read from it in that time,
+so its client waits, too. When a request is handled, its account is closed, and its memory is free for the next one.
 
-Requests that each hold a part and wait for the rest could wait for each other forever.  Therefore one request at a time
-may overdraw the budget.  It ends in a known time, because a client that stops sending is cut off, and it passes this
-right to the next request when it ends.  So the limit holds but for one request: with 16 MB, and with 100 MB for the
+Requests that each hold a part and wait for the rest could wait for each other forever. Therefore one request at a time
+may overdraw the budget. It ends in a known time, because a client that stops sending is cut off, and it passes this
+right to the next request when it ends. So the limit holds but for one request: with 16 MB, and with 100 MB for the
 largest request, the memory of all requests stays below 116 MB.
 
-Large requests do not use the last part of the budget.  A producer's usual request, of at most 1 MB, is not kept waiting
+Large requests do not use the last part of the budget. A producer's usual request, of at most 1 MB, is not kept waiting
 by other clients' slow uploads of 100 MB.
 
 A request that waits by its nature, a long poll, keeps its memory only as long as nobody else needs it (`watchers`).
@@ -72,7 +72,7 @@ class RequestMemory:
             self._changed.notify_all()
 
     def take(self, account: Account, size: int) -> None:
-        """Wait until an account may have so much more memory.  Raises CloseConnection if that takes too long."""
+        """Wait until an account may have so much more memory. Raises CloseConnection if that takes too long."""
         with self._changed:
             if not self._fits(account, size):
                 self._wait_for_room(account, size)
@@ -109,7 +109,7 @@ class RequestMemory:
 
 
 class Account:
-    """The memory of one request.  Only the thread that serves the request uses it."""
+    """The memory of one request. Only the thread that serves the request uses it."""
 
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 
@@ -131,13 +131,13 @@ class Account:
         return self._memory.watchers if self._memory is not None and self._held else None
 
     def take(self, size: int) -> None:
-        """Take memory for `size` bytes of the frame.  Raises CloseConnection."""
+        """Take memory for `size` bytes of the frame. Raises CloseConnection."""
         if self._memory is not None:
             self._memory.take(self, size)
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take memory for values that are decoded.  Raises ProtocolError if they are too many, CloseConnection."""
+        """Take memory for values that are decoded. Raises ProtocolError if they are too many, CloseConnection."""
         if self._memory is None:
             return
         self._values += size

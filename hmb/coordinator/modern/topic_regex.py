@@ -1,4 +1,4 @@
-"""Regular expressions over topic names, by which KIP-848's members may subscribe.
+r"""Regular expressions over topic names, by which KIP-848's members may subscribe.
 
 A client's expression is matched against every topic of the broker, so it must not be able to take for ever. Python's
 `re` backtracks: `(a+)+b` takes it twice as long with every further `a`, with all other threads standing still. Kafka
@@ -12,8 +12,8 @@ The automaton remembers the sets of states that it has reached, and where each c
 names are then matched faster. An expression matches a name as a whole.
 
 Syntax: characters, `.`, `[a-z]`, `[^...]`, `(...)`, `(?:...)`, `(?P<name>...)`, `|`, `*`, `+`, `?`, `{n}`, `{n,}`,
-`{n,m}` (lazy or not is all the same here), `^`, `$`, `\\A`, `\\z`, the classes `\\d`, `\\w`, `\\s`, their opposites,
-`[:alpha:]` and its like, `\\Q...\\E`, the flag `(?i)`. Left out: Unicode's classes, `\\b`. What RE2 refuses is
+`{n,m}` (lazy or not is all the same here), `^`, `$`, `\A`, `\z`, the classes `\d`, `\w`, `\s`, their opposites,
+`[:alpha:]` and its like, `\Q...\E`, the flag `(?i)`. Left out: Unicode's classes, `\b`. What RE2 refuses is
 refused: back references and look-around.
 """
 

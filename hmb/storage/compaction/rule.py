@@ -102,7 +102,7 @@ class OffsetMap:
 
 
 class Transactions:
-    """Whose records the batches of a log are, which come one after the other: of transactions that were aborted?
+    """Decides, for each batch of a log in order, whether its records belong to an aborted transaction.
 
     Before the batches of a segment come, `enter` looks up what is known of them in the transaction indexes.
     """

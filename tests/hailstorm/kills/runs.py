@@ -80,7 +80,7 @@ class BrokerProcess:
 
 
 class RandomCrash(Exception):
-    """What is raised in a thread that is killed."""
+    """The exception that a killed thread raises."""
 
 
 class KilledThread(ProcessorThread):
@@ -201,7 +201,7 @@ def settings(servers: str) -> RunSettings:
 
 @dataclass
 class Watched:
-    """What the run has seen of the master state."""
+    """The master states that the run has observed."""
 
     completed: Clock | None = None
     snapshots: int = 0
@@ -216,7 +216,7 @@ class Watched:
 
 
 def run(seed: int, directory: Path, *, processes: bool, kills: int | None = None) -> Figures:
-    """Do one run, and return its figures. What is wrong is an AssertionError."""
+    """Do one run, and return its figures. Raises AssertionError if a result is wrong."""
     started = time.monotonic()
     chance = random.Random(seed)
     words = [[chance.choice(WORDS) for _ in range(RECORDS)] for _ in range(PARTITIONS)]

@@ -1,4 +1,4 @@
-"""What the states mean: means, extremes, estimates, windows."""
+"""The results that are computed from states: means, extremes, estimates, windows."""
 
 from __future__ import annotations
 

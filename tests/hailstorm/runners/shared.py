@@ -1,4 +1,4 @@
-"""Topologies that worker processes import. What they read and write is named in environment variables."""
+"""Topologies that worker processes import. Environment variables name their input and their output."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_a_topic_with_more_partitions_is_the_same_topology(reopen: Callable[[], 
 
 
 def test_concurrent_savers_and_starts_agree_on_the_epoch(reopen: Callable[[], SnapshotStore]) -> None:
-    """Whoever holds an old epoch is refused; a state that was stored was stored by its epoch."""
+    """A processor with an old epoch is refused. Each stored state was written by a processor of its epoch."""
     outcomes: list[str] = []
 
     def start_and_save(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What is decoded for consumers is what the reading version decodes, or the same error."""
+"""The decoder for consumers returns the same records as the readable decoder, or raises the same error."""
 
 import pytest
 from hypothesis import example, given

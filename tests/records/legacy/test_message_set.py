@@ -31,7 +31,7 @@ old_codecs = pytest.mark.parametrize("codec", OLD_CODECS)
 
 
 def as_stored(records: list[Record], magic: int) -> list[Record]:
-    """What of a record an old format keeps."""
+    """Return the records with only the fields that an old format stores."""
     kind = TimestampType.CREATE_TIME if magic else TimestampType.NO_TIMESTAMP_TYPE
     return [Record(r.offset, r.timestamp if magic else -1, r.key, r.value, (), kind) for r in records]
 
@@ -263,7 +263,7 @@ def test_messages_v0_of_one_size_get_the_offsets_that_others_get(data: bytes) ->
 def test_every_flipped_byte_in_messages_of_one_size_is_noticed() -> None:
     good = _set_of_values(*[b"same"] * 3)
     length = len(good) // 3
-    for position in (at for at in range(len(good)) if at % length >= 8):  # offsets are given anew
+    for position in (at for at in range(len(good)) if at % length >= 8):  # The broker assigns new offsets.
         bad = bytearray(good)
         bad[position] ^= 1
         with pytest.raises(KafkaError):
