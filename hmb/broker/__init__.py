@@ -34,9 +34,9 @@ Read in this order:
 5. `topics/registry.py`       the topics, their creation and deletion
 6. `broker.py`                the start and the stop of a broker
 
-A first reading can skip the rest: settings (`config/`), the other handlers, listeners, limits for memory and
-descriptors, the layout of threads in stages (`network/staged.py`), responses for old clients (`old_clients.py`), fetch
-sessions, transactions (`transactional.py`) and periodic work (`housekeeping.py`).
+A first reading can skip the rest: settings (`config/`), the other handlers, listeners, and limits for memory and
+descriptors. It can also skip the layout of threads in stages (`network/staged.py`), old clients (`old_clients.py`),
+fetch sessions, transactions (`transactional.py`) and periodic work (`housekeeping.py`).
 """
 
 from hmb.broker.broker import Broker

@@ -20,6 +20,7 @@ NOT_CLEAN = {
     "hmb/storage",
     "tests/client",
     "tests/coordinator",
+    "tests/records",
     "tests/storage",
 }
 LARGE = ("hmb", "tests")  # Each of their subfolders is checked on its own.

@@ -1,4 +1,4 @@
-"""What has settings: topics, brokers, the broker's loggers, groups.
+"""The resources that have settings: topics, brokers, the broker's loggers, groups.
 
 DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find` returns the
 object for it. Every kind of resource returns the settings that clients have set (`altered`) and all its settings with

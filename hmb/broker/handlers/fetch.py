@@ -111,9 +111,7 @@ class _Fetch:
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
     def _look_at(self, partition: FetchedPartition) -> PartitionData | None:
-        """Return None if a session has no news of the partition: the client has read all records, and knows the
-        offsets.
-        """
+        """Return None if a session has no news: the client has read all records and knows the partition's offsets."""
         try:
             log = self._find(self._context.broker.topics, partition)
         except KafkaError as error:
@@ -153,8 +151,9 @@ def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:
 
 
 def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
-    """Return the log of a topic id. Raises INCONSISTENT_TOPIC_ID if the topic was created again since the session
-    began.
+    """Return the log of a topic id.
+
+    Raises INCONSISTENT_TOPIC_ID if the topic was created again since the session began.
     """
     try:
         topic = topics.find(None, partition.topic_id)

@@ -103,8 +103,9 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Return the list of version 0. The time of a segment is the time of its file, because old messages have no
-    timestamps.
+    """Return the list of version 0.
+
+    The time of a segment is the time of its file, because old messages have no timestamps.
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

@@ -71,8 +71,9 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 
 
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
-    """Create the topics that do not exist, if that is allowed. Return the errors of topics that were not created, by
-    name.
+    """Create the topics that do not exist, if that is allowed.
+
+    Return the errors of topics that were not created, by name.
     """
     topics, config = context.broker.topics, context.broker.config
     names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}

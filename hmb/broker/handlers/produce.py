@@ -38,7 +38,7 @@ TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
-ADMIN_CLIENT = "__admin_client"  # by whom Kafka lets its own topics be mended
+ADMIN_CLIENT = "__admin_client"  # the client id that may write to Kafka's internal topics to repair them
 # Errors with which an answer does not name the log's start.
 TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 

@@ -71,7 +71,7 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
         if host in WILDCARDS and name not in advertised:
             default_host = socket.gethostname()
             LOGGER.warning(
-                "clients are told to connect to %s; where that is not right, set advertised.listeners=%s://host:port",
+                "clients connect to the advertised address %s; if that is wrong, set advertised.listeners=%s://host:port",
                 *(default_host, name),
             )
         told_host, told_port = advertised.pop(name, (default_host, port))

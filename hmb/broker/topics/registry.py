@@ -84,7 +84,7 @@ class Topics:
                 self._logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
             if name not in self._own:
-                LOGGER.warning("topic %s comes from another broker: its records are kept for ever, until told", name)
+                LOGGER.warning("topic %s comes from another broker: its records are kept forever, until", name)
             stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
         if stored != before:
             self._write_store(stored)
