@@ -1,7 +1,7 @@
 """The topics of the cluster, as a coordinator that assigns their partitions needs them.
 
-`version` grows with every topic or partition that comes or goes, so that a group which looks at it with each heartbeat
-notices at once what it would otherwise have to search for.
+`version` grows with every topic or partition that is created or deleted. A group compares the version with each
+heartbeat, so it notices a change without a search of all topics.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import UUID
 
 
 class AssignableTopic(NamedTuple):
-    """A topic and how many partitions it has."""
+    """A topic with its number of partitions."""
 
     name: str
     id: UUID
@@ -39,9 +39,9 @@ class ClusterTopics(Protocol):
 
 
 def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
-    """One number for these topics with their ids and partitions, 0 for none (KIP-1101).
+    """Return a hash of topics, their ids and their numbers of partitions, or 0 for no topics (KIP-1101).
 
-    Kafka has another hash function; a group that goes from one broker to the other is assigned anew once.
+    Kafka uses another hash function. A group that moves between HMB and Kafka is assigned again once.
     """
     described = sorted(f"{topic.name} {topic.id} {topic.partitions}\n" for topic in topics)
     digest = hashlib.blake2b("".join(described).encode(), digest_size=8).digest()

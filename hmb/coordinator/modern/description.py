@@ -1,4 +1,4 @@
-"""A KIP-848 group as ConsumerGroupDescribe tells it."""
+"""The description of a KIP-848 group for ConsumerGroupDescribe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeR
 
 DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 Member = DescribedConsumerGroup.Member
-SPEAKS_THIS_PROTOCOL = 1  # a member's type; 0 would be one of the classic protocol
+SPEAKS_THIS_PROTOCOL = 1  # the member type of KIP-848; 0 means the classic protocol
 
 
 def describe_consumer_group(group: ConsumerGroup, topics: ClusterTopics) -> DescribedConsumerGroup:
-    """Its state and members, with what they have and what they are to have."""
+    """Return the state and the members of a group, with their current and target assignments."""
     return DescribedConsumerGroup(
         group_id=group.group_id,
         group_state=group.state_name,
@@ -47,7 +47,7 @@ def _member(member: ConsumerMember, target: Iterable[PartitionId], topics: Clust
 
 
 def _assignment(partitions: Iterable[PartitionId], topics: ClusterTopics) -> Member.Assignment:
-    """Topics that were deleted meanwhile are left out: nobody knows their names."""
+    """Return partitions by topic. Deleted topics are missing, because their names are unknown."""
     return Member.Assignment(
         topic_partitions=[
             Member.Assignment.TopicPartitions(topic_id=id, topic_name=topic.name, partitions=numbers)

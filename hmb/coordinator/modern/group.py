@@ -100,7 +100,7 @@ class ConsumerGroup(ConsumerState):
             )
         owned = owned_by(request)
         before = self._before(request, owned)
-        member = before.told(request, client_id, client_host)
+        member = before.updated(request, client_id, client_host)
         self._sessions[member.member_id] = now + settings.session_timeout
         after = self._step(before, member, owned, now)
         self._finish()

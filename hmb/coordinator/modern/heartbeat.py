@@ -1,4 +1,4 @@
-"""What a ConsumerGroupHeartbeat says, and what in it cannot be."""
+"""The checks and conversions of ConsumerGroupHeartbeat requests and responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
-FIRST_VERSION_OF_OWN_IDS = 1  # the member chooses its id itself (KIP-1082)
+FIRST_VERSION_OF_OWN_IDS = 1  # the client chooses the member id (KIP-1082)
 JOINS, LEAVES = 0, -1  # member epochs
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
 
@@ -51,7 +51,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raises FENCED_INSTANCE_ID where another member has the instance id."""
+    """Raises FENCED_INSTANCE_ID if another member has the instance id."""
     if known_id != request.member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,
@@ -61,7 +61,7 @@ def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> Non
 
 
 def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] | None:
-    """What the member says to have; None: as before."""
+    """Return the partitions that the member owns, or None if they are unchanged."""
     if request.topic_partitions is None:
         return None
     return frozenset(
@@ -70,13 +70,13 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether it says all that can be said, as after a failure: then it hears all."""
+    """Return whether the request contains every field, as after a failure. The response is then complete, too."""
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 
 
 def assignment_of(member: ConsumerMember) -> Assignment:
-    """What the member hears that it has."""
+    """Return the assignment for the response to a member."""
     return Assignment(
         topic_partitions=[
             Assignment.TopicPartitions(topic_id=topic, partitions=numbers)

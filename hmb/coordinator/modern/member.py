@@ -33,24 +33,24 @@ from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberStat
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
-LEFT_FOR_A_WHILE = -2  # the epoch of a static member that will be back
-Owned = Mapping[PartitionId, int]  # each with the epoch in which it was assigned
+LEFT_FOR_A_WHILE = -2  # the epoch of a static member that leaves for a while
+Owned = Mapping[PartitionId, int]  # partition -> the epoch of its assignment
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Where a member is to get, and what stands in the way."""
+    """The target of a member, and the facts that limit its next step."""
 
-    epoch: int  # of the target assignment
+    epoch: int  # the epoch of the target assignment
     target: frozenset[PartitionId]
     read: frozenset[UUID]  # the topics that the member reads now
-    is_taken: Callable[[PartitionId], bool]  # by some member, this one included
-    subscription_changed: bool = False  # by the request at hand
+    is_taken: Callable[[PartitionId], bool]  # whether any member owns the partition
+    subscription_changed: bool = False  # whether the current request has changed the subscription
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """One member, as of one moment."""
+    """An immutable snapshot of one member."""
 
     member_id: str
     instance_id: str | None = None
@@ -58,17 +58,17 @@ class ConsumerMember:
     client_id: str = ""
     client_host: str = ""
     rebalance_timeout: int = -1  # ms
-    topics: frozenset[str] = frozenset()  # that it subscribes to by name
-    regex: str = ""  # "": none
-    assignor: str | None = None  # that it prefers
+    topics: frozenset[str] = frozenset()  # the topics that the member subscribes to by name
+    regex: str = ""  # the subscribed expression; empty if the member has none
+    assignor: str | None = None  # the preferred assignor
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: Owned = field(default_factory=dict)
-    revoking: Owned = field(default_factory=dict)  # what it was told to give up
+    revoking: Owned = field(default_factory=dict)  # partitions that the member must give up
 
-    def told(self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> ConsumerMember:
-        """With what a request says; what it leaves null is as it was."""
+    def updated(self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> ConsumerMember:
+        """Return a copy with the values of a request. Fields that are null in the request keep their old value."""
         names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
         timeout = request.rebalance_timeout_ms
         return replace(
@@ -84,7 +84,7 @@ class ConsumerMember:
         )
 
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
-        """Raises FENCED_MEMBER_EPOCH where this is not the epoch of the member, nor an answer of ours was lost."""
+        """Raises FENCED_MEMBER_EPOCH for a wrong epoch, unless the member has only missed the last response."""
         if epoch in (0, self.epoch):
             return
         if epoch > self.epoch:
@@ -101,15 +101,15 @@ class ConsumerMember:
             )
 
     def assignment_epoch(self, partition: PartitionId) -> int | None:
-        """In which epoch it got the partition; None where it has not."""
+        """Return the epoch in which the member got the partition, or None."""
         return self.assigned.get(partition, self.revoking.get(partition))
 
     def gone_for_a_while(self) -> ConsumerMember:
-        """A static member that leaves and will be back: its partitions wait for it."""
+        """Return the static member after it leaves for a while. It keeps its partitions."""
         return replace(self, epoch=LEFT_FOR_A_WHILE, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """One step towards the goal, if one can be taken; `owned` is what the member says to have, None: as before."""
+        """Return the member after one step towards its goal. `owned` comes from the request; None means unchanged."""
         match self.state:
             case MemberState.STABLE if self.epoch == goal.epoch:
                 return self._without_unread(goal, owned) if goal.subscription_changed else self
@@ -132,7 +132,7 @@ class ConsumerMember:
         return self._moved(self._after(event), goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
 
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Topics that it does not read any more are given up at once, whatever the target says."""
+        """Give up partitions of topics that the member no longer reads, even if the target contains them."""
         unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}
         if not unread:
             return self
@@ -155,5 +155,5 @@ def subscription_size(topics: Iterable[str], regex: str | None) -> int:
 
 
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:
-    """Whether the member still has something that it is to give up; while it does not say, it has."""
+    """Return whether the member still owns partitions that it must give up. None counts as yes."""
     return owned is None or not owned.isdisjoint(revoking)

@@ -77,7 +77,7 @@ def target_record(group_id: str, member_id: str, target: Iterable[PartitionId]) 
 
 
 def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
-    """In the order in which Kafka wants to read them."""
+    """Return the tombstones of a member in the order that Kafka requires."""
     named = {"group_id": group_id, "member_id": member_id}
     return [
         encode(ConsumerGroupCurrentMemberAssignmentKey(**named), None),

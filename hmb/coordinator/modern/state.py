@@ -1,7 +1,11 @@
-"""What a KIP-848 group is: its members, its epochs, its target; each change of it with the record that keeps it.
+"""The members, epochs and target of a KIP-848 group, and the records of their changes.
 
-This half of the group knows no requests; those are in consumer_group.py, which tells the protocol. A step makes its
-changes here and then calls `_finish`, which puts the records of all of them into one `Write`.
+This base class of `ConsumerGroup` does not know requests. A step changes the members, the epochs or the target through
+the methods of this class, and each method adds the record of its change. `_finish` then puts all records of the step
+into one `Write`.
+
+For example, a member that joins adds the record of its subscription, the new group epoch, the targets, and the member's
+assignment. The journal stores all of them in one batch.
 
 Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
 """
@@ -46,14 +50,14 @@ from hmb.coordinator.modern.store import StoredRecords
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import KafkaError
 
-FIRST_EPOCH = 1  # of a group without a subscription
+FIRST_EPOCH = 1  # the group epoch of a new group
 
 
 class ConsumerState:
-    """One group.
+    """The members, epochs and target of one group.
 
-    - `members` and `instances` name the same members; a member in `targets` is one of them.
-    - `_owners` has every partition that some member has or is to give up, once.
+    - The ids in `instances` and `targets` belong to `members`.
+    - `_owners` contains each partition in `assigned` or `revoking` of a member exactly once.
     """
 
     kind: ClassVar[str] = "consumer"
@@ -61,21 +65,21 @@ class ConsumerState:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.protocol_type: str | None = CONSUMER
-        self.answers: list[tuple[Any, Any]] = []  # nobody waits in such a group
+        self.answers: list[tuple[Any, Any]] = []  # always empty, because no request waits
         self.writes: list[Write] = []
-        self._records: list[KeyAndValue] = []  # of the step that is being made
+        self._records: list[KeyAndValue] = []  # the records of the current step
         self._stored = StoredRecords()
         self._forget()
 
     def _forget(self) -> None:
         self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0  # of the topics that it reads
+        self.metadata_hash = 0  # the hash of the subscribed topics
         self.assignment_epoch = 0
-        self.assignment_timestamp = 0  # ms, on the wall's clock; 0: never
+        self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
         self.members: dict[str, ConsumerMember] = {}
         self.instances: dict[str, str] = {}  # group instance id -> member id
         self.targets: dict[str, frozenset[PartitionId]] = {}
-        self.regexes: dict[str, frozenset[str]] = {}  # the topics that each matched
+        self.regexes: dict[str, frozenset[str]] = {}  # by expression: the matching topics
         self._owners: dict[PartitionId, str] = {}
 
     @property
@@ -134,7 +138,7 @@ class ConsumerState:
         self._records.append(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
 
     def _set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
-        """None: nobody subscribes by it any more."""
+        """Store the topics that an expression matches. None means that no member uses the expression."""
         key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
         if topics is None:
             del self.regexes[regex]
@@ -145,26 +149,26 @@ class ConsumerState:
             self._records.append(encode(key, value))
 
     def _tombstones(self) -> list[KeyAndValue]:
-        """Of a group without members; those of members are written as they go."""
+        """Return the tombstones of a group without members."""
         keys: list[Key] = [
             ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id),
             *(
                 ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
                 for regex in self.regexes
             ),
-            ConsumerGroupPartitionMetadataKey(group_id=self.group_id),  # which Kafka 4.0 may have written
+            ConsumerGroupPartitionMetadataKey(group_id=self.group_id),  # Kafka 4.0 writes this record.
             ConsumerGroupMetadataKey(group_id=self.group_id),
         ]
         return [encode(key, None) for key in keys]
 
-    # -- the disk
+    # -- the journal
 
     def take_the_place_of(self, records: Sequence[KeyAndValue]) -> None:
-        """A group of the other protocol was here; its records go with the first of this one."""
+        """Add the tombstones of the classic group that this group replaces."""
         self._records += records
 
     def _finish(self) -> None:
-        """The step is made: what has changed is to be written."""
+        """End a step: put the records of all changes into `writes`."""
         if not self._records:
             return
         records, self._records = self._records, []
@@ -176,7 +180,7 @@ class ConsumerState:
             self.resume(now)
 
     def replay(self, key: Key, value: Any) -> None:
-        """A record of the journal, at the start. They may come in any order, but each key comes once."""
+        """Apply a record of the journal at the start. The records can have any order, and each key occurs once."""
         self._stored.put(encode_key(key), encode_value(value))
         self._restore([(key, value)], anew=False)
 
@@ -205,5 +209,5 @@ class ConsumerState:
         return self.members.get(member_id) or ConsumerMember(member_id)
 
     def resume(self, now: int) -> None:
-        """All is restored: its members have a session's time to be heard of."""
+        """Start the sessions of the restored members."""
         raise NotImplementedError
