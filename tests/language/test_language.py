@@ -17,10 +17,7 @@ NOT_CLEAN = {
     "hmb/coordinator",
     "hmb/protocol",
     "hmb/records",
-    "hmb/storage",
-    "tests/client",
     "tests/coordinator",
-    "tests/records",
     "tests/storage",
 }
 LARGE = ("hmb", "tests")  # Each of their subfolders is checked on its own.
