@@ -9,7 +9,8 @@ every batch: see `TransactionCoordinator.writing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from hmb.broker.context import RequestContext
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -19,7 +20,7 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
 from hmb.storage.batches.validation import ProducedRecords
-from hmb.storage.log import AppendResult, Log
+from hmb.storage.log import Log
 
 Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
@@ -72,25 +73,25 @@ class TransactionalProduce:
         except KafkaError as error:
             self._failure = error
 
-    def append(
-        self, records: ProducedRecords, partition: TopicPartition, log: Log, append: Callable[[], AppendResult]
-    ) -> AppendResult:
-        """Append one batch, as part of the transaction if it is transactional.
+    @contextmanager
+    def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
+        """Keep the transaction open while the caller appends the records, if they are transactional.
 
-        Raises KafkaError with a code that the producer knows.
+        Raises KafkaError, with a code that the producer knows, if the transaction does not allow the append.
         """
-        batch, appended = _transactional(records), False
+        batch = _transactional(records)
         if batch is None:
-            return append()
-        try:
-            if self._failure is not None:
-                raise self._failure
-            with self._transactions.writing(self._id, _producer(batch), partition):
+            yield
+            return
+        with ExitStack() as stack:
+            try:
+                if self._failure is not None:
+                    raise self._failure
+                stack.enter_context(self._transactions.writing(self._id, _producer(batch), partition))
                 self._check_beginning(batch, log)
-                appended = True
-                return append()
-        except KafkaError as error:
-            raise error if appended else self._told(error) from error
+            except KafkaError as error:
+                raise self._told(error) from error
+            yield
 
     def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
         """Check that a producer of version 2 begins at sequence number 0, even if the log does not know it."""

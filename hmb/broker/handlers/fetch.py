@@ -57,7 +57,7 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
     max_wait = min(request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
     deadline = time.monotonic() + max_wait
     fetch = _Fetch(request, fetching.partitions, context)
-    fetch.read()
+    fetch.collect()
     if not fetch.is_satisfied and max_wait > 0:
         _wait(fetch, deadline, context)
     return fetching.respond(fetch.answers)
@@ -72,7 +72,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
         watchers.add(watcher)
     try:
         while True:
-            fetch.read()  # again after the watcher was added: an append before that has not woken it
+            fetch.collect()  # again after the watcher was added: an append before that has not woken it
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:
@@ -99,36 +99,36 @@ class _Fetch:
         self.answers: list[tuple[FetchedPartition, PartitionData]] = []
         self.is_satisfied = False
 
-    def read(self) -> None:
+    def collect(self) -> None:
         self.logs.clear()
         self.answers.clear()
         self._size, failed = 0, False
         for partition in self._partitions:
-            data = self._look_at(partition)
+            data = self._answer(partition)
             if data is not None:
                 failed |= bool(data.error_code) or data.diverging_epoch is not NO_END
                 self.answers.append((partition, data))
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
-    def _look_at(self, partition: FetchedPartition) -> PartitionData | None:
+    def _answer(self, partition: FetchedPartition) -> PartitionData | None:
         """Return None if a session has no news: the client has read all records and knows the partition's offsets."""
         try:
             log = self._find(self._context.broker.topics, partition)
         except KafkaError as error:
-            return _nothing(partition, error.code)
+            return _without_records(partition, error.code)
         self.logs.append(log)
-        if _is_quiet(partition, log):
+        if _is_unchanged(partition, log):
             return None
-        data = _nothing(partition)
+        data = _without_records(partition)
         data.aborted_transactions = None
         with answering(data):
             if partition.leader_epoch >= 0:  # other APIs use only -1
                 check_epoch(partition.leader_epoch, log)
-            if partition.last_fetched_epoch < 0 or not _tell_divergence(partition, log, data):
-                self._read_partition(log, partition, data)
+            if partition.last_fetched_epoch < 0 or not _set_divergence(partition, log, data):
+                self._set_records(log, partition, data)
         return data
 
-    def _read_partition(self, log: Log, partition: FetchedPartition, data: PartitionData) -> None:
+    def _set_records(self, log: Log, partition: FetchedPartition, data: PartitionData) -> None:
         max_bytes = max(0, min(partition.max_bytes, self._max_bytes - self._size))
         offset, committed = partition.fetch_offset, self._is_committed
         found = log.read(offset, max_bytes, at_least_one=self._size == 0, committed=committed)
@@ -166,7 +166,7 @@ def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
     return topic.log(partition.partition)
 
 
-def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
+def _is_unchanged(partition: FetchedPartition, log: Log) -> bool:
     return (
         partition.fetch_offset == partition.high_watermark == log.high_watermark
         and partition.log_start_offset == log.log_start_offset
@@ -175,7 +175,7 @@ def _is_quiet(partition: FetchedPartition, log: Log) -> bool:
     )
 
 
-def _tell_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
+def _set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
     """Return where the client's log and this log diverge (KIP-595); the response then contains no records."""
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:
@@ -188,7 +188,7 @@ def _tell_divergence(partition: FetchedPartition, log: Log, data: PartitionData)
     return True
 
 
-def _nothing(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
+def _without_records(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
     return PartitionData(
         partition_index=partition.partition,
         error_code=code,

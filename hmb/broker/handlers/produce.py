@@ -32,7 +32,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.batches.validation import InvalidRecords, ProducedRecords, parse_produced
-from hmb.storage.log import AppendResult, Log
+from hmb.storage.log import Log
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
@@ -66,13 +66,10 @@ def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
                 if target.is_internal and context.header.client_id != ADMIN_CLIENT:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
                 if transaction is None:
-                    result = _append(log, records, answer)
+                    _append(log, records, answer)
                 else:
-                    place = TopicPartition(target.name, partition.index)
-                    result = transaction.append(records, place, log, partial(_append, log, records, answer))
-                answer.base_offset = result.base_offset
-                answer.log_append_time_ms = result.log_append_time
-                answer.log_start_offset = result.log_start_offset
+                    with transaction.writing(records, TopicPartition(target.name, partition.index), log):
+                        _append(log, records, answer)
                 appended.append((log, answer))
     if request.acks == Acks.NONE:
         _close_on_error(response)
@@ -88,9 +85,10 @@ def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionRe
     return response
 
 
-def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> AppendResult:
+def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> None:
+    """Append records to a log, and write the result into the partition's answer. Raises KafkaError."""
     try:
-        return log.append(records)
+        result = log.append(records)
     except KafkaError as error:
         if error.code not in TELLING_NOTHING:
             answer.log_start_offset = log.log_start_offset
@@ -100,6 +98,9 @@ def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> Ap
                 for index, why in error.errors.items()
             ]
         raise
+    answer.base_offset = result.base_offset
+    answer.log_append_time_ms = result.log_append_time
+    answer.log_start_offset = result.log_start_offset
 
 
 def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> ProducedRecords | KafkaError:
