@@ -59,7 +59,7 @@ class TransactionalProduce:
         self._id = request.transactional_id
         self._transactions = context.broker.transactions
         self._version = context.version
-        self._failure: KafkaError | None = None
+        self._failure: tuple[ErrorCode, str] | None = None
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING:
             self._add(_partitions(request, parsed, context))
 
@@ -71,7 +71,7 @@ class TransactionalProduce:
             for producer in producers:
                 self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
         except KafkaError as error:
-            self._failure = error
+            self._failure = error.code, error.message  # a traceback would keep the request's bytes alive
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
@@ -86,7 +86,7 @@ class TransactionalProduce:
         with ExitStack() as stack:
             try:
                 if self._failure is not None:
-                    raise self._failure
+                    raise KafkaError(*self._failure)
                 stack.enter_context(self._transactions.writing(self._id, _producer(batch), partition))
                 self._check_beginning(batch, log)
             except KafkaError as error:

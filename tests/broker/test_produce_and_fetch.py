@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import mmap
 import uuid
+import weakref
 
 import pytest
 
@@ -15,7 +18,7 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, Message, Record, encode_batch, iter_batches, read_records
 from hmb.records.legacy.message import encode_message
 from tests.broker.calls import fetch, list_offsets, outcome, produce
-from tests.broker.conftest import Asker
+from tests.broker.conftest import Asker, as_bytes
 from tests.storage.conftest import batch, messages
 
 
@@ -60,6 +63,38 @@ def test_records_of_the_far_future_are_named_in_the_answer(ask: Asker) -> None:
     assert (answer.error_code, answer.base_offset) == (ErrorCode.INVALID_TIMESTAMP, -1)
     assert [each.batch_index for each in answer.record_errors] == [1, 3]
     assert answer.record_errors[1].batch_index_error_message.startswith(f"Timestamp {2**60} of message with offset 3 ")
+
+
+@pytest.mark.parametrize(
+    ("data", "transactional_id", "version"),
+    [
+        (b"", None, 9),
+        (b"no batch" * 100, None, 9),
+        (batch(1), None, 9),
+        (encode_batch([Record(0, 0, None, b"v")], producer_id=7, producer_epoch=0, transactional=True), "x", 12),
+        (encode_batch([Record(0, 0, None, b"v")], producer_id=7, producer_epoch=0, transactional=True), "x", 11),
+    ],
+)
+def test_a_produce_releases_its_frame_without_the_garbage_collector(
+    ask: Asker, data: bytes, transactional_id: str | None, version: int
+) -> None:
+    """Regression: the traceback of a partition's error kept a frame of 100 MB until the next garbage collection."""
+    ask.broker.topics.create("t", 1)
+    request = produce(data)
+    request.transactional_id = transactional_id
+    parts = b"".join(map(as_bytes, ask.client.request(request, version)))[4:]
+    memory = mmap.mmap(-1, len(parts))
+    memory.write(parts)
+    is_alive = weakref.ref(memory)
+    gc.disable()
+    try:
+        frame = memoryview(memory)
+        del memory
+        ask.dispatcher.begin(frame).parts()
+        del frame
+        assert is_alive() is None
+    finally:
+        gc.enable()
 
 
 def test_acks_0_is_not_answered_and_its_errors_close_the_connection(ask: Asker) -> None:

@@ -25,7 +25,7 @@ from functools import partial
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.errors import CloseConnection, answering
+from hmb.broker.errors import CloseConnection, answer_with, answering
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -62,7 +62,8 @@ def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
                 target = context.broker.topics.find(name, topic.topic_id)
                 log = target.log(partition.index)
                 if isinstance(records, KafkaError):
-                    raise records
+                    answer_with(answer, records)
+                    continue
                 if target.is_internal and context.header.client_id != ADMIN_CLIENT:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
                 if transaction is None:
@@ -110,7 +111,9 @@ def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> 
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
         return parse_produced(partition.records, version, is_transactional=request.transactional_id is not None)
     except KafkaError as error:
-        return error
+        # `handle` keeps the error, and a traceback refers to the frame of `handle`. This cycle would keep the request's
+        # bytes in memory until the next garbage collection.
+        return error.with_traceback(None)
 
 
 def _close_on_error(response: ProduceResponse) -> None:
