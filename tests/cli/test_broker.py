@@ -30,13 +30,13 @@ def test_says_its_address_and_ends_cleanly(run: Hmb, tmp_path: Path, sent: signa
 
 CHECKS_FOR_EVER = """
 import itertools, sys
-from hmb.storage import segment
+from hmb.storage.recovery import scanning
 
 def checked_batches(view, base_offset, following):
     print("checking", flush=True)
     return itertools.repeat((0, (0, 0, 0, 0, -1, 0)))
 
-segment.checked_batches = checked_batches
+scanning.checked_batches = checked_batches
 from hmb.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
