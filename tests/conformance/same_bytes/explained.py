@@ -233,7 +233,7 @@ BROKER = [
     ),
     *because(
         "HMB limits the memory of all requests by default, because each connection is a thread; Kafka does not",
-        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "33554432", "-1"),
+        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "16777216", "-1"),
     ),
     *because(
         "a setting that only HMB has",
