@@ -16,7 +16,7 @@ class CloseConnection(Exception):
     """The connection cannot continue, and is closed."""
 
 
-class Answer(Protocol):
+class PartialResponse(Protocol):
     """A part of a response that has an error code, and perhaps a message."""
 
     error_code: int
@@ -28,7 +28,7 @@ class answering:
     The error code is that of a KafkaError. For an OSError, it is KAFKA_STORAGE_ERROR.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: PartialResponse) -> None:
         self._answer = answer
 
     def __enter__(self) -> None:
@@ -43,7 +43,7 @@ class answering:
         return True
 
 
-def answer_with(answer: Answer, error: KafkaError | None) -> None:
+def answer_with(answer: PartialResponse, error: KafkaError | None) -> None:
     """Put an error, if there is one, into a part of a response."""
     if error is None:
         return

@@ -32,19 +32,19 @@ COORDINATORS = (
 )
 
 
-def told(error: KafkaError, *, knows_fenced: bool) -> ErrorCode:
+def code_for_producer(error: KafkaError, *, knows_fenced: bool) -> ErrorCode:
     """Return an error as a version without PRODUCER_FENCED knows it: INVALID_PRODUCER_EPOCH."""
     if error.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error.code
 
 
-def told_to_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
+def error_for_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
     """Return an error as a producer knows it that writes records or offsets.
 
     TRANSACTION_ABORTABLE is a newer code still.
     """
-    code = told(error, knows_fenced=False)
+    code = code_for_producer(error, knows_fenced=False)
     if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
         code = ErrorCode.INVALID_TXN_STATE
     return KafkaError(code, error.message)
@@ -90,7 +90,7 @@ class TransactionalProduce:
                 stack.enter_context(self._transactions.writing(self._id, _producer(batch), partition))
                 self._check_beginning(batch, log)
             except KafkaError as error:
-                raise self._told(error) from error
+                raise self._error_for_producer(error) from error
             yield
 
     def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
@@ -100,12 +100,12 @@ class TransactionalProduce:
             why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
 
-    def _told(self, error: KafkaError) -> KafkaError:
+    def _error_for_producer(self, error: KafkaError) -> KafkaError:
         adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
         if error.code in COORDINATORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
             why = f"cannot see whether the partition is part of the transaction: {error.message}"
             return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
-        return told_to_writer(error, knows_abortable=self._version >= ProduceRequest.FIRST_VERSION_OF_ABORTABLE)
+        return error_for_writer(error, knows_abortable=self._version >= ProduceRequest.FIRST_VERSION_OF_ABORTABLE)
 
 
 def _partitions(

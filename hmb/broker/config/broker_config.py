@@ -69,8 +69,8 @@ THREADING = ("connection", "staged")  # server.py, staged.py
 OVERRULED = [*TIMES, "log.dir"]  # names that another name of the same setting overrides, wherever both are given
 
 
-def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **told: Any) -> Any:
-    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **told})
+def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:
+    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest})
 
 
 _dynamic = partial(_key, dynamic=True)  # may be altered while the broker runs

@@ -52,11 +52,11 @@ class ConfigKey:
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
         """Return the setting that a field of `LogConfig` or `BrokerConfig` declares."""
-        told = {key: value for key, value in field.metadata.items() if key not in ("name", "is_list")}
-        type = _number_type(told["maximum"]) if field.type == "int" else TYPES[str(field.type)]
+        declared = {key: value for key, value in field.metadata.items() if key not in ("name", "is_list")}
+        type = _number_type(declared["maximum"]) if field.type == "int" else TYPES[str(field.type)]
         if field.metadata.get("is_list"):
             type = ConfigType.LIST
-        return cls(name=name, type=type, default=field.default, field=field.name, **told)
+        return cls(name=name, type=type, default=field.default, field=field.name, **declared)
 
     def parse(self, text: str, name: str = "") -> float | str | bool:
         """Parse a value; an error names the setting as `name`. Raises ConfigError."""

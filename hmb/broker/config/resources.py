@@ -20,7 +20,7 @@ from hmb.broker.config.entries import ConfigEntry, broker_entries, default_broke
 from hmb.broker.config.group_configs import GroupResource
 from hmb.broker.config.loggers import Loggers
 from hmb.broker.context import BrokerContext
-from hmb.broker.errors import Answer, answer_with, answering, outcome_of
+from hmb.broker.errors import PartialResponse, answer_with, answering, outcome_of
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.enums import ALL_BROKERS, ResourceType
@@ -71,7 +71,7 @@ class Named(Protocol):
 
 
 NamedT = TypeVar("NamedT", bound=Named)
-AnswerT = TypeVar("AnswerT", bound=Answer)
+AnswerT = TypeVar("AnswerT", bound=PartialResponse)
 
 
 def alter_each(

@@ -11,7 +11,7 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.transactional import told
+from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -26,6 +26,6 @@ def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffse
         partition = context.broker.groups.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:
-        code = told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        code = code_for_producer(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
         return AddOffsetsToTxnResponse(error_code=code)
     return AddOffsetsToTxnResponse()

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hmb.broker.context import RequestContext
-from hmb.broker.transactional import told
+from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -64,7 +64,7 @@ def _add(wanted: Transaction, context: RequestContext) -> list[TopicResult]:
         version = VERSION_2 if context.version >= FIRST_VERSION_OF_BROKERS else 0
         transactions.add_partitions(id, producer, partitions, version)
     except KafkaError as error:
-        code = told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        code = code_for_producer(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
         return _results(wanted.topics, lambda partition: code)
     return _results(wanted.topics, lambda partition: ErrorCode.NONE)
 

@@ -12,7 +12,7 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.transactional import told
+from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import KafkaError
@@ -30,7 +30,8 @@ def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
             request.transactional_id, producer, VERSION_2 if has_epochs else 0, committed=request.committed
         )
     except KafkaError as error:
-        return EndTxnResponse(error_code=told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED))
+        knows_fenced = context.version >= FIRST_VERSION_OF_FENCED
+        return EndTxnResponse(error_code=code_for_producer(error, knows_fenced=knows_fenced))
     if not has_epochs:
         return EndTxnResponse()
     return EndTxnResponse(producer_id=after.producer_id, producer_epoch=after.epoch)

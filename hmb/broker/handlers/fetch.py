@@ -135,8 +135,9 @@ class _Fetch:
         data.high_watermark, data.last_stable_offset = found.high_watermark, found.last_stable_offset
         data.log_start_offset = found.log_start_offset
         if committed:
-            told = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
-            data.aborted_transactions = told
+            data.aborted_transactions = [
+                AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted
+            ]
         if found.records is not None:
             if self._magic == MAGIC:
                 data.records = found.records

@@ -13,7 +13,7 @@ Left out: two-phase commit (KIP-939), which is version 6 and not yet stable in K
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.transactional import told
+from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -29,7 +29,7 @@ def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProdu
             raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch go together")
         response.producer_id, response.producer_epoch = _allocate(request, context)
     except KafkaError as error:
-        response.error_code = told(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        response.error_code = code_for_producer(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
     return response
 
 

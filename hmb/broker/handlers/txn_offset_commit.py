@@ -17,7 +17,7 @@ from functools import partial
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_answers import committed, metadata_length
-from hmb.broker.transactional import told_to_writer
+from hmb.broker.transactional import error_for_writer
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal import Pending
 from hmb.coordinator.offsets import CommittedOffset
@@ -87,4 +87,4 @@ def _code(error: KafkaError, version: int) -> ErrorCode:
         return ErrorCode.ILLEGAL_GENERATION
     if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < FIRST_VERSION_OF_LOADING:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return told_to_writer(error, knows_abortable=version >= FIRST_VERSION_OF_ABORTABLE).code
+    return error_for_writer(error, knows_abortable=version >= FIRST_VERSION_OF_ABORTABLE).code

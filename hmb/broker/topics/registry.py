@@ -21,7 +21,7 @@ from hmb.broker.config.keys import ConfigError
 from hmb.broker.errors import outcome_of
 from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
-from hmb.broker.topics.topic import NewPartitions, Topic, metric_name
+from hmb.broker.topics.topic import MAX_PARTITIONS, NewPartitions, Topic, check_count, metric_name
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
 from hmb.storage.config import LogConfig
@@ -32,7 +32,6 @@ from hmb.storage.state.checkpoints import encode_uuid
 from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request (Kafka's limit); each is a directory
 Forget = Callable[[Mapping[str, uuid.UUID]], None]  # receives the ids of deleted topics, by name
 
 
@@ -84,7 +83,7 @@ class Topics:
                 self._logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
             if name not in self._own:
-                LOGGER.warning("topic %s comes from another broker: its records are kept forever, until", name)
+                LOGGER.warning("topic %s of another broker: its records stay until its settings are altered", name)
             stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
         if stored != before:
             self._write_store(stored)
@@ -100,8 +99,8 @@ class Topics:
         ids = {name: id for name, id in self._logs.topic_ids().items() if id in deleted_ids}
         rest = {name: ids[name.topic] for name, _ in self._logs.items() if name.topic in ids}
         renamed, kept = self._logs.delete(rest)
-        for error in kept.values():
-            raise error
+        if kept:
+            raise next(iter(kept.values()))
         left = [each.path for each in deleted] + renamed
         trash.empty(left)
         present = {name.topic for name, _ in self._logs.items()}
@@ -182,7 +181,7 @@ class Topics:
         check_topic_name(name)
         self._check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
-        _check_count(name, partitions)
+        check_count(name, partitions)
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
@@ -218,7 +217,7 @@ class Topics:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {before} partitions, {count} would not be more"
             )
-        _check_count(topic.name, count)
+        check_count(topic.name, count)
 
     def _make_partitions(
         self, wanted: Sequence[NewPartitions], outcomes: Sequence[KafkaError | None]
@@ -264,7 +263,9 @@ class Topics:
             # A new id, because a start deletes all partitions of a topic of which one partition is deleted.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # the next start completes what cannot be undone
-                self._remove_files(self._logs.delete(names).left)
+                left = self._logs.delete(names).left
+                trash.empty(left)
+                self._remove_directories(left)
             why = f"cannot make partitions of {', '.join(map(repr, new))}: {error}"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
         return [dict(zip(wanted, made, strict=False)) for wanted in numbers]
@@ -347,24 +348,23 @@ class Topics:
                 LOGGER.info("deleted topic %s", name)
             self.version += bool(gone)
         forget(gone)
-        self._remove_files_of_deleted(left)
+        self._remove_files(left)
         return [outcome or _not_deleted(topic, kept) for topic, outcome in zip(topics, outcomes, strict=True)]
 
-    def _remove_files_of_deleted(self, directories: Sequence[Path]) -> None:
-        """Remove the files of deleted topics; log an error if files are left."""
+    def _remove_files(self, directories: Sequence[Path]) -> None:
+        """Remove the files of deleted topics; log a warning if files are left."""
         try:
-            trash.empty(directories)
+            trash.empty(directories)  # without the lock, because it may take long
             with self._lock:
-                self._remove_files(directories)
+                self._remove_directories(directories)
         except OSError as error:  # the topics are deleted anyway
             LOGGER.warning("files of deleted topics stay until the next start removes them: %s", error)
 
-    def _remove_files(self, directories: Sequence[Path]) -> None:
-        """Remove the directories of deleted logs, after writing the list of topics without the deleted ones.
+    def _remove_directories(self, directories: Sequence[Path]) -> None:
+        """Remove the empty directories of deleted logs, after writing the list of topics without the deleted ones.
 
-        storage/files/trash.py explains the order. Raises OSError.
+        storage/state/trash.py explains the order. Raises OSError.
         """
-        trash.empty(directories)
         self._write_store(self._stored())
         trash.remove(directories)
 
@@ -398,10 +398,3 @@ def _not_deleted(topic: Topic, kept: Mapping[str, OSError]) -> KafkaError | None
     if error is None:
         return None
     return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete topic {topic.name!r}: {error}")
-
-
-def _check_count(name: str, partitions: int) -> None:
-    if partitions < 1:
-        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
-    if partitions > MAX_PARTITIONS:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most")

@@ -10,6 +10,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
+MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request (Kafka's limit); each is a directory
+
 
 @dataclass(slots=True)
 class Topic:
@@ -56,3 +58,11 @@ def metric_name(name: str) -> str:
     It contains '_' instead of '.', so Kafka lets only one topic of such a pair exist.
     """
     return name.replace(".", "_")
+
+
+def check_count(name: str, partitions: int) -> None:
+    """Raise INVALID_PARTITIONS or POLICY_VIOLATION unless a topic may have this many partitions."""
+    if partitions < 1:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
+    if partitions > MAX_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most")
