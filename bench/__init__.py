@@ -27,5 +27,6 @@ Read in this order:
 5. `report`        samples, tables and charts
 6. `logs`          logs that a benchmark writes itself
 7. `thesis`        the thesis's benchmarks, repeated
-8. `results`       the published samples
+8. `streams`       Hailstorm and other stream processors
+9. `results`       the published samples
 """

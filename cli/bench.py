@@ -24,7 +24,7 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "growth": ("scenarios.growth", "What grows with connections, partitions, fetches, the log."),
     "threads": ("scenarios.threads", "The thesis's layout of threads, and HMB's."),
     "spark": ("scenarios.spark", "Spark's data sources: HMB's, and the Kafka connector."),
-    "hailstorm": ("scenarios.hailstorm", "Word count: Hailstorm, and other stream processors."),
+    "hailstorm": ("streams.hailstorm", "Word count: Hailstorm, and other stream processors."),
     "show": ("report.show", "Print the tables of runs that were kept."),
     "plot": ("report.plot", "Draw charts of runs that were kept."),
     "fetch-kafka": ("peers.fetch", "Fetch Kafka's jars with Maven."),

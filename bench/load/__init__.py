@@ -17,5 +17,4 @@ Read in this order:
 5. `repeated_requests`  the same request on many connections
 6. `committers`         offset commits on many connections
 7. `group_members`      members of consumer groups
-8. `word_count`         the same word count with each stream processor of Python
 """

@@ -19,5 +19,5 @@ Read in this order:
 8. `threads`               layouts of threads
 9. `memory`, `growth`      memory, and what grows with the work
 10. `recovery`, `compaction`   work on a log
-11. `spark`, `hailstorm`    Spark's data sources, and stream processors
+11. `spark`                 Spark's data sources
 """

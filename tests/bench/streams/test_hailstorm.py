@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hmb.bench.errors import PeerFailed
-from hmb.bench.scenarios import hailstorm
+from hmb.bench.streams import hailstorm
 
 
 def test_a_small_run_prints_a_row_for_each_processor(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@
 
 The Hailstorm paper promises exactly-once results "with little performance loss", and has no measurement. This scenario
 is that measurement. Each processor counts the same topic of two partitions on HMB's broker. Each one is a process of
-its own (`load/word_count.py`, `load/WordCount.java`), and the time includes its start. A run counts only if the
-processor counted every record.
+its own (`word_count.py`, `WordCount.java`), and the time includes its start. A run counts only if the processor counted
+every record.
 
     hailstorm               threads, exactly once, a snapshot every second
     hailstorm-no-snapshots  the same with one snapshot at the end: the difference is the price of snapshots
@@ -33,12 +33,12 @@ from hmb.client import Admin, NewTopic, Producer
 
 from .. import peers
 from ..errors import PeerUnavailable
-from ..load import word_count
 from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..peers.jars import java, kafka_streams_jars
 from ..peers.program import run_program
 from ..report.samples import Sample
 from ..report.view import Column, SampleView
+from . import word_count
 
 STREAMS = {"streams-at-least-once": "at_least_once", "streams-exactly-once": "exactly_once_v2"}
 PROCESSORS = (*word_count.OPTIONS, "bytewax", "quixstreams", *STREAMS)

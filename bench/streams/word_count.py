@@ -1,6 +1,6 @@
 """Word count with the stream processors of Python: one program for each, with the same result.
 
-    python -m hmb.bench.load.word_count hailstorm 127.0.0.1:9092 words
+    python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words
 
 The program counts the words of a topic, one word in each record, up to the end that the topic has at the start. It
 prints one line of JSON: the seconds from the start of the processor to its end, and the number of words that it
