@@ -1,66 +1,26 @@
 """The tours in the docstring of `hmb`: each hop is a call that a real request makes, in the order of the tour.
 
-A profile function notes every call of the functions of hmb/ in all threads, while a client talks to a broker in this
-process. A tour is right if its hops are found among these calls in the same order.
+A tour is right if its hops are found among the calls of a real request (tracing.py), in the same order.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import NamedTuple
+from collections.abc import Callable
 
 import pytest
 
 import hmb
+from tests.tracing import Call, first_missing, recorded_calls
 
-ROOT = Path(hmb.__file__).parent
 TOUR = re.compile(r"^(?P<name>.+), a tour of at most (?P<files>\d+) files:\n\n(?P<hops>(?:.+\n)+)", re.MULTILINE)
 HOP = re.compile(r"^\d+\. +`(?P<file>[\w/]+\.py)` +`(?P<function>[\w.]+)`", re.MULTILINE)
-
-
-class Call(NamedTuple):
-    """A call of a function: the function's file below hmb/ and its qualified name."""
-
-    file: str
-    function: str
 
 
 def tours() -> dict[str, list[Call]]:
     """Return the hops of each tour, by the tour's name."""
     found = TOUR.finditer(hmb.__doc__ or "")
     return {tour["name"]: [Call(*hop) for hop in HOP.findall(tour["hops"])] for tour in found}
-
-
-@contextmanager
-def noted_calls() -> Iterator[list[Call]]:
-    """Note the calls that this thread makes, and all threads that start in this context."""
-    calls: list[Call] = []
-    prefix = f"{ROOT}/"
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        name = frame.f_code.co_filename
-        if event == "call" and name.startswith(prefix):
-            calls.append(Call(name.removeprefix(prefix), frame.f_code.co_qualname))
-
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        yield calls
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-
-
-def missing(hops: list[Call], calls: list[Call]) -> Call | None:
-    """Return the first hop that does not follow the hops before it; None if all do."""
-    remaining = iter(calls)
-    return next((hop for hop in hops if hop not in remaining), None)
 
 
 def produce() -> None:
@@ -96,9 +56,9 @@ MOST_FILES = {"Produce": 9, "Fetch": 9, "JoinGroup and SyncGroup": 8, "Producer.
 @pytest.mark.parametrize(("name", "action"), ACTIONS.items())
 def test_a_request_makes_the_calls_of_the_tour(name: str, action: Callable[[], None]) -> None:
     hops = tours()[name]
-    with noted_calls() as calls:
+    with recorded_calls() as calls:
         action()
-    assert missing(hops, calls) is None
+    assert first_missing(hops, calls) is None
 
 
 @pytest.mark.parametrize(("name", "most"), MOST_FILES.items())

@@ -1,26 +1,22 @@
 """The tours of the documentation show what happens: real requests call the functions of each page in the page's order.
 
-A profile function records every call of a function of HMB while a broker and its clients run in this process. The
-functions that a page includes must be a subsequence of these calls.
+The functions that a page includes must be a subsequence of the calls of real requests (tests/tracing.py).
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import CodeType, FrameType
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import hmb
 from tests.docs.test_pages import DOCS, INCLUDE
+from tests.tracing import ROOT, Call, first_missing, recorded_calls
 
-ROOT = DOCS.parent
 TOPIC = "weather"
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "log.index.interval.bytes": "1"}
 Scenario = Callable[[str], None]
@@ -73,45 +69,26 @@ def poll_until_both_own_a_partition(first: hmb.Consumer, second: hmb.Consumer) -
 SCENARIOS: dict[str, Scenario] = {"produce": produce, "fetch": fetch, "join_group": join_group, "send": produce}
 
 
-@pytest.fixture
-def calls() -> Iterator[list[CodeType]]:
-    """Record the code object of every function of HMB that is called in this thread, and in threads that it starts."""
-    called: list[CodeType] = []
-    folder = str(ROOT / "hmb")
-
-    def note(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(folder):
-            called.append(frame.f_code)
-
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        yield called
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-
-
-def functions_of(page: str) -> list[tuple[str, str]]:
-    """Return file and name of each function that a page includes, in the order of the page."""
+def functions_of(page: str) -> list[Call]:
+    """Return each function that a page includes, in the order of the page."""
     path = DOCS / "tour" / f"{page}.md"
-    return [(str((path.parent / file).resolve()), name) for file, name in INCLUDE.findall(path.read_text())]
+    found = INCLUDE.findall(path.read_text())
+    return [Call(str((path.parent / file).resolve().relative_to(ROOT)), name) for file, name in found]
 
 
 @pytest.mark.parametrize("page", SCENARIOS)
-def test_a_request_calls_the_functions_of_its_tour_in_order(page: str, calls: list[CodeType]) -> None:
-    with hmb.Broker(config=SETTINGS) as broker:
+def test_a_request_calls_the_functions_of_its_tour_in_order(page: str) -> None:
+    with recorded_calls() as calls, hmb.Broker(config=SETTINGS) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             admin.create_topics([hmb.NewTopic(TOPIC, 2)])
         SCENARIOS[page](broker.bootstrap_servers)
-    names = iter([(code.co_filename, code.co_qualname) for code in calls])
-    for function in functions_of(page):
-        assert function in names, f"{page}.md shows {function[1]}, which was not called after the function before it"
+    missing = first_missing(functions_of(page), calls)
+    assert missing is None, f"{page}.md shows {missing}, which was not called after the function before it"
 
 
 @pytest.mark.parametrize(("page", "most"), [("produce", 13), ("fetch", 9), ("join_group", 8), ("send", 10)])
 def test_a_tour_visits_few_files(page: str, most: int) -> None:
-    files = {Path(file).relative_to(ROOT) for file, _ in functions_of(page)}
+    files = {f"hmb/{call.file}" for call in functions_of(page)}
     assert 3 <= len(files) <= most
     text = inspect.cleandoc((DOCS / "tour" / f"{page}.md").read_text())
     assert all(f"`{file}`" in text for file in files)
