@@ -1,4 +1,4 @@
-"""Where each Kafka Improvement Proposal (KIP) that HMB cites can be read.
+"""The address of each Kafka Improvement Proposal (KIP) that HMB cites.
 
 Kafka's wiki names the page of a KIP after its number and its title, so a link needs the title. A few pages have an
 address that consists of a number in place of the title.

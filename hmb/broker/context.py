@@ -1,4 +1,4 @@
-"""What a handler receives besides its request: the parts of the broker, and the circumstances of the request."""
+"""The context of a request: a handler receives it with the request, and finds the parts of the broker in it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class UnknownRecordType(ProtocolError):
 
 
 class Value(Struct):
-    """What a record says."""
+    """The value of a record in `__consumer_offsets`."""
 
     written: ClassVar[int]  # the version in which new records are written
 
@@ -51,7 +51,7 @@ class Value(Struct):
 
 
 class Key(Struct):
-    """What a record is about. A key's layout never changes, or compaction would take it for another."""
+    """The key of a record. Its layout never changes, because compaction compares the bytes of keys."""
 
     record_type: ClassVar[int]
     value: ClassVar[type[Value]]

@@ -72,14 +72,14 @@ class NewestRecords:
                 self._stored[key] = stored
 
     def decoded(self, keys: Keys) -> Iterator[Loaded]:
-        """What is there, in the order of the log; what may yet come, at the end. Raises ProtocolError."""
+        """Yield the newest records in the order of the log, then those of open transactions. Raises ProtocolError."""
         yield from _decoded(self._stored, keys, None)
         for producer_id, stored in self._open.items():
             yield from _decoded(stored, keys, producer_id)
 
 
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
-    """What a partition holds: read to its end, decoded as it is used. Raises KafkaError, ProtocolError, OSError."""
+    """Read a partition to its end, and yield its newest records. Raises KafkaError, ProtocolError, OSError."""
     newest = NewestRecords()
     offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:

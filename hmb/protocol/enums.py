@@ -59,7 +59,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where the value of a setting comes from."""
+    """The source of a setting's value."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1

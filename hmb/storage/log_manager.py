@@ -384,12 +384,13 @@ class LogManager:
     def _path(self, name: TopicPartition) -> Path:
         return self.directory / str(name)
 
+
 def _topic_partition(path: Path) -> TopicPartition | None:
-    """What a directory is the log of; None for everything else that may be in a data directory."""
+    """Return the partition whose log is in a directory; None for any other file or directory."""
     match = PARTITION_NAME.fullmatch(path.name)
     if match is None or match[1] == KAFKA_METADATA_TOPIC:
         return None
     if not path.is_dir():
-        LOGGER.warning("%s is no directory, though it has the name of a partition: ignored", path)
+        LOGGER.warning("%s is not a directory, though it has the name of a partition: ignored", path)
         return None
     return TopicPartition(match[1], int(match[2]))

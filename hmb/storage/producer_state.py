@@ -68,7 +68,7 @@ HIGHEST_ASSIGNED_ID = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ProducedBatch:
-    """Where a producer's batch was written: sequence numbers and offsets, both ends included."""
+    """A producer's batch in the log: the first and the last of its sequence numbers and offsets."""
 
     first_sequence: int
     last_sequence: int
@@ -191,7 +191,7 @@ class ProducerState:
         self._open.pop(producer_id, None)
 
     def aborted_by(self, marker: EndTransactionMarker, producer_id: int, offset: int) -> AbortedTransaction | None:
-        """What a marker at `offset` adds to the transaction index; None for a commit, or where nothing was open."""
+        """Return the entry of the transaction index for a marker; None for a commit, or if no transaction is open."""
         first_offset = self._open.get(producer_id)
         if first_offset is None or marker.control_type is not ControlType.ABORT:
             return None
@@ -231,7 +231,7 @@ class ProducerState:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction begins; None where none is open."""
+        """The first offset of the oldest open transaction; None if no transaction is open."""
         return next(iter(self._open.values()), None)
 
     def active(self, only: int | None) -> list[ActiveProducer]:

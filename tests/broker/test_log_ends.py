@@ -1,4 +1,4 @@
-"""Where logs begin, and where their epochs end: DeleteRecords, OffsetForLeaderEpoch, ListOffsets, Fetch."""
+"""Starts of logs and ends of leader epochs: DeleteRecords, OffsetForLeaderEpoch, ListOffsets, Fetch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each assignor promises, for whatever members and topics there are."""
+"""Each assignor keeps its promises for any members and topics."""
 
 from __future__ import annotations
 

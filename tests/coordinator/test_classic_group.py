@@ -1,4 +1,4 @@
-"""What the goldenscripts (test_group_scripts.py) do not show of a classic group."""
+"""Behavior of a classic group that the goldenscripts (test_group_scripts.py) do not show."""
 
 from __future__ import annotations
 

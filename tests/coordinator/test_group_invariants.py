@@ -1,4 +1,4 @@
-"""What holds of a classic group whatever its clients, its journal and its broker do.
+"""Invariants of a classic group, whatever its clients, its journal and its broker do.
 
 Clients behave as real ones do: they send heartbeats, join again when told to, sync when they have joined; now and then
 one falls silent, asks twice, or leaves. Whoever does its part is never told UNKNOWN_MEMBER_ID.

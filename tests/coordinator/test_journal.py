@@ -185,7 +185,7 @@ def tombstone(record: Record) -> Record:
 
 
 def loaded(topic: Topic) -> list[tuple[Key, object]]:
-    """What a broker that starts now gets to know."""
+    """Return the records that a broker loads if it starts now."""
     topic.reopen()
     journal = Journal(topic, sync=lambda: False)
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -105,7 +105,7 @@ EMPTY_ONE = NEW.init(1000, None, 10, no_id)
     ],
 )
 def test_the_table_of_kip_890(before: Transaction, committed: bool, epochs_ago: int, expected: object) -> None:
-    """What EndTxn gets, in version 2, while no transaction is open."""
+    """The table lists the results of EndTxn in transaction version 2 while no transaction is open."""
     producer = ProducerIdAndEpoch(7, before.epoch - epochs_ago)
 
     def end() -> Transaction:

@@ -172,7 +172,7 @@ def test_the_longest_string(length: FieldCodec, text: str) -> None:
 
 
 def test_a_compact_string_of_more_than_32767_bytes_is_malformed() -> None:
-    """Such a string was accepted, and then no record of a coordinator could hold it."""
+    """Regression: a string of 32,768 bytes was accepted, but no record of a coordinator can contain it."""
     out = p.Output()
     p.COMPACT_LENGTH.encode(out, 32_768)
     out += b"s" * 32_768

@@ -1,4 +1,4 @@
-"""What a topic may be called."""
+"""Names that a topic may have."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a broker reads of each record: the same as its decoded records say."""
+"""The heads of records have the offsets and timestamps of the decoded records, and know which records have keys."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ SENTINEL = b"".join(part for part in ClientConnection("sentinel").request(ApiVer
 
 @dataclass
 class Figures:
-    """What an attack has found."""
+    """The figures of one attack."""
 
     sent: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)

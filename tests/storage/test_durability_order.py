@@ -52,7 +52,7 @@ def calls(trace: Path) -> Iterator[Call]:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
-    """What a broker called while a new topic was made, filled with acks=all, and its log rolled."""
+    """Return the system calls of a broker that creates a topic, appends with acks=all, and rolls the log."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("strace is not installed")

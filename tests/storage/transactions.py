@@ -27,7 +27,7 @@ class Writer:
 
 
 def committed_offsets(log: Log, max_bytes: int = 1_000_000) -> list[int]:
-    """What a consumer with isolation.level=read_committed gets, as Kafka's clients do it."""
+    """Return the offsets that a consumer with isolation.level=read_committed gets, as Kafka's clients do."""
     from hmb.records import iter_batches
 
     found: list[int] = []

@@ -1,4 +1,4 @@
-"""What a setting is: its name, type, default, allowed values and purpose.
+"""The description of a setting: its name, type, default, allowed values and purpose.
 
 A setting is declared once. A setting that has an effect is a field of `LogConfig` or `BrokerConfig`, where the code
 that uses it finds it. A setting without an effect is in no_effect.py: clients and tools set it, so the broker has to

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was written. The offset is -1 if the broker did not report it (acks=0)."""
+    """The place of a record in its topic. The offset is -1 if the broker did not report it (acks=0)."""
 
     topic: str
     partition: int

@@ -70,7 +70,7 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """What it owned that is there still, and that it still reads."""
+    """Return the member's present partitions that still exist and that it still subscribes to."""
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
     }

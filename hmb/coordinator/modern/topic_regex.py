@@ -262,7 +262,7 @@ class _Parser:
         return self._automaton.one_of(self._fold(self._escape()))
 
     def _escape(self) -> Characters:
-        """What follows a backslash."""
+        """Parse the characters after a backslash; return the characters that they match."""
         character = self._take("trailing backslash at end of expression")
         if character.lower() in CLASSES:
             found = CLASSES[character.lower()]

@@ -21,7 +21,7 @@ class SnapshotListing(NamedTuple):
 
 
 class SnapshotStore(Protocol):
-    """Where one topology keeps its snapshots."""
+    """The store of one topology's snapshots."""
 
     def claim(self, fingerprint: Fingerprint) -> None:
         """Use the store for this topology. Raises TopologyError if it holds snapshots of another shape."""

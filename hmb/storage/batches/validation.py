@@ -1,4 +1,4 @@
-"""What a producer may append to a log: everything that can be wrong with a batch, in the order of the checks.
+"""The checks of a batch before it is appended, in their order: everything that can be wrong with it.
 
 1. `parse_produced` parses the records of a Produce request. It raises the errors that depend on the request's version.
 2. `check_batch` checks the bytes, the header and the size of a record batch. `check_sizes` and `check_messages` do the

@@ -101,7 +101,7 @@ class Cleanable:
 
 
 def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
-    """What a round would work on now; None where it is not worth one."""
+    """Return the segments that a compaction would read now; None if the log is not dirty enough for a compaction."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset

@@ -219,7 +219,7 @@ def _batch_line(batch: RecordBatch) -> str:
 
 
 class InnerMessage(NamedTuple):
-    """What a record of an old format has for itself: a CRC."""
+    """The CRC of one message inside a wrapper message of an old format."""
 
     crc: int
     is_valid: bool

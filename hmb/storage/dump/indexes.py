@@ -73,7 +73,7 @@ class AbortedTransactionEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry(Entry):
-    """What a snapshot knows of an idempotent producer."""
+    """An idempotent producer in a snapshot."""
 
     kind: ClassVar[str] = "producer"
     producer_id: int

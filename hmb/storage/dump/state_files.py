@@ -58,7 +58,7 @@ class OffsetEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class EpochEntry(Entry):
-    """Where a leader epoch begins."""
+    """The first offset of a leader epoch."""
 
     kind: ClassVar[str] = "leader_epoch"
     epoch: int

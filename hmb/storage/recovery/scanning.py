@@ -1,4 +1,4 @@
-"""Where a segment's log ends: found from its indexes, or by a check of every batch.
+"""Scanning: find the end of a segment's log from its indexes, or by a check of every batch.
 
 After a proper stop `end_by_indexes` reads only the batches after the last index entry, and compares them with the
 indexes. If they do not match, or after a kill, `recover` checks every batch and makes the indexes again.

@@ -1,4 +1,4 @@
-"""Where Kafka's jars are fetched to, and where peers look for them."""
+"""The folder into which Kafka's jars are fetched, and the folders in which peers look for them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ with hmb.Broker(sys.argv[1], port=int(sys.argv[2])) as broker:
 
 
 class Figures(NamedTuple):
-    """What a run did."""
+    """The figures of one run."""
 
     kills: tuple[str, ...]  # the victims
     epochs: int

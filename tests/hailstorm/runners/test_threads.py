@@ -174,7 +174,7 @@ def test_aborted_records_are_read_only_if_the_user_wants_them(servers: str, make
 
 
 class RandomCrash(Exception):
-    """What a test raises in a processor."""
+    """An exception that a test raises in a processor."""
 
 
 def crashing(rate: float, seed: int) -> type[ThreadRunner]:

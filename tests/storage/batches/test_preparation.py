@@ -130,7 +130,7 @@ def many_records(count: int, timestamp: int, key: bytes | None) -> memoryview:
 
 
 def test_the_check_of_a_batch_has_an_end(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where each record has to be read, a batch may not have any number of them. Producers split it on this error."""
+    """If the broker has to read each record, the number of records in a batch is limited."""
     monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
     read = 0
 

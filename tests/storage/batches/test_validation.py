@@ -1,4 +1,4 @@
-"""What a producer may send, and how often the header of a batch is parsed."""
+"""Batches that a producer may send, and how often the header of a batch is parsed."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def compact(log: Log, *, first_dirty: int = 0, now: int = 0, memory: int = 1_000
 
 
 def table(log: Log) -> dict[bytes, bytes]:
-    """What a reader of the whole log knows at its end."""
+    """Return the newest value of each key, as a reader of the whole log gets it."""
     found: dict[bytes, bytes] = {}
     for record in read_all(log):
         assert record.key is not None

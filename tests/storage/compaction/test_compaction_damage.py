@@ -84,7 +84,7 @@ UNREADABLE = {
 def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
     directory: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Such a batch was appended before the topic was compacted, or by a broker with other limits."""
+    """The log contains an unreadable batch from before its topic was compacted, or from a broker with other limits."""
     sent = UNREADABLE[kind]()
     config = replace(CONFIG, max_decompressed=4_000, max_message_bytes=1 << 22)
     log = Log(directory, replace(config, cleanup_policy="delete"), clean=True)

@@ -1,4 +1,4 @@
-"""Where leader epochs end, against what a list of every offset's epoch says."""
+"""The end offsets of leader epochs, compared with a list of the epoch of every offset."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_other_things_in_a_data_directory_are_left_alone(data: Path, caplog: pyt
     names = {path.name for path in data.iterdir()}
     assert [name for name, _ in opened(data).items()] == [ZERO, ONE]
     assert names - {path.name for path in data.iterdir()} == {CLEAN_SHUTDOWN}
-    assert "other-0 is no directory" in caplog.text
+    assert "other-0 is not a directory" in caplog.text
 
 
 def test_a_log_that_cannot_be_read_is_named(data: Path) -> None:
