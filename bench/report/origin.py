@@ -74,9 +74,12 @@ def newest_files() -> list[Path]:
     return []
 
 
+MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm"}  # suites that are not among the scenarios
+
+
 def view_of(suite: str) -> SuiteReport:
     """Return the view that a suite's module declares. Raises InvalidSamples if no such suite exists."""
-    module = "thesis.suite" if suite == "thesis" else f"scenarios.{suite}"
+    module = MODULES.get(suite, f"scenarios.{suite}")
     try:
         view: SuiteReport = import_module(f"hmb.bench.{module}").VIEW
     except ModuleNotFoundError as missing:

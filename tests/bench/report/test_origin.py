@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from hmb.bench.errors import InvalidSamples
 from hmb.bench.report import origin, show
 from hmb.bench.report.origin import Origin, by_origin, file_suffixes, newest_files, view_of
+from hmb.cli.bench import COMMANDS
 
 
 def write(folder: Path, name: str, seconds: float, cpu: str = "fast", command: str = "hmb bench start") -> Path:
@@ -73,3 +75,11 @@ def test_an_unknown_suite_and_an_incomplete_file_are_refused(tmp_path: Path) -> 
     (tmp_path / "x.json").write_text('{"samples": [{}]}')
     with pytest.raises(InvalidSamples, match=r"x\.json is not a file of samples"):
         by_origin([tmp_path / "x.json"])
+
+
+SUITES = {name: module for name, (module, _) in COMMANDS.items() if not module.startswith(("report.", "peers."))}
+
+
+@pytest.mark.parametrize(("suite", "module"), SUITES.items())
+def test_the_view_of_a_suite_is_that_of_its_command(suite: str, module: str) -> None:
+    assert view_of(suite) is import_module(f"hmb.bench.{module}").VIEW
