@@ -10,9 +10,9 @@ pays for memory before it allocates it:
 
 For example, an array of 5000 topics costs 5000 x 1024 bytes, some 5 MB.
 
-A payment is a call of `ALLOWANCE.spend`, which may wait or raise. A thread of the broker replaces this function while
-it decodes a request. By default decoding costs nothing, because a client trusts its broker. The allowance belongs to
-the thread. A parameter of each codec instead would slow down every field of every message.
+A payment is a call of `ALLOWANCE.spend`, which may wait or raise. A thread of the broker replaces this function
+before it decodes a request. By default decoding costs nothing, because a client trusts its broker. The allowance
+belongs to the thread. A parameter of each codec instead would slow down every field of every message.
 """
 
 from __future__ import annotations

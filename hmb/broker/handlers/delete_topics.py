@@ -49,7 +49,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 
 
 def _identity(wanted: Wanted, topics: Topics) -> object:
-    """Return a key that is equal for two entries of one topic, and different for entries without a name or an id."""
+    """Return a key of an entry: equal for two entries of one topic, and unique if the entry has not one identifier."""
     if (wanted.name is None) != bool(wanted.topic_id.int):
         return object()
     topic = topics.get(wanted.name) if wanted.name is not None else None

@@ -53,7 +53,7 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
 
 
 def _refuse(names: list[str]) -> DescribeTopicPartitionsResponse:
-    """A cursor that no response of this broker has contained."""
+    """Refuse all topics of a request whose cursor no response of this broker has contained."""
     return DescribeTopicPartitionsResponse(
         topics=[TopicAnswer(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
     )

@@ -103,7 +103,7 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Return the list of version 0.
+    """Return the offsets of a response of version 0: the log's end and starts of segments, the newest first.
 
     The time of a segment is the time of its file, because old messages have no timestamps.
     """

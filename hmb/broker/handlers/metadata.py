@@ -61,7 +61,7 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
 
 
 def _refuse(request: MetadataRequest) -> MetadataResponse:
-    """As in Kafka, an unknown name is empty in the response: the field cannot be null."""
+    """Refuse all topics of a request. As in Kafka, a topic without a name has an empty name in the response."""
     return MetadataResponse(
         topics=[
             TopicAnswer(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
