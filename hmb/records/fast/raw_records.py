@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch
-from hmb.records.fast.plain import NULL
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import VarintError, read_varint
 
@@ -68,7 +67,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             ):
                 why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
                 raise _invalid(f"the record at {start} of its batch {why}")
-            is_tombstone = data[position] == NULL
+            is_tombstone = data[position] & 1 == 1  # In zigzag, an odd first byte begins a negative length.
             fields = start, end, base_offset + delta, time_delta, key_start, key_size, position, is_tombstone
             yield new(RawRecord, fields)
             position, previous_delta = end, delta

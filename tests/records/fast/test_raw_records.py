@@ -49,3 +49,12 @@ def test_damaged_records_give_the_same_facts_or_an_error(records: list[Record], 
         assert offsets != sorted(set(offsets)) or min(time for _, time, *_ in expected) < -(1 << 61)
     else:
         assert facts == expected
+
+
+def test_any_negative_length_of_a_value_stands_for_a_missing_value() -> None:
+    """Kafka writes -1 for a missing value, and it reads every negative length as one."""
+    encoded = bytearray(encode_batch([Record(timestamp=0, key=b"key", value=None)]))
+    assert encoded[-2:] == b"\x01\x00"  # the value's length, -1, and the number of headers
+    encoded[-2] = 0x4B  # -38
+    batch = RecordBatch.parse(bytes(encoded))
+    assert found(batch) == decoded(batch) == [(0, 0, b"key", True)]
