@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER
+from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import VARINTS, read_varint
 
@@ -109,6 +109,6 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
         position += 1 if number < 64 else 2
         if data[position] >= 0x80:
             return None
-        if data[position + _KEY_END[data[position]]] & 1:  # In zigzag, an odd first byte begins a negative length.
+        if data[position + _KEY_END[data[position]]] & SIGN_BIT:
             has_tombstones = True
     return Parts(records, len(records), newest, has_tombstones)

@@ -13,6 +13,7 @@ from hmb.records.batch import RecordBatch
 from hmb.records.record import MAX_INT64
 
 NULL = 1  # the encoded varint -1, which stands for a missing key or value
+SIGN_BIT = 1  # In zigzag, the lowest bit of the first byte is 1 if the number is negative.
 NEVER = -MAX_INT64
 # The end of a record relative to its start, by the record's first byte. For a length of two bytes, 64 times the second
 # byte has to be added. A negative length (an odd byte) gives an end far before the data, and no key fits there.

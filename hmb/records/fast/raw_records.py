@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch
+from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import VarintError, read_varint
 
@@ -42,7 +43,7 @@ class RawRecord(NamedTuple):
 def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[RawRecord]:
     """Yield the records in `data`, the uncompressed records of the batch, from record number `first` on.
 
-    A broker does not read records when it appends them, so a producer's lengths and deltas may be wrong.  Raises
+    A broker does not read records when it appends them, so a producer's lengths and deltas may be wrong. Raises
     INVALID_RECORD where a record contradicts its batch, or where the records do not fill `data`.
     """
     previous_delta, data_end, new = first - 1, len(data), tuple.__new__
@@ -67,7 +68,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             ):
                 why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
                 raise _invalid(f"the record at {start} of its batch {why}")
-            is_tombstone = data[position] & 1 == 1  # In zigzag, an odd first byte begins a negative length.
+            is_tombstone = data[position] & SIGN_BIT != 0  # As in Kafka, every negative length means no value.
             fields = start, end, base_offset + delta, time_delta, key_start, key_size, position, is_tombstone
             yield new(RawRecord, fields)
             position, previous_delta = end, delta
@@ -78,7 +79,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
 
 
 def _position_of(number: int, data: bytes) -> int:
-    """Return where a record starts, found by the lengths of those before it.  Raises IndexError, VarintError."""
+    """Return where a record starts, found by the lengths of those before it. Raises IndexError, VarintError."""
     position = 0
     for _ in range(number):
         length, start = read_varint(data, position)

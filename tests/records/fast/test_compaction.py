@@ -88,3 +88,12 @@ def test_parts_are_what_a_careful_look_finds(records: list[Record], choice: st.D
     assert parts.records == [data[raw.start : raw.end] for raw in raws]
     assert parts.newest == max(raw.timestamp_delta for raw in raws)
     assert parts.has_tombstones == any(raw.is_tombstone for raw in raws)
+
+
+def test_a_record_whose_value_has_any_negative_length_is_a_tombstone() -> None:
+    data = bytearray(batch_of([Record(0, NOW, b"key", None)]).uncompressed())
+    assert data[-2:] == b"\x01\x00"  # the value's length, -1, and the number of headers
+    data[-2] = 0x4B  # -38
+    parts = plain_parts(bytes(data), [0])
+    assert parts is not None
+    assert parts.has_tombstones
