@@ -1,18 +1,19 @@
 """The allowance: a limit on the memory that the values of one message take.
 
-A message takes more memory than bytes on the wire. An array item of one byte becomes an object of some hundred bytes,
-and the response contains another object for it. A request of 100 MB could thus take several gigabytes. So a decoder
-pays for memory before it allocates it:
+A decoded message takes more memory than its bytes on the wire. An array item of one byte becomes an object of some
+hundred bytes, and the response contains another object for the item. A request of 100 MB could thus take several
+gigabytes. So a decoder pays for memory before it allocates it:
 
-    array            ITEM_SIZE for each item, if the array has more than one
-    string, bytes    their size in memory, if they have more than SMALL bytes
+    array            ITEM_SIZE for each item, if the array has more than one item
+    string, bytes    the size of the value in memory, if it has more than SMALL bytes
     tagged fields    ITEM_SIZE for each field
 
 For example, an array of 5000 topics costs 5000 x 1024 bytes, some 5 MB.
 
 A payment is a call of `ALLOWANCE.spend`, which may wait or raise. A thread of the broker replaces this function
-before it decodes a request. By default decoding costs nothing, because a client trusts its broker. The allowance
-belongs to the thread. A parameter of each codec instead would slow down every field of every message.
+before it decodes a request. By default decoding costs nothing, because a client trusts its broker. Each thread has its
+own allowance. If each codec had a parameter for the allowance, every field of every message would be decoded more
+slowly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-ITEM_SIZE = 1024  # bytes of an item and of its part of the response; 200 to 1,000 were measured for all APIs
+ITEM_SIZE = 1024  # bytes for an array item and its part of the response; the measured sizes are 200 to 1,000
 SMALL = 1024  # bytes
 
 Spend = Callable[[int], None]  # The argument is a number of bytes. May raise ProtocolError.

@@ -7,10 +7,11 @@
     000017  00 04 74 65 73 74                                topics[0].name = 'test'
 
 The plan of a version (`schema`) lists the fields in their order. Annotation follows this list, and yields a line for
-each field. If bytes are malformed, the lines before them are yielded first. Then a ProtocolError is raised.
+each field. If a field is malformed, annotation first yields the lines of all fields before it. Then it raises
+ProtocolError.
 
-The kinds of fields have the names of Kafka's protocol guide. A `compact_length` is an unsigned varint of the length
-plus one.
+A line also names the type of its field, as Kafka's protocol guide does. A `compact_length` is an unsigned varint of the
+length plus one.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.schema import Field, Plan, Response, Struct, version_range
 
-ROW = 16  # bytes in a line of text
+ROW = 16  # the number of bytes shown in a line of text
 SIZE = 4  # bytes of the length before a frame
 
 
 class Line(NamedTuple):
-    """Some bytes and their meaning."""
+    """The bytes of one field of a message, and their meaning."""
 
     offset: int
     data: memoryview
@@ -52,7 +53,7 @@ def annotate(message: type[Struct], version: int, buffer: memoryview, position: 
 
 
 def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield the lines of a request. If it is `sized`, it begins with its length.
+    """Yield the lines of a request. With `sized`, the buffer begins with the request's length.
 
     Raises UnsupportedVersion after the header of a request that HMB does not support.
     """
@@ -67,9 +68,9 @@ def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
 
 
 def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield the lines of a response. If it is `sized`, it begins with its length.
+    """Yield the lines of a response. With `sized`, the buffer begins with the response's length.
 
-    The bytes do not name the API and the version, so the caller passes them.
+    The bytes of a response do not name its API and version, so the caller passes `response` and `version`.
     """
     position = (yield from _size(buffer)) if sized else 0
     position = yield from annotate(ResponseHeader, response.header_version(version), buffer, position, "header.")
@@ -90,14 +91,17 @@ def render(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
-    """Yield bytes as lines of hexadecimal text. The first line has their meaning."""
+    """Yield bytes as lines of hexadecimal text. The first line also contains the meaning of the bytes."""
     for start in range(0, len(data) or 1, ROW):
         text = f"{offset + start:06x}  {data[start : start + ROW].hex(' '):<{3 * ROW - 1}}  "
         yield (text + meaning if start == 0 else text).rstrip()
 
 
 def meaning(path: str, value: Any) -> str:
-    """Return the text of a value. Error codes and API keys have their names, and long bytes only their length."""
+    """Return a value as text.
+
+    Error codes and API keys are shown with their names. Of long bytes, only the length is shown.
+    """
     if path.endswith("error_code") and value in {int(code) for code in ErrorCode}:
         return f"{value}  {ErrorCode(value).name}"
     if path.endswith("api_key") and value in {int(key) for key in ApiKey}:
@@ -152,14 +156,14 @@ def _tagged_fields(plan: Plan, buffer: memoryview, position: int, path: str) -> 
         size, position = p.UVARINT.decode(buffer, position)
         p.check_length(size, len(buffer) - position, nullable=False)
         if tag in seen:
-            raise ValueError(f"tag {tag} comes twice")
+            raise ValueError(f"tag {tag} occurs twice")
         seen.add(tag)
         end = position + size
         yield Line(start, buffer[start:position], f"{path}tag, size", (tag, size), "uvarint, uvarint")
         if tag in plan.tagged.by_tag:
             name = plan.tagged.by_tag[tag].name
             if end != (yield from _field(plan.struct.fields[name], plan, buffer[:end], position, path + name)):
-                raise ValueError(f"tag {tag} has length {size}, more than {name} takes")
+                raise ValueError(f"tag {tag} has length {size}, more than the value of {name}")
         else:
             data = buffer[position:end]
             yield Line(position, data, f"{path}unknown_tagged_fields[{tag}]", data, "bytes")

@@ -5,8 +5,8 @@ The two numbers define the layout of all bytes that follow. For example, a reque
 Produce (key 0) in version 9.
 
 Kafka's developers assigned the keys in the order in which they added the APIs. Brokers and controllers used the keys 4
-to 7 when Kafka needed ZooKeeper, and no API will use them again. APIs that HMB does not serve also have a key in this
-table, so that logs can name them.
+to 7 when Kafka needed ZooKeeper. No API will use these keys again. This table also contains the APIs that HMB does not
+serve, so that log messages can name them.
 
 Source: org.apache.kafka.common.protocol.ApiKeys of Kafka 4.3.
 """

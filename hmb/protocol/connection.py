@@ -1,12 +1,12 @@
 """Both ends of a connection without its socket: frames become messages, and messages become frames.
 
-Neither class reads or writes a socket ("sans-IO"). Tests need only bytes, and any transport can use the classes. They
-implement three rules of a conversation: each message has its header, responses arrive in the order of the requests, and
-each response has the version of its request.
+The two classes of this module do not read or write a socket ("sans-IO"). Tests need only bytes, and any transport can
+use the classes. The classes implement three rules: each message has its header, responses arrive in the order of the
+requests, and each response has the version of its request.
 
 ApiVersions is the exception to these rules. A client sends it before it knows the versions of the broker:
 
-- Its response always has header version 0 (declared as `header="none"` in messages/api_versions.py).
+- The ApiVersions response always has header version 0 (declared as `header="none"` in messages/api_versions.py).
 - A broker that does not support the request's version responds with UNSUPPORTED_VERSION, in version 0.
 """
 
@@ -24,12 +24,12 @@ from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
 
-_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # begins a version 0 response
+_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # starts a response of version 0
 _KEY_AND_VERSION = struct.Struct(">hh")
 
 
 class UnsupportedVersion(ProtocolError):
-    """A request with a valid header, of an API or a version that HMB does not support."""
+    """A request has a valid header, but HMB does not support its API or its version."""
 
     def __init__(self, header: RequestHeader) -> None:
         super().__init__(f"api key {header.api_key} in version {header.api_version} is not supported")
@@ -60,16 +60,20 @@ class ServerConnection:
     """The broker's end of a connection."""
 
     def receive(self, frame: memoryview) -> tuple[RequestHeader, Request]:
-        """Decode a request. Raises UnsupportedVersion if only its header is valid, and ProtocolError for other bytes.
+        """Decode a request.
 
-        Bytes after the request are ignored, as in Kafka. For example, librdkafka 2.12 sends three with Metadata v13.
+        Raises UnsupportedVersion for an API or a version that HMB does not support, and ProtocolError for malformed
+        bytes.
+
+        Bytes after the request are ignored, as in Kafka. For example, librdkafka 2.12 sends three bytes after a
+        Metadata v13 request.
         """
         known, version = request_type(frame)
         header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
         return header, known.decode_prefix(frame, version, position)[0]
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:
-        """Return the frame of a response. `version` replaces the request's after an UnsupportedVersion."""
+        """Return the frame of a response in the request's version, or in `version` after an UnsupportedVersion."""
         version = header.api_version if version is None else version
         answer = ResponseHeader(correlation_id=header.correlation_id)
         return _encode_frame(answer, response.header_version(version), response, version)
@@ -97,16 +101,18 @@ class ClientConnection:
         return parts
 
     def receive(self, frame: memoryview) -> tuple[int, Response]:
-        """Decode the next response, and return the correlation id of its request and the response.
+        """Decode the next response. Return the correlation id of its request, and the response.
 
         Raises ProtocolError if the response is malformed, or does not belong to the next expected request.
         """
         if not self._expected:
-            raise ProtocolError(f"{len(frame)} bytes of an answer to nothing")
+            raise ProtocolError(f"a response of {len(frame)} bytes arrived, but no request waits for one")
         correlation_id, expected, version = self._expected.popleft()
         header, position = ResponseHeader.decode_prefix(frame, expected.header_version(version))
         if header.correlation_id != correlation_id:
-            raise ProtocolError(f"answer to request {header.correlation_id} in place of {correlation_id}")
+            raise ProtocolError(
+                f"a response to request {header.correlation_id} arrived instead of the one to request {correlation_id}"
+            )
         if expected is ApiVersionsResponse and frame[position : position + 2] == _UNSUPPORTED_VERSION:
             version = 0
         return correlation_id, expected.decode(frame, version, position)

@@ -2,20 +2,20 @@
 
 The coordinator of a classic group carries bytes that only its clients decode. In a group with the protocol type
 "consumer" these bytes are of two kinds. A member sends its *subscription* in JoinGroup, and the coordinator passes it
-to the leader. The leader sends the *assignments* in SyncGroup, and each member receives its own. Both begin with a
-version::
+to the leader. The leader sends the *assignments* in SyncGroup, and each member receives its own. Subscriptions and
+assignments begin with a version::
 
     int16 version   fields
 
-A newer version only adds fields at the end. So a reader decodes an unknown version as the newest version that it
-supports.
+A newer version of these messages only adds fields at the end. So a reader decodes a version that is too new as the
+newest version that the reader supports.
 
 An assignor defines the user data of its subscriptions. The sticky assignor sends the partitions that the member owned
-before the rebalance. These bytes have no version, so a reader tries the newer layout first, and then the older one. The
-cooperative assignor sends only the generation (an int32), for subscriptions before version 2.
+before the rebalance. The sticky assignor's bytes have no version, so a reader tries the newer layout first, and then
+the older one. The cooperative assignor sends only the generation (an int32), for subscriptions before version 2.
 
-Source: KIP-54, KIP-429 (owned partitions), KIP-792 (generation), KIP-881 (racks). ConsumerProtocolSubscription.json and
-ConsumerProtocolAssignment.json. KIP-54 and KIP-341 (user data of the sticky assignor).
+Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
+(generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import INT16, Output
 from hmb.protocol.schema import Struct
 
-CONSUMER = "consumer"  # the protocol type
+CONSUMER = "consumer"  # the protocol type of consumer groups
 
 
 class ConsumerProtocol(Struct):
-    """A message that is encoded after its version."""
+    """A message whose bytes begin with its version."""
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
@@ -45,7 +45,7 @@ class ConsumerProtocol(Struct):
         return cls.decode_prefix(data, version, position)[0], version
 
     def versioned(self, version: int) -> bytes:
-        """Return the version and the encoded message."""
+        """Return the bytes of the version, followed by the encoded message."""
         out = Output()
         INT16.encode(out, version)
         self.compile(version).encode(out, self)
@@ -53,7 +53,7 @@ class ConsumerProtocol(Struct):
 
 
 class ConsumerProtocolSubscription(ConsumerProtocol, versions="0-3"):
-    """The topics that a member subscribes to. v1 adds its partitions, v2 their generation, and v3 the member's rack."""
+    """The topics that a member subscribes to. v1 adds the partitions it owns, v2 its generation, and v3 its rack."""
 
     class TopicPartition(Struct):
         topic:      str       = t.string("1+")
@@ -67,7 +67,7 @@ class ConsumerProtocolSubscription(ConsumerProtocol, versions="0-3"):
 
 
 class ConsumerProtocolAssignment(ConsumerProtocol, versions="0-3"):
-    """The partitions that a member reads. It has the versions of the subscription, and all have the same fields."""
+    """The partitions that the leader assigned to a member. Versions 0 to 3 have the same fields."""
 
     class TopicPartition(Struct):
         topic:      str       = t.string()

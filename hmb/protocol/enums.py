@@ -1,4 +1,4 @@
-"""Numbers with a meaning in requests and responses, declared once for broker and client.
+"""The numbers that requests and responses use as codes, for example 1 for the isolation level read_committed.
 
 Error codes and API keys have their own modules (`errors`, `api_keys`). The numbers inside records, for example the
 codec of a batch, are declared in `hmb.records`.
@@ -20,7 +20,7 @@ ALL_BROKERS = ""
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)
-EARLIEST_LOCAL = -4  # the first record that is not only in tiered storage (KIP-405)
+EARLIEST_LOCAL = -4  # the first record on the broker's own disk (KIP-405)
 LATEST_TIERED = -5  # the last record that is in tiered storage (KIP-1005)
 EARLIEST_PENDING_UPLOAD = -6  # the first record that is not yet in tiered storage (KIP-1023)
 
@@ -34,7 +34,7 @@ class Acks(IntEnum):
 
 
 class IsolationLevel(IntEnum):
-    """Whether a reader gets the records of open and aborted transactions (KIP-98)."""
+    """Whether a consumer receives the records of open and aborted transactions (KIP-98)."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
@@ -93,7 +93,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigOperation(IntEnum):
-    """The change of a setting in IncrementalAlterConfigs. APPEND and SUBTRACT change the items of a list (KIP-339)."""
+    """How IncrementalAlterConfigs changes a setting. APPEND and SUBTRACT change the items of a list (KIP-339)."""
 
     SET = 0
     DELETE = 1

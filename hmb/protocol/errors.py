@@ -6,11 +6,11 @@ A broker distinguishes three kinds of failure. Each has its own type:
   an unexpected failure, and every other number has one meaning for all APIs.
 - `ProtocolError`: the peer sent bytes that no version of the protocol allows. No response is possible, so the
   connection is closed.
-- All other exceptions are faults of HMB.
+- Every other exception is an internal error of HMB.
 
-An error is *retriable* if the same request may succeed later without a change. For example, the partition is electing a
-leader, or the client's metadata is old. Kafka's clients retry these errors and raise all others. A broker that sends
-the wrong one of two similar codes therefore makes clients give up, or repeat the request without end.
+An error is *retriable* if the same request may succeed later without a change. For example, a partition has no leader
+yet, or the client's metadata is old. Kafka's clients retry these errors and raise all others. So a wrong error code has
+consequences: the client gives up too early, or repeats a request that can never succeed.
 
 Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retriable). The messages are HMB's own.
 """
@@ -24,7 +24,7 @@ RETRY = True
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes: name = number on the wire, message, and RETRY if a client may repeat the request."""
+    """Kafka's error codes. Each line has a name, the number on the wire, a message, and RETRY if clients may retry."""
 
     message: str
     retriable: bool
@@ -180,7 +180,7 @@ class KafkaError(Exception):
     """An error with one of Kafka's codes. A broker sends it to a client, and a client raises it."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        """Keep the start and the end of a `message` above LONGEST_MESSAGE.
+        """Shorten a `message` of more than LONGEST_MESSAGE characters to its start and its end.
 
         A message often quotes a name from the request. A name may have 32,767 bytes, and the whole message must fit
         into the response.

@@ -7,7 +7,7 @@ TCP carries a stream without boundaries. A length before each message divides th
 frame `00 00 00 02 | 61 62` carries the two bytes "ab".
 
 An attacker can send any length, and four bytes can claim 2 GB. So a reader compares the length with a limit (Kafka's
-`socket.request.max.bytes`), and memory grows only with the bytes that arrive.
+`socket.request.max.bytes`). It allocates memory only for bytes that have arrived.
 
 Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
 """
@@ -34,8 +34,8 @@ def _admit_at_once(size: int) -> None:
 class Stream(Protocol):
     """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.
 
-    `read` returns no bytes at the end of the stream. A socket with a time limit returns None when the time is over,
-    which a reader treats like the end.
+    `read` returns no bytes at the end of the stream. A socket with a time limit returns None when the time is over. A
+    reader treats None like the end of the stream.
     """
 
     def read(self, size: int, /) -> bytes | None: ...
@@ -46,7 +46,7 @@ class Stream(Protocol):
 def read_frame(stream: Stream, max_size: int) -> memoryview | None:
     """Return the next frame without its length, or None if the stream ends between two frames.
 
-    Raises ProtocolError as `read_size` and `read_body` do.
+    Raises ProtocolError in the same cases as `read_size` and `read_body`.
     """
     size = read_size(stream, max_size)
     return None if size is None else read_body(stream, size)
@@ -71,8 +71,8 @@ def read_size(stream: Stream, max_size: int) -> int | None:
 def read_body(stream: Stream, size: int, admit: Admit = _admit_at_once) -> memoryview:
     """Return the content of a frame. `size` is its length, which `read_size` returned.
 
-    `admit` is called before each chunk of the frame is read. It may wait until the chunk fits into memory. Raises
-    ProtocolError if the stream ends inside the frame.
+    `admit` is called before each chunk of the frame is read. The call may wait until the broker has memory for the
+    chunk. Raises ProtocolError if the stream ends inside the frame.
     """
     if size > CHUNK:
         return _read_large(stream, size, admit)
@@ -86,8 +86,8 @@ def read_body(stream: Stream, size: int, admit: Admit = _admit_at_once) -> memor
 def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
     """Read a large frame into memory that the operating system provides (mmap).
 
-    The system provides a page when it is first written, and takes back all pages with the last view of the frame. A
-    growing `bytearray` would be copied, and the C library would keep a part of its memory.
+    The operating system provides a page when the page is first written. It takes back all pages when the last view of
+    the frame is deleted. A growing `bytearray` would be copied, and the C library would keep a part of its memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

@@ -7,14 +7,15 @@
     string  client_id (may be null)
     tagged fields (version 2)
 
-A header has its own version, which follows from API key and version of the message (`header_version` of its class).
+A header has its own version. The API key and the version of the message determine the header's version
+(`header_version` of the message class).
 
 The client numbers its requests with correlation ids. The broker sends the id of the request back in the response, and
 responds on one connection in the order of the requests. For example, a Metadata request (key 3) in version 1 with the
 id 7 and the client id "ab" has the header `00 03 00 01 00 00 00 07 00 02 61 62`.
 
-The client id keeps its int16 length in flexible versions. So a broker can read the header of any request before it has
-checked the version.
+The client id has an int16 length in all versions, even in flexible ones. So a broker can read the header of any request
+before it has checked the version.
 
 Source: KIP-482. RequestHeader.json and ResponseHeader.json call the fields request_api_key and so on.
 """
@@ -26,7 +27,10 @@ from hmb.protocol.schema import Struct
 
 
 class RequestHeader(Struct, versions="1-2", flexible="2+"):
-    """v2 adds tagged fields. Only old brokers used v0, among themselves. It had no client id."""
+    """The header of a request.
+
+    v2 adds tagged fields. v0 had no client id. Only old brokers used it, for their requests to each other.
+    """
 
     api_key:        int        = t.int16()
     api_version:    int        = t.int16()
@@ -35,6 +39,6 @@ class RequestHeader(Struct, versions="1-2", flexible="2+"):
 
 
 class ResponseHeader(Struct, versions="0-1", flexible="1+"):
-    """v1 adds tagged fields."""
+    """The header of a response. v1 adds tagged fields."""
 
     correlation_id: int = t.int32()

@@ -18,13 +18,13 @@ are short. For example, the string "ab" is `00 02 61 62`, or `03 61 62` in the c
 
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
 - A decoder compares a length with the rest of the buffer before it allocates memory. So four bytes cannot claim 2 GB.
-- A string has at most LONGEST_STRING bytes in both forms. A longer string would not fit into older versions, nor into
-  the records of a coordinator.
+- A string has at most LONGEST_STRING bytes in both forms. A longer string would not fit into older versions, and not
+  into the records of a coordinator.
 - Malformed bytes raise one of the exceptions in `MALFORMED`. The schema adds the field's name and raises a
   ProtocolError.
-- A decoder pays for values that take more memory than bytes on the wire (see `allowance`).
-- `records` are never copied. A decoder returns a view of the buffer. An encoder keeps the value apart from the other
-  bytes (`Output.parts`), and the value can be a part of a file that the operating system sends.
+- A decoder asks the `allowance` before it creates values that take more memory than their bytes on the wire.
+- `records` are never copied. A decoder returns a view of the buffer. An encoder does not join the value with the other
+  bytes (`Output.parts`). The value can also be a part of a file, and the operating system then sends it.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """
@@ -49,12 +49,12 @@ class RecordsInFile(Protocol):
 Part: TypeAlias = bytes | memoryview | RecordsInFile  # a part of an encoded message
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # for values of another type or out of range
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # raised for values of a wrong type or range
 LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
-    """The bytes of a message that is being encoded. `spliced` has the positions and values of its `records`."""
+    """The bytes of a message that is being encoded. `spliced` has the positions and values of `records` fields."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ UVARINT = FieldCodec(encode_uvarint, decode_uvarint)
 VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
-# Lengths of strings, byte strings and arrays; -1 is null
+# Lengths of strings, byte strings and arrays. The length -1 stands for null.
 
 
 def _encode_compact_length(out: Output, length: int) -> None:
@@ -182,13 +182,13 @@ COMPACT_LENGTH = FieldCodec(_encode_compact_length, _decode_compact_length)
 
 
 def check_length(length: int, left: int, nullable: bool) -> None:
-    """Raise ValueError if fewer than `length` bytes are left, or if the length is -1 and the value cannot be null."""
+    """Raise ValueError if `length` is more than the bytes `left`, or if it is -1 and the value must not be null."""
     if length > left:
         raise ValueError(f"length {length}, but {left} bytes are left")
     if length < -1:
         raise ValueError(f"length {length} is negative")
     if length == -1 and not nullable:
-        raise ValueError("null is not allowed here")
+        raise ValueError("null is not allowed in this field")
 
 
 # Types that begin with a length
@@ -271,7 +271,7 @@ def records(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
-    """Return the codec of an array. Each item takes at least one byte, so its count is checked like a length."""
+    """Return the codec of an array. Each item takes at least one byte, so a count above the bytes left is an error."""
     encode_length, decode_length = length
     encode_item, decode_item = item
 

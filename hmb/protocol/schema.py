@@ -2,14 +2,14 @@
 
 A message class declares the fields of all its versions, one line for each field::
 
-    transactional_id: str | None = t.string("3+", nullable="3+", default=None)      # exists from version 3 on
+    transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
 `compile(version)` selects the fields of one version, once, and stores them as a *plan*: a flat list of names and
-codecs. Encoding and decoding are short loops over this list. Three rules about versions are implemented in this module
-and nowhere else:
+codecs. Encoding and decoding are short loops over this list. This module alone implements three rules:
 
 - A field that does not exist in a version decodes to its default value. Encoding another value in that version is an
-  error, because the receiver would not get it. An `ignorable` field is an exception: the receiver can do without it.
+  error, because the receiver would not get the value. An `ignorable` field is an exception, because the receiver does
+  not need it.
 - From its `flexible` version on, a message writes lengths in the compact form, and every struct ends with tagged fields
   (KIP-482, see `tagged_fields`).
 - Any bytes decode to a message or raise a ProtocolError, which names the field and the position.
@@ -81,7 +81,8 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# The functions that declare a field: t.string("3+", nullable="3+", default=None). A type checker sees a value.
+# The functions that declare a field: t.string("3+", nullable="3+", default=None). For a type checker, each of them
+# returns a value of the field's type.
 Maker: TypeAlias = Callable[..., Any]
 
 boolean: Maker = partial(Field, "bool", default=False)
@@ -183,7 +184,7 @@ class Plan:
 
 @dataclass_transform(kw_only_default=True)
 class Struct:
-    """A message or a part of a message. The constructor takes fields by name; all other fields have their defaults.
+    """A message or a part of a message. The constructor takes fields by name. All other fields have their defaults.
 
     `==` compares the class and the fields. `repr` omits fields with default values. It is valid Python if all `records`
     have at most 512 bytes.

@@ -1,6 +1,6 @@
 """Tagged fields: optional fields at the end of every struct of a flexible version (KIP-482).
 
-A new optional field would normally need a new version of its message. A tagged field needs none, because each one
+A new optional field would normally need a new version of its message. A tagged field needs no new version, because it
 carries its tag and its size. A reader skips a tag that it does not know::
 
     uvarint  number of tagged fields
@@ -10,7 +10,8 @@ The fields are in ascending order of their tags. A field with its default value 
 ends with one zero byte. For example, an ApiVersions response with `finalized_features_epoch` (tag 1) set to 5 ends
 with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the value 5.
 
-A reader stores the fields that it does not know in `unknown_tagged_fields`, and writes them back unchanged.
+A decoder stores fields with unknown tags in `unknown_tagged_fields`. If the struct is encoded again, these fields are
+written unchanged.
 """
 
 from __future__ import annotations
@@ -51,20 +52,21 @@ class TaggedFields:
             tag, position = p.decode_uvarint(buffer, position)
             data, end = _VALUE.decode(buffer, position)
             if tag in seen:
-                raise ValueError(f"tag {tag} comes twice")
+                raise ValueError(f"tag {tag} occurs twice")
             seen.add(tag)
             if tag in self.by_tag:
                 _, name, codec, _ = self.by_tag[tag]
                 values[name], position = codec.decode(buffer[:end], end - len(data))
                 if position != end:
-                    raise ValueError(f"tag {tag} has length {len(data)}, {end - position} more than {name} takes")
+                    size = len(data) - end + position
+                    raise ValueError(f"tag {tag} has length {len(data)}, but the value of {name} has {size} bytes")
             else:
                 values.setdefault("unknown_tagged_fields", {})[tag] = bytes(data)
             position = end
         return position
 
     def encode(self, out: p.Output, values: dict[str, Any]) -> None:
-        """Write the fields of `values` that differ from their defaults, and the unknown ones."""
+        """Write the fields of `values` that differ from their defaults, and the fields with unknown tags."""
         tags = dict(values.get("unknown_tagged_fields", ()))
         for tag, name, codec, default in self.by_tag.values():
             if values[name] != default:

@@ -1,4 +1,4 @@
-"""Topics on the wire: legal names, partitions, and the topics that belong to the broker.
+"""Topic names: the rules for legal names, the names of partitions, and the internal topics of the broker.
 
 A topic name has 1 to 249 letters, digits, '.', '_' or '-', and is not '.' or '..'. The limit comes from file systems,
 which allow 255 bytes for a name. A partition's directory has the topic's name, '-' and the partition's number, for
@@ -43,5 +43,5 @@ def check_topic_name(name: str) -> None:
     if name in (".", "..") or not LEGAL_NAME.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"{name[:MAX_SHOWN]!r} is no topic name: 1 to 249 letters, digits, '.', '_' or '-', and not '.' or '..'",
+            f"{name[:MAX_SHOWN]!r} is not a topic name: 1 to 249 letters, digits, '.', '_' or '-', and not '.' or '..'",
         )

@@ -55,7 +55,7 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
 )
 def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, command: list[str], name: str) -> None:
     result = run(*command, name, "-b", NOBODY, exit_code=2)
-    assert f"{name!r} is no topic name: 1 to 249 letters, digits, '.', '_' or '-'" in " ".join(result.stderr.split())
+    assert f"{name!r} is not a topic name: 1 to 249 letters, digits, '.', '_' or '-'" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

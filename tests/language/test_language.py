@@ -15,8 +15,6 @@ NOT_CLEAN = {
     "hmb/broker",
     "hmb/client",
     "hmb/coordinator",
-    "hmb/protocol",
-    "hmb/records",
     "tests/coordinator",
     "tests/storage",
 }

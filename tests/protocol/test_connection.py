@@ -67,7 +67,7 @@ def test_an_answer_to_something_else() -> None:
     client, server = ClientConnection(None), ServerConnection()
     client.request(MetadataRequest(), 0)
     client.request(MetadataRequest(), 0)
-    with pytest.raises(ProtocolError, match="answer to request 1 in place of 0"):
+    with pytest.raises(ProtocolError, match="a response to request 1 arrived instead of the one to request 0"):
         client.receive(received(server.respond(RequestHeader(correlation_id=1), MetadataResponse(), version=0)))
 
 

@@ -83,7 +83,7 @@ def test_a_version_that_does_not_exist() -> None:
 def test_null_where_it_is_not_allowed() -> None:
     with pytest.raises(ValueError, match=r"Order\.note in version 1 cannot be None"):
         Order(note=None).encode(1)
-    with pytest.raises(ProtocolError, match=r"Order\.note in version 1, byte 4 of 11: null is not allowed here"):
+    with pytest.raises(ProtocolError, match=r"Order\.note in version 1, byte 4 of 11: null is not allowed"):
         Order.decode(bytes.fromhex("00000007 ffff 00 00000000"), 1)
 
 
@@ -110,9 +110,9 @@ def test_tags_may_come_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("tags", "complaint"),
     [
-        ("02 09 00 09 00", "tag 9 comes twice"),
+        ("02 09 00 09 00", "tag 9 occurs twice"),
         ("01 09 02 00", "length 2, but 1 bytes are left"),
-        ("01 00 03 01 0000", "2 more than extras takes"),
+        ("01 00 03 01 0000", "tag 0 has length 3, but the value of extras has 1 bytes"),
         ("01 00 01 02", "extras|length 1, but 0"),
         ("01", "the bytes end here"),
         ("ffffffff0f", "the bytes end here"),

@@ -30,13 +30,13 @@ def api_name(api_key: ApiKey) -> str:
 
 @cache
 def request_class(api_key: int) -> type[Request]:
-    """Return the class of an API's requests.  Raises KeyError for an API without messages."""
+    """Return the class of an API's requests. Raises KeyError for an API without messages."""
     return cast(type[Request], _message_class(api_key, "Request"))
 
 
 @cache
 def response_class(api_key: int) -> type[Response]:
-    """Return the class of an API's responses.  Raises KeyError for an API without messages."""
+    """Return the class of an API's responses. Raises KeyError for an API without messages."""
     return cast(type[Response], _message_class(api_key, "Response"))
 
 

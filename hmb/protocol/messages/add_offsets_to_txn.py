@@ -1,7 +1,7 @@
 """AddOffsetsToTxn (25): include the offsets of a consumer group in a transaction (KIP-98).
 
-The transaction coordinator adds the group's partition of `__consumer_offsets` to the transaction. That partition gets a
-marker at the end of the transaction, as every other partition does.
+The transaction coordinator adds the group's partition of `__consumer_offsets` to the transaction. So this partition,
+too, gets a marker at the end of the transaction.
 """
 
 from hmb.protocol import schema as t

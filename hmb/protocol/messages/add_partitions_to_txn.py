@@ -1,8 +1,8 @@
 """AddPartitionsToTxn (24): make partitions part of a transaction (KIP-98).
 
-The transaction coordinator must know every partition with records of a transaction, because each of them gets a marker
-at the end. A producer therefore sends this request before it writes to a partition. Since KIP-890 (transaction version
-2) the partition's leader sends it in place of the producer.
+The transaction coordinator must know every partition to which a transaction writes, because each partition gets a
+marker at the end. A producer therefore sends AddPartitionsToTxn before it writes to a partition. Since KIP-890
+(transaction version 2) the partition's leader sends the request instead of the producer.
 """
 
 from hmb.protocol import schema as t

@@ -1,6 +1,6 @@
 """AlterConfigs (33): replace all settings of a resource.
 
-A setting that the request does not name returns to its default.
+AlterConfigs resets each setting that the request does not name to its default.
 """
 
 from hmb.protocol import schema as t

@@ -10,7 +10,7 @@ class AlterPartitionReassignmentsRequest(
 ):
     """The new replicas of each partition. Null replicas cancel a move.
 
-    Version 1 says whether a move may change the replication factor.
+    Version 1 adds a flag that allows a move to change the replication factor.
     """
 
     class ReassignableTopic(Struct):
@@ -29,7 +29,7 @@ class AlterPartitionReassignmentsRequest(
 class AlterPartitionReassignmentsResponse(
     Response, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """An error code for each partition. Version 1 repeats whether a move may change the replication factor."""
+    """An error code for each partition. Version 1 adds the flag of the request."""
 
     class ReassignableTopicResponse(Struct):
         class ReassignablePartitionResponse(Struct):

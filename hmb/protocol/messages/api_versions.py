@@ -1,8 +1,9 @@
 """ApiVersions (18): which APIs a broker serves, and in which versions (KIP-35, KIP-511, KIP-584).
 
-A client sends this request first on a connection, before either side knows the versions of the other. Two exceptions
-follow from that. The header of the response has version 0 in every version of the API. A broker that does not know the
-version of the request answers with error 35 in a body of *version 0*, from which the client learns what to ask next.
+A client sends this request first on a connection, before either side knows the versions of the other. So ApiVersions
+has two exceptions. The header of the response has version 0 in every version of the API. A broker that does not support
+the request's version responds with error 35 in a body of *version 0*. This body contains the versions that the broker
+supports.
 """
 
 from hmb.protocol import schema as t
@@ -47,6 +48,6 @@ class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4",
     api_keys:                 list[ApiVersion]          = t.array(ApiVersion)
     throttle_time_ms:         int                       = t.int32("1+", ignorable=True)
     supported_features:       list[SupportedFeatureKey] = t.array(SupportedFeatureKey, "3+", tag=0, ignorable=True)
-    finalized_features_epoch: int                       = t.int64("3+", tag=1, default=-1, ignorable=True)  # -1 unknown
+    finalized_features_epoch: int                       = t.int64("3+", tag=1, default=-1, ignorable=True)  # -1: none
     finalized_features:       list[FinalizedFeatureKey] = t.array(FinalizedFeatureKey, "3+", tag=2, ignorable=True)
     zk_migration_ready:       bool                      = t.boolean("3+", tag=3, ignorable=True)

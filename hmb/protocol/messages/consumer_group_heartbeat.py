@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (68): the single request of members with the consumer protocol (KIP-848).
 
-Members join, stay alive, rebalance and leave with it. No barrier stops all members at once. The broker assigns the
-partitions. Each member gives up partitions and takes over others, step by step. A field that has not changed since the
-last heartbeat may be null.
+Members join, stay alive, rebalance and leave with this one request. The broker assigns the partitions. Each member
+gives up partitions and takes over others, step by step, so a rebalance never stops all members at once. A field that
+has not changed since the last heartbeat may be null.
 """
 
 from uuid import UUID
@@ -13,9 +13,9 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """What a member subscribes to, and which partitions it owns.
+    """The subscription of a member, and the partitions that it owns.
 
-    Member epoch 0 joins the group, -1 leaves it, and -2 leaves it for a short time, as a static member does. Version 1
+    Member epoch 0 joins the group, -1 leaves it, and -2 leaves it for a short time (only for static members). Version 1
     adds subscriptions by regular expression, and the member chooses its own id (KIP-1082).
     """
 

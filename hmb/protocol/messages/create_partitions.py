@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
-    """The new number of partitions of each topic. Version 2 is flexible. Versions 1 and 3 equal the version before."""
+    """The new number of partitions of each topic. Version 2 is flexible. Versions 1 and 3 change nothing."""
 
     class CreatePartitionsTopic(Struct):
         class CreatePartitionsAssignment(Struct):

@@ -1,4 +1,4 @@
-"""DeleteRecords (21): delete the records of partitions below an offset (KIP-107)."""
+"""DeleteRecords (21): delete all records of a partition below an offset (KIP-107)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey

@@ -10,8 +10,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class DeleteTopicsRequest(Request, api_key=ApiKey.DELETE_TOPICS, versions="0-6", flexible="4+"):
     """The topics to delete.
 
-    Versions 0 to 5 name topics in `topic_names`. Version 4 is flexible. Version 6 gives each topic by name or by id, in
-    `topics`. Versions 1 to 3 and version 5 change only the response.
+    Versions 0 to 5 name topics in `topic_names`. Version 4 is flexible. Version 6 names each topic by its name or its
+    id, in `topics`. Versions 1 to 3 and version 5 change only the response.
     """
 
     class DeleteTopicState(Struct):

@@ -17,7 +17,10 @@ class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions=
 
 
 class DescribeClusterResponse(Response, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
-    """The brokers. Version 1 says whether they are brokers or controllers. Version 2 says whether each is fenced."""
+    """The brokers.
+
+    Version 1 adds whether the nodes are brokers or controllers. Version 2 adds whether each broker is fenced.
+    """
 
     class DescribeClusterBroker(Struct):
         broker_id: int        = t.int32()

@@ -1,4 +1,4 @@
-"""DescribeConfigs (32): the settings of topics, brokers and groups, and where each value comes from."""
+"""DescribeConfigs (32): the settings of topics, brokers and groups, and the source of each value."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -25,8 +25,8 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The settings of each resource.
 
-    Version 0 only says whether a value is the default. Version 1 adds the source of the value and its synonyms.
-    Synonyms are all places that could provide the value, in order of precedence. Version 3 adds the type and the
+    Version 0 only has a flag that is set if a value is the default. Version 1 adds the source of the value and its
+    synonyms. Synonyms are all sources that define the setting, in order of precedence. Version 3 adds the type and the
     documentation. Version 4 is flexible.
     """
 

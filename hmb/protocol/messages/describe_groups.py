@@ -9,7 +9,7 @@ class DescribeGroupsRequest(Request, api_key=ApiKey.DESCRIBE_GROUPS, versions="0
     """The groups to describe.
 
     Version 3 can ask for the operations that the client is authorized for (KIP-430). Version 5 is flexible. Versions 1,
-    2, 4 and 6 equal the version before.
+    2, 4 and 6 each equal the previous version.
     """
 
     groups:                        list[str] = t.array(t.string)

@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
     """The partitions to describe. Null stands for all partitions.
 
-    Version 2 is flexible. Versions 1 and 3 to 5 equal the version before.
+    Version 2 is flexible. Versions 1 and 3 to 5 each equal the previous version.
     """
 
     class DescribableLogDirTopic(Struct):
@@ -22,7 +22,7 @@ class DescribeLogDirsResponse(Response, api_key=ApiKey.DESCRIBE_LOG_DIRS, versio
     """The partitions in each data directory, with their sizes.
 
     Version 2 is flexible. Version 3 adds an error code for the whole response. Version 4 adds the size of the disk and
-    its free space (KIP-827). Version 5 says whether the directory is closed to new partitions (KIP-1066).
+    its free space (KIP-827). Version 5 adds whether the directory refuses new partitions (KIP-1066).
     """
 
     class DescribeLogDirsResult(Struct):

@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeTopicPartitionsRequest(Request, api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+"):
-    """The topics to describe. An empty list stands for all topics. A cursor continues after the last page."""
+    """The topics to describe. An empty list stands for all topics. A cursor asks for the next page."""
 
     class TopicRequest(Struct):
         name: str = t.string()

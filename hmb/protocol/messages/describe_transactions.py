@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): what the coordinator knows of transactional ids (KIP-664)."""
+"""DescribeTransactions (65): the coordinator's state of transactional ids (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -12,7 +12,10 @@ class DescribeTransactionsRequest(Request, api_key=ApiKey.DESCRIBE_TRANSACTIONS,
 
 
 class DescribeTransactionsResponse(Response, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
-    """The state of each transactional id. While a transaction ends, its partitions are those without a marker yet."""
+    """The state of each transactional id.
+
+    While a transaction ends, the response lists only the partitions that have no marker yet.
+    """
 
     class TransactionState(Struct):
         class TopicData(Struct):

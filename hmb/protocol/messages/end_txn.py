@@ -20,7 +20,9 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
 
 
 class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
-    """Success, or an error code. After a success the outcome is decided, and readers see it a moment later.
+    """Success, or an error code.
+
+    After a success the outcome is decided. The markers, and so the effect for consumers, follow a moment later.
 
     Version 3 is flexible. Version 5 adds the producer id and epoch for the next transaction.
     """

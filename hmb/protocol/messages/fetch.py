@@ -1,7 +1,8 @@
 """Fetch (1): read records from an offset on, and wait for them if none have arrived yet (a long poll).
 
-The broker answers when it has `min_bytes`, or when `max_wait_ms` are over. `records` is a piece of the log without any
-change. It may begin before the requested offset, because a batch is never split. It may end in the middle of a batch.
+The broker answers when it has `min_bytes`, or when `max_wait_ms` are over. `records` is a range of bytes copied from
+the log. The range may begin before the requested offset, because it begins with a whole batch. It may end in the middle
+of a batch.
 
 A *fetch session* (KIP-227, from version 7 on) leaves out partitions in which nothing has changed.
 """
@@ -21,9 +22,9 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     whole response, and the order of partitions matters (KIP-74). Version 4 adds record batches and the isolation level.
     Version 5 carries a follower's log start offset. Version 7 adds sessions. Version 9 adds leader epochs (KIP-320).
     Version 10 allows zstd. Version 11 adds the rack, so that a client can read from a near replica (KIP-392). Version
-    12 is flexible and tells a client where its log diverges. Version 13 has topic ids in place of names. Version 15 has
-    `replica_state` in place of `replica_id` (KIP-903). Versions 17 and 18 add fields for followers. Versions 6, 8, 14
-    and 16 equal the version before.
+    12 is flexible and adds the epoch of the last fetched record, so that the broker can detect a diverged log. Version
+    13 has topic ids in place of names. Version 15 has `replica_state` in place of `replica_id` (KIP-903). Versions 17
+    and 18 add fields for followers. Versions 6, 8, 14 and 16 each equal the previous version.
     """
 
     class ReplicaState(Struct):
@@ -60,7 +61,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     session_id:            int                  = t.int32("7+", ignorable=True)
     session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: no session
     topics:                list[FetchTopic]     = t.array(FetchTopic)
-    forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic, "7+")  # they leave the session
+    forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic, "7+")  # partitions to remove from the session
     rack_id:               str                  = t.string("11+", ignorable=True)
 
 
@@ -69,8 +70,9 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
 
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
     the log start offset. Version 7 adds sessions, and an error code for the whole response. Version 11 names a near
-    replica. Version 12 is flexible and adds the point of divergence and the current leader. Version 13 has topic ids in
-    place of names. Version 16 adds the leader's address (KIP-951). Every other version equals the one before.
+    replica. Version 12 is flexible and adds the current leader and the offset at which the logs diverge. Version 13 has
+    topic ids in place of names. Version 16 adds the leader's address (KIP-951). Every other version equals the previous
+    version.
     """
 
     class FetchableTopicResponse(Struct):

@@ -6,10 +6,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """The keys whose coordinators the client looks for.
+    """The group ids or transactional ids whose coordinators the client looks for.
 
-    Version 0 takes one group. Version 1 adds `key_type`, the kind of the key. Version 3 is flexible. Version 4 takes
-    several keys (KIP-699). Version 6 adds share groups (KIP-932). Versions 2 and 5 equal the version before.
+    Version 0 takes one group id. Version 1 adds `key_type`, the kind of the key. Version 3 is flexible. Version 4 takes
+    several ids, called keys (KIP-699). Version 6 adds share groups (KIP-932). Versions 2 and 5 each equal the previous
+    version.
     """
 
     key:              str       = t.string("0-3")
@@ -21,7 +22,7 @@ class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, version
     """The coordinator of each key.
 
     Version 1 adds the throttle time and an error message. Version 3 is flexible. Version 4 has one entry for each key.
-    Every other version equals the one before.
+    Every other version equals the previous version.
     """
 
     class Coordinator(Struct):

@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response
 
 
 class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
-    """A sign of life from one member.
+    """A message that one member of a group sends regularly to show that it is alive.
 
     Version 3 adds static members. Version 4 is flexible. Versions 1 and 2 equal version 0.
     """

@@ -1,8 +1,8 @@
 """JoinGroup (11): become a member of a group, or stay a member during a rebalance.
 
-The broker answers when all members have joined. That is the barrier of a rebalance. The broker makes one member the
-leader and sends it the metadata of all members, so that the leader can assign the partitions. The others receive their
-assignment through SyncGroup.
+The broker answers when all members have joined. This wait is the barrier of a rebalance. The broker makes one member
+the leader and sends it the metadata of all members, so that the leader can assign the partitions. All members receive
+their assignment through SyncGroup.
 """
 
 from hmb.protocol import schema as t
@@ -15,7 +15,7 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 
     Version 1 separates the time limit of a rebalance from the session timeout (KIP-62). From version 4 on, a new member
     first gets an id and then joins with it (KIP-394). Version 5 adds static members (KIP-345). Version 6 is flexible.
-    Version 8 adds a reason for the broker's log (KIP-800). Versions 2, 3, 7 and 9 equal the version before.
+    Version 8 adds a reason for the broker's log (KIP-800). Versions 2, 3, 7 and 9 each equal the previous version.
     """
 
     class JoinGroupRequestProtocol(Struct):
@@ -36,8 +36,8 @@ class JoinGroupResponse(Response, api_key=ApiKey.JOIN_GROUP, versions="0-9", fle
     """The new generation and, for the leader, its members.
 
     Version 2 adds the throttle time. Version 5 adds static members. Version 6 is flexible. Version 7 adds the protocol
-    type, and the protocol name may be null. Version 9 tells a leader that has returned to skip the
-    assignment. Every other version equals the one before.
+    type, and the protocol name may be null. Version 9 adds `skip_assignment`, for a static leader that has returned.
+    Every other version equals the previous version.
     """
 
     class JoinGroupResponseMember(Struct):

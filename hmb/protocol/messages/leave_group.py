@@ -23,7 +23,7 @@ class LeaveGroupRequest(Request, api_key=ApiKey.LEAVE_GROUP, versions="0-5", fle
 
 
 class LeaveGroupResponse(Response, api_key=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+"):
-    """Success, or an error code; from version 3 on for each member.
+    """Success, or an error code. From version 3 on, each member has its own error code.
 
     Version 1 adds the throttle time. Version 4 is flexible.
     """

@@ -16,7 +16,7 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
     Version 0 asks for up to `max_num_offsets` base offsets of *segments* that begin before the timestamp, the newest
     first. Version 1 asks for one record (KIP-79). Version 2 adds the isolation level: with read_committed the end is
     the last stable offset. Version 4 adds leader epochs. Version 6 is flexible. Versions 7, 8, 9 and 11 add special
-    timestamps. Version 10 adds a time limit for tiered storage. Versions 3 and 5 equal the version before.
+    timestamps. Version 10 adds a time limit for tiered storage. Versions 3 and 5 each equal the previous version.
     """
 
     class ListOffsetsTopic(Struct):
@@ -40,7 +40,7 @@ class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11"
 
     Version 0 returns a list of offsets, the newest first. Version 1 returns one offset with its timestamp; both are -1
     if every record is older. Version 2 adds the throttle time. Version 4 adds the leader epoch. Version 6 is flexible.
-    Every other version equals the one before.
+    Every other version equals the previous version.
     """
 
     class ListOffsetsTopicResponse(Struct):

@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListPartitionReassignmentsRequest(
     Request, api_key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+"
 ):
-    """The partitions to look at. Null stands for all partitions."""
+    """The partitions whose moves are listed. Null stands for all partitions."""
 
     class ListPartitionReassignmentsTopics(Struct):
         name:              str       = t.string()
@@ -23,7 +23,7 @@ class ListPartitionReassignmentsRequest(
 class ListPartitionReassignmentsResponse(
     Response, api_key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+"
 ):
-    """The moves that are in progress."""
+    """The partitions that are being moved, with the replicas that each move adds and removes."""
 
     class OngoingTopicReassignment(Struct):
         class OngoingPartitionReassignment(Struct):

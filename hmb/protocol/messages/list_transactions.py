@@ -1,4 +1,4 @@
-"""ListTransactions (66): the transactional ids that a coordinator knows (KIP-664)."""
+"""ListTransactions (66): the transactional ids of a transaction coordinator (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """Filters for transactional ids. A listed id passes all of them; an empty filter passes every id.
+    """Filters for transactional ids. The response lists the ids that pass all filters. An empty filter passes every id.
 
     Version 1 filters by the age of the transaction in ms (KIP-994). Version 2 filters by a regular expression on the id
     (KIP-1152).
@@ -19,7 +19,10 @@ class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, version
 
 
 class ListTransactionsResponse(Response, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """The transactional ids, and the states in the filter that do not exist. Versions 1 and 2 equal version 0."""
+    """The transactional ids, and those state names in the filter that the broker does not know.
+
+    Versions 1 and 2 equal version 0.
+    """
 
     class TransactionState(Struct):
         transactional_id:  str = t.string()

@@ -15,9 +15,10 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
     """The topics to describe.
 
     In version 0 an empty list stands for all topics. From version 1 on null stands for all topics, and an empty list
-    for none. Version 4 can switch off the creation of topics. Version 8 can ask for authorized operations (since
-    version 11 no longer for those of the cluster). Version 9 is flexible. Version 10 has topic ids, but topics are
-    still named; version 12 can ask by id, with a null name. Versions 2, 3, 5 to 7, 11 and 13 change only the response.
+    for none. Version 4 can switch off the creation of topics. Version 8 can ask for authorized operations. Since
+    version 11 a client can no longer ask for the operations of the cluster. Version 9 is flexible. Version 10 has topic
+    ids, but the client still names each topic. Version 12 can ask by id, with a null name. Versions 2, 3, 5 to 7, 11
+    and 13 change only the response.
     """
 
     class MetadataRequestTopic(Struct):
@@ -35,10 +36,10 @@ class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexi
 
     Version 1 adds racks, the controller, and which topics are internal. Version 2 adds the cluster id. Version 3 adds
     the throttle time. Version 5 adds offline replicas. Version 6 equals version 5, but a throttled client gets its
-    response at once and waits itself (KIP-219). Version 7 adds leader epochs. Version 8 adds authorized operations as a
-    set of bits; the smallest int32 means that the client did not ask for them. Version 9 is flexible. Version 10 adds
-    topic ids. In version 12 the name is null for an unknown id. Version 13 adds an error code for the whole response
-    (REBOOTSTRAP_REQUIRED).
+    response at once and then waits on its own side (KIP-219). Version 7 adds leader epochs. Version 8 adds authorized
+    operations as a set of bits. The smallest int32 means that the client did not ask for them. Version 9 is flexible.
+    Version 10 adds topic ids. In version 12 the name is null for an unknown id. Version 13 adds an error code for the
+    whole response (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

@@ -1,6 +1,6 @@
-"""OffsetCommit (8): store how far a group has read each partition.
+"""OffsetCommit (8): store the position of a consumer group in each partition.
 
-The next owner of a partition continues at the committed offset.
+When a partition gets a new owner in the group, the owner starts to read at the committed offset.
 """
 
 from uuid import UUID
@@ -13,11 +13,11 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
     """The offset of the next record to read, for each partition.
 
-    Version 0 comes from the time when ZooKeeper held the offsets. Version 1 adds the member, and a time for each
-    partition. Version 2 replaces these times by one retention time. Version 5 removes it, and the broker's setting
-    applies (KIP-211). Version 6 adds the leader epoch. Version 7 adds static members. Version 8 is flexible. Version 9
-    also serves members of the consumer protocol, by their epoch (KIP-848). Version 10 has topic ids. Versions 3 and 4
-    equal the version before.
+    Version 0 comes from the time when ZooKeeper stored the offsets. Version 1 adds the member, and a time for each
+    partition. Version 2 replaces these times by one retention time. Version 5 removes the retention time, and the
+    broker's setting applies (KIP-211). Version 6 adds the leader epoch. Version 7 adds static members. Version 8 is
+    flexible. Version 9 also serves members of the consumer protocol, by their epoch (KIP-848). Version 10 has topic
+    ids. Versions 3 and 4 each equal the previous version.
     """
 
     class OffsetCommitRequestTopic(Struct):
@@ -44,7 +44,7 @@ class OffsetCommitResponse(Response, api_key=ApiKey.OFFSET_COMMIT, versions="0-1
     """An error code for each partition.
 
     Version 3 adds the throttle time. Version 8 is flexible. Version 10 has topic ids. Every other version equals the
-    one before.
+    previous version.
     """
 
     class OffsetCommitResponseTopic(Struct):

@@ -11,9 +11,9 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
     """The group, and the partitions whose offsets the client asks for.
 
     Version 0 read the offsets from ZooKeeper. In version 2 null topics stand for all topics. Version 6 is flexible.
-    Version 7 adds `require_stable`, which asks the client to wait for open transactions (KIP-447). Version 8 takes
-    several groups (KIP-709). Version 9 adds the member (KIP-848). Version 10 has topic ids. Versions 1 and 3 to 5 equal
-    the version before.
+    Version 7 adds `require_stable`: the broker returns a retriable error while an open transaction has offsets to
+    commit (KIP-447). Version 8 takes several groups (KIP-709). Version 9 adds the member (KIP-848). Version 10 has
+    topic ids. Versions 1 and 3 to 5 each equal the previous version.
     """
 
     class OffsetFetchRequestTopic(Struct):
@@ -40,11 +40,13 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
 
 
 class OffsetFetchResponse(Response, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
-    """The committed offset of each partition. -1 means that the group has committed none, which is not an error.
+    """The committed offset of each partition.
+
+    -1 means that the group has no committed offset. This case is not an error.
 
     Version 2 adds an error code for the whole group. Version 3 adds the throttle time. Version 5 adds the leader epoch.
     Version 6 is flexible. Version 8 has one entry for each group. Version 10 has topic ids. Every other version equals
-    the one before.
+    the previous version.
     """
 
     class OffsetFetchResponseTopic(Struct):

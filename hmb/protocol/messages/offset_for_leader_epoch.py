@@ -1,7 +1,8 @@
 """OffsetForLeaderEpoch (23): the offset at which a leader epoch ended (KIP-101, KIP-320).
 
-A consumer sends this request when the leader of a partition has changed, with the epoch of its last record. If that
-epoch ended before the consumer's position, records that the consumer has read were lost.
+A consumer sends this request when the leader of a partition has changed. The request contains the leader epoch of the
+consumer's last record. If that epoch ended at an offset below the consumer's position, the log has lost records that
+the consumer has read.
 """
 
 from hmb.protocol import schema as t
@@ -32,7 +33,7 @@ class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOC
 class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
     """The end offset of the greatest epoch that is not above the requested one.
 
-    Version 1 adds that epoch. Version 2 adds the throttle time. Version 4 is flexible.
+    Version 1 adds the epoch that was found. Version 2 adds the throttle time. Version 4 is flexible.
     """
 
     class OffsetForLeaderTopicResult(Struct):

@@ -46,9 +46,9 @@ class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexibl
     """The offset of the first record in each partition, or an error code.
 
     Version 1 adds the throttle time, at the *end*. Version 2 adds the log append time, which is -1 for records that
-    keep their own timestamps. Version 5 adds the log start offset. Version 8 says which records of a rejected batch are
-    invalid (KIP-467). Version 9 is flexible. Version 10 names the new leader along with the error
-    NOT_LEADER_OR_FOLLOWER (KIP-951). Version 13 has topic ids in place of names.
+    keep their own timestamps. Version 5 adds the log start offset. Version 8 lists the invalid records of a rejected
+    batch (KIP-467). Version 9 is flexible. Version 10 names the new leader along with the error NOT_LEADER_OR_FOLLOWER
+    (KIP-951). Version 13 has topic ids in place of names.
     """
 
     class TopicProduceResponse(Struct):

@@ -12,8 +12,8 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
     """The offsets to commit within the producer's transaction.
 
     Version 2 adds leader epochs. Version 3 is flexible and adds the group's member and generation (KIP-447). Version 4
-    allows the error TRANSACTION_ABORTABLE. Producers of transaction version 2 send version 5 without an AddOffsetsToTxn
-    before it (KIP-890). Version 1 equals version 0.
+    allows the error TRANSACTION_ABORTABLE. Producers of transaction version 2 send version 5 and omit the
+    AddOffsetsToTxn request (KIP-890). Version 1 equals version 0.
     """
 
     class TxnOffsetCommitRequestTopic(Struct):
@@ -37,7 +37,10 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
 
 
 class TxnOffsetCommitResponse(Response, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
-    """An error code for each partition. Version 3 is flexible and allows the errors of group members."""
+    """An error code for each partition.
+
+    Version 3 is flexible and allows errors about the group's member and generation.
+    """
 
     class TxnOffsetCommitResponseTopic(Struct):
         class TxnOffsetCommitResponsePartition(Struct):

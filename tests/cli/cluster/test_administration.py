@@ -103,7 +103,7 @@ def test_a_subject_can_be_an_option_as_in_kafkas_tools(run: Hmb, servers: str) -
         (["groups", "delete"], "Missing argument 'GROUP'"),
         (["groups", "reset", "--to-latest"], "Missing argument 'GROUP'"),
         (["topics", "alter", "a", "-t", "b"], "one topic at a time: a or b?"),
-        (["topics", "create", "-t", "a/b"], "'a/b' is no topic name"),
+        (["topics", "create", "-t", "a/b"], "'a/b' is not a topic name"),
     ],
 )
 def test_a_subject_that_is_missing_or_given_twice(run: Hmb, arguments: list[str], message: str) -> None:

@@ -116,7 +116,7 @@ def test_invalid_settings_of_the_consumer(options: dict[str, Any], message: str)
 
 @pytest.mark.parametrize("name", ["", "..", "a b"])
 def test_an_illegal_name_of_a_topic_is_refused_without_asking_a_broker(name: str) -> None:
-    with pytest.raises(KafkaError, match="is no topic name"):
+    with pytest.raises(KafkaError, match="is not a topic name"):
         Consumer("127.0.0.1:1", name)
 
 
