@@ -1,15 +1,17 @@
-"""Records: the formats in which Kafka's data travels and is stored. The bytes are the same in both cases.
+"""Records: the formats in which Kafka sends data over the network and stores it on disk.
+
+The bytes are the same in both cases.
 
 A *record* is a key, a value, headers and a timestamp. A producer collects records and sends them as a *record batch*:
-one header of 61 bytes, then all the records, compressed together. The broker writes the batch to its log and sends it
-to consumers without looking at the records::
+one header of 61 bytes, then all the records, which may be compressed together. The broker writes the batch to its log
+and sends it to consumers without looking at the records::
 
     producer   records --encode, compress--> batch
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
 
 The broker changes only the first 16 bytes of a batch. They hold the base offset and the leader epoch, and the checksum
-does not cover them. For example, a producer sends 3 records, and the log ends at offset 500. The broker writes 500 into
+does not cover them. For example, a producer sends 3 records, and the log end offset is 500. The broker writes 500 into
 the header, and the records have the offsets 500, 501 and 502. A batch of 10,000 records costs the broker the same work.
 
 Read in this order:
@@ -21,9 +23,9 @@ Read in this order:
 - `crc`, `varint`  checksums, and integers of variable length
 - `control`      the markers that end transactions
 
-These modules are the model. A first reading can skip the rest:
+A first reading needs only the modules above. The following modules can wait:
 
-- `builder`, `consumer_record`  a producer's next batch, and the record that a consumer returns
+- `builder`, `consumer_record`  the batch that a producer fills next, and the record that a consumer returns
 - `filtering`, `heads`  batches without some of their records, for compaction, and the fields of records that a broker
   checks
 - `legacy`       messages v0 and v1, the formats of 2012 to 2017, and conversion from and to them

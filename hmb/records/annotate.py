@@ -8,7 +8,8 @@
 
 The lines are those of `protocol.annotate`, for the formats that `batch`, `record` and `legacy.message` describe.
 Compressed records appear twice: first their bytes in the file, as one field, and then the lines of the decompressed
-bytes. The positions of the second lines count from the beginning of the decompressed bytes. These lines are *inside*.
+bytes. The positions of the second lines count from the beginning of the decompressed bytes. The lines of decompressed
+bytes are marked as *inside*.
 
 If the bytes are malformed, the lines before the malformed field are yielded first. Then a KafkaError is raised.
 """
@@ -38,11 +39,11 @@ Walk = Generator[Line, None, int]  # yields lines, and returns the position afte
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = Struct(">i")
-_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # keys: letters of the struct module
+_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # by the letters of the struct module
 
 
 class AnnotatedNumber(NamedTuple):
-    """A number and its meaning."""
+    """A number in a line, with a text that explains its value, for example a date."""
 
     number: int
     meaning: str
@@ -52,7 +53,7 @@ class AnnotatedNumber(NamedTuple):
 
 
 def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
-    """Yield the lines of a whole batch at `position` of its file, each with whether it is inside compressed data."""
+    """Yield the lines of the batch at `position` of its file. The bool is True for a line inside compressed data."""
     if isinstance(batch, RecordBatch):
         return _record_batch(batch, position)
     return _message(batch, position)
@@ -71,7 +72,7 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield the lines of an incomplete header. All formats begin with an offset and a length."""
+    """Yield the lines of a header that the buffer cuts. All formats begin with an offset and a length."""
     form: Struct = Struct(">qi")
     names: tuple[str, ...] = RecordBatch._fields[:2]
     if len(buffer) > MAGIC_POSITION:
@@ -93,7 +94,7 @@ def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, posit
 
 
 def timestamp_note(timestamp: int) -> AnnotatedNumber:
-    """Return a timestamp (ms since 1970) with its date."""
+    """Return a timestamp (ms since 1970), annotated with its date."""
     if timestamp == NO_TIMESTAMP:
         return AnnotatedNumber(timestamp, "none")
     try:
@@ -138,7 +139,7 @@ def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, boo
 
 
 def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
-    """Yield the lines of one record. The lines of its deltas also show the absolute timestamp and offset."""
+    """Yield the lines of one record. Lines of deltas also show the absolute values."""
     try:
         length, position = yield from _varint(data, position, "length")
         end = position + length
@@ -180,7 +181,7 @@ def _bytes(data: bytes, position: int, path: str) -> Walk:
 
 
 def _content(data: bytes, position: int, size: int, path: str) -> Walk:
-    """Yield the line of a field whose size is known. A size of 0, or of -1 for null, has no line."""
+    """Yield the line of a field of `size` bytes. A field of size 0 or -1 (null) has no line."""
     if size <= 0:
         return position
     end = position + size
@@ -221,7 +222,7 @@ def _message(message: Message, position: int) -> Iterator[tuple[Line, bool]]:
 
 
 def _plain_message(message: Message, position: int) -> Iterator[Line]:
-    """Yield the lines of header, key and value. The value of a wrapper is one field."""
+    """Yield the lines of one message: header, key and value. The value of a wrapper is shown as one field."""
     yield from annotate_header(message, position)
     at = KEY_START[message.magic]
     for path, content in zip(("key", "value"), message.key_and_value(), strict=True):

@@ -7,9 +7,9 @@
 The module `protocol.annotate` yields one line for all records of a partition. This module replaces that line by the
 lines of the batches.
 
-Every byte belongs to exactly one line, even in damaged frames. Bytes that cannot be decoded are `unreadable`, and bytes
-after the message are `left`. Each problem is added to a list with its position. Annotation continues where possible: a
-batch with a wrong CRC or with damaged records is followed by the next batch.
+Every byte belongs to exactly one line, even in damaged frames. Bytes that cannot be decoded have the name `unreadable`,
+and bytes after the message have the name `left`. Each problem is added to a list with its position. Annotation
+continues where possible: a batch with a wrong CRC or with damaged records is followed by the next batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Lines = Iterator[tuple[Line, bool]]  # a line, and whether it is inside compress
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
     """Yield the lines of a message and of its records.
 
-    With `may_be_cut`, the records may end inside a batch, as in a Fetch response.
+    With `may_be_cut`, the last batch may be incomplete, as in a Fetch response.
     """
     end, rest = 0, "left"
     found = len(problems)
@@ -40,7 +40,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
             else:
                 yield line, False
     except ProtocolError as error:
-        problems.insert(found, str(error))  # This problem is the cause of those in incomplete records.
+        problems.insert(found, str(error))  # The cut message causes the problems in its records.
         rest = "unreadable"
     yield from _bytes(rest, wire[end:], end)
 
@@ -75,7 +75,7 @@ def _batch(batch: Batch, position: int, prefix: str, problems: list[str], *, may
             yield line._replace(path=prefix + line.path), is_inside
             end = end if is_inside else line.offset + len(line.data)
         if isinstance(batch, RecordBatch):
-            batch.check_bytes()  # `check` rejects the counts of batches after compaction.
+            batch.check_bytes()  # `check` would reject a batch from which compaction has removed records.
         else:
             batch.check()
     except KafkaError as error:

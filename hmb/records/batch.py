@@ -1,6 +1,6 @@
 """The record batch (magic 2, KIP-98): the unit that producers send, logs store and fetches return.
 
-A broker does not read the records. All that it needs is in the header of 61 bytes, big endian::
+A broker does not read the records. Everything that it needs is in the header of 61 bytes, big endian::
 
      0  int64  base offset               offset of the first record; the broker sets it
      8  int32  batch length              number of bytes after this field
@@ -22,7 +22,7 @@ magic is at byte 16 in all three formats of Kafka, which lets a reader distingui
 
 Compaction removes records from a batch and keeps the offsets of the others. For example, a batch with base offset 100
 had 5 records, and compaction removed three of them. Its last offset delta is still 4, and its number of records is 2.
-Only a batch that a producer sends has to have all its records.
+A batch that a producer sends must have all its records.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, de
 from hmb.records.crc import crc32c
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
-LOG_OVERHEAD = 12  # bytes of the base offset and the length, with which every batch and message begins
+LOG_OVERHEAD = 12  # bytes of the two fields at the start of every batch and message: offset and length
 RECORD_BATCH_OVERHEAD = 61
 MAGIC = 2
 
 HEADER = Struct(">qiibIhiqqqhii")
 _BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
-_AFTER_CRC = Struct(">hiqqqhii")  # from the attributes on
+_AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
 CRC_START = 21
 _UINT32 = Struct(">I")
 
@@ -93,12 +93,12 @@ class RecordBatch(NamedTuple):
 
     @property
     def has_all_records(self) -> bool:
-        """Whether compaction has removed no record. Record number n then has the offset delta n."""
+        """True if compaction has removed no record. Record number n then has the offset delta n."""
         return self.records_count == self.last_offset_delta + 1
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record, or -1 without a producer id. After 2^31 - 1 follows 0."""
+        """The sequence number of the last record, or -1 without a producer id. The number after 2^31 - 1 is 0."""
         if self.base_sequence < 0:
             return -1
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
@@ -117,7 +117,7 @@ class RecordBatch(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are the broker's markers, which no consumer returns (see `control`)."""
+        """Whether the records are markers of the broker, which a consumer does not return (see `control`)."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
@@ -129,13 +129,13 @@ class RecordBatch(NamedTuple):
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     def check(self) -> None:
-        """Raise CORRUPT_MESSAGE if the batch is not whole, if its CRC is wrong, or if its counts are impossible."""
+        """Raise CORRUPT_MESSAGE if the batch is cut off, its CRC is wrong, or its number of records is impossible."""
         self.check_bytes()
         if not 0 <= self.records_count <= self.last_offset_delta + 1:
             raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
 
     def check_bytes(self) -> None:
-        """Raise CORRUPT_MESSAGE if the batch is not whole, or if its CRC is wrong."""
+        """Raise CORRUPT_MESSAGE if the batch is cut off, or if its CRC is wrong."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the batch's {self.size} bytes are there")
         computed = crc32c(self.view[CRC_START:])
@@ -143,20 +143,23 @@ class RecordBatch(NamedTuple):
             raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """Yield the records, decompressed to `limit` bytes at most. Call `check` first."""
+        """Yield the records, which must decompress to at most `limit` bytes. Call `check` first."""
         data = self.uncompressed(limit)
         log_append_time = self.max_timestamp if self.attributes & LOG_APPEND_TIME_BIT else None
         count, last_offset_delta = self.records_count, self.last_offset_delta
         return decode_records(data, count, self.base_offset, last_offset_delta, self.base_timestamp, log_append_time)
 
     def uncompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the bytes of the records, decompressed to `limit` bytes at most."""
+        """Return the uncompressed bytes of the records.
+
+        Raises MESSAGE_TOO_LARGE if they take more than `limit` bytes.
+        """
         if not self.attributes & CODEC_MASK:
             return bytes(self.view[RECORD_BATCH_OVERHEAD:])
         return decompress(self.codec, self.view[RECORD_BATCH_OVERHEAD:], limit=limit)
 
     def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
-        """Return the batch for the log in two parts: 16 new bytes, and the other bytes without a copy."""
+        """Return the batch with a new base offset and leader epoch, as 16 new bytes and a view of the other bytes."""
         start = _BEFORE_CRC.pack(base_offset, self.batch_length, leader_epoch)
         return [start, self.view[_BEFORE_CRC.size :]]
 
@@ -170,7 +173,7 @@ class RecordBatch(NamedTuple):
         return RecordBatch.parse(copy)
 
     def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
-        """Return a copy with another producer and other sequence numbers."""
+        """Return a copy of the batch with another producer and other sequence numbers."""
         producer = (producer_id, producer_epoch, base_sequence)
         after_crc = _AFTER_CRC.pack(*self[5:9], *producer, self.records_count)
         return _assemble(
@@ -180,9 +183,9 @@ class RecordBatch(NamedTuple):
     def with_records(
         self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
     ) -> bytes:
-        """Return a copy with other records. Its offsets, its producer, its attributes and its codec stay the same.
+        """Return a copy with other records. The offsets, producer, attributes and codec of the batch stay the same.
 
-        `content` holds the uncompressed records. A `base_timestamp` (ms) is a delete horizon.
+        `content` holds the uncompressed records. If `base_timestamp` (ms) is set, it is a delete horizon.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
@@ -192,7 +195,7 @@ class RecordBatch(NamedTuple):
         return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
 
     def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> RecordBatch:
-        """Return a copy in another codec. The records are decompressed to `limit` bytes at most."""
+        """Return a copy in another codec. The records must decompress to at most `limit` bytes."""
         after_crc = _AFTER_CRC.pack((self.attributes & ~CODEC_MASK) | codec, *self[6:13])
         content = compress(codec, self.uncompressed(limit), level=level)
         return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
@@ -214,7 +217,8 @@ def encode_batch(
 ) -> bytes:
     """Return a batch of at least one record.
 
-    The records have the offsets base_offset, base_offset + 1, and so on, or with `keep_offsets` their own offsets.
+    The records get the offsets base_offset, base_offset + 1, and so on. With `keep_offsets` they keep their own
+    offsets.
     """
     base_timestamp = records[0].timestamp
     if keep_offsets:
@@ -232,7 +236,7 @@ def encode_batch(
 
 
 def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:
-    """Return a batch without records that has these offsets, at most 2^31 of them."""
+    """Return a batch without records for the offsets from `first_offset` to `last_offset`, at most 2^31 offsets."""
     times = producer = (-1, -1)
     after_crc = _AFTER_CRC.pack(0, last_offset - first_offset, *times, *producer, -1, 0)
     return _assemble(first_offset, leader_epoch, after_crc, b"")

@@ -4,7 +4,8 @@ A producer could keep records as objects and encode them when it sends the batch
 once, for two reasons:
 
 - Encoded bytes take a tenth of the memory of the objects. A limit on the bytes is then a limit on the real memory.
-- The application's thread does the work. A sender thread that encodes would delay the batches of all partitions.
+- The application's thread does the encoding. If the sender thread encoded, it would delay the batches of all
+  partitions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hmb.records.record import Header, append_record
 
 
 class RecordsBuilder:
-    """Uncompressed records, to which the offset deltas 0, 1, 2 ... of their batch are assigned."""
+    """The uncompressed records of one batch, with the offset deltas 0, 1, 2 and so on."""
 
     __slots__ = ("base_timestamp", "count", "data", "max_timestamp", "runs")
 
@@ -28,7 +29,7 @@ class RecordsBuilder:
         self.runs: list[ValueRun] = []
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: tuple[Header, ...] = ()) -> None:
-        """Append one record; `timestamp` is in ms since 1970, or -1."""
+        """Append one record. `timestamp` is in ms since 1970, or -1 for none."""
         count = self.count
         if not count:
             self.base_timestamp = self.max_timestamp = timestamp
@@ -45,13 +46,14 @@ class RecordsBuilder:
         number = len(values)
         encoded, runs = encode_values(values, self.count, timestamp, self.base_timestamp, len(self.data))
         count = self.count + number
-        # No function is called from here on, so Ctrl-C cannot leave records that `count` does not include.
+        # The following lines call no function. So Ctrl-C cannot interrupt them and leave records that `count` does not
+        # include.
         self.data += encoded
         self.runs += runs
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as plain messages of magic 0 or 1, or None if some records belong to no run."""
+        """Return the records as uncompressed messages of magic 0 or 1. Return None if any record has no run."""
         if sum(run.records for run in self.runs) != self.count:
             return None
         return encode_run_messages(self.data, self.runs, magic)

@@ -10,8 +10,8 @@ from hmb.records.record import Header, TimestampType
 class ConsumerRecord(NamedTuple):
     """A record with its topic, its partition and its offset.
 
-    The timestamp is in ms since 1970, or -1 in messages v0, which have none. Key and value are bytes or None; with
-    deserializers they are what the deserializers return.
+    The timestamp is in ms since 1970, or -1 in messages v0, which have no timestamp. Key and value are bytes or None.
+    If the consumer has deserializers, they are the objects that the deserializers return.
     """
 
     topic: str

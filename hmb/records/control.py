@@ -1,7 +1,7 @@
 """Control records: the markers in the log that end a transaction (KIP-98).
 
 The records of a transaction are written to the log before the transaction commits or aborts. At its end, the broker
-appends a control batch to each of its partitions. The batch has the transaction's producer id and one record::
+appends a control batch to each of its partitions. The control batch has the transaction's producer id and one record::
 
     key    int16 version = 0   int16 type: 0 abort, 1 commit
     value  int16 version = 0   int32 coordinator epoch
@@ -53,7 +53,7 @@ def encode_marker(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytes:
-    """Return a control batch with the marker; `timestamp` is in ms."""
+    """Return a control batch that contains the marker. `timestamp` is in ms since 1970."""
     key = _KEY.pack(VERSION, marker.control_type)
     value = _VALUE.pack(VERSION, marker.coordinator_epoch)
     return encode_batch(
@@ -85,6 +85,6 @@ def decode_marker(record: Record) -> EndTransactionMarker:
     """Return the marker in a control record of type ABORT or COMMIT. Raises INVALID_RECORD for other records."""
     kind = control_type(record)
     if kind not in (ControlType.ABORT, ControlType.COMMIT) or record.value is None or len(record.value) < _VALUE.size:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"not the end of a transaction: {kind.name}")
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"a control record of type {kind.name} does not end a transaction")
     _, coordinator_epoch = _VALUE.unpack_from(record.value)
     return EndTransactionMarker(kind, coordinator_epoch)

@@ -2,11 +2,11 @@
 
 The producer computes a checksum over all bytes that must not change. The broker checks it before it appends the
 records, and the consumer checks it before it decodes them. The broker sets the offset and the leader epoch. These
-fields precede the checksum, which does not cover them. So an append does not compute the checksum again.
+fields precede the checksum, and the checksum does not cover them. So an append does not compute the checksum again.
 
 - message sets (v0, v1): CRC-32 (IEEE 802.3, as in gzip), one for each message;
 - record batches (v2): CRC-32C (Castagnoli, KIP-98), one for each batch. Both checksums detect the
-  same kinds of errors, but processors have an instruction for CRC-32C (some 10 GB/s).
+  same kinds of errors, but processors have an instruction for CRC-32C, which reaches some 10 GB/s.
 
 Both functions take any buffer and do not copy it.
 """

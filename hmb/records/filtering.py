@@ -11,8 +11,8 @@ other bytes stay the same.
 For example, a batch with base timestamp 1000 holds a tombstone with delta 20. Compaction sets the delete horizon
 86,000, which becomes the base timestamp. The tombstone's timestamp is still 1020, so its delta becomes -84,980.
 
-Compaction reads the key of a record and whether a value exists. It never reads the value or the headers. So it filters
-a record whose headers no client can decode like any other record.
+Compaction reads the key of a record and whether a value exists. It never reads the value or the headers. So compaction
+also works for a record whose headers no client can decode.
 
 Source: Kafka's `MemoryRecords.filterTo`, KIP-534.
 """
@@ -34,8 +34,8 @@ from hmb.records.record import MAX_INT64, Record, TimestampType
 from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, whether the record is a tombstone) -> whether it stays
-_ANY_DELTA_FITS = 1 << 62  # ms; with any delta of a plain record, a timestamp below fits into an int64
-MOST_RECORDS = 1 << 17  # records of a batch; filtering takes some 200 bytes of memory and 2 us for each record
+_ANY_DELTA_FITS = 1 << 62  # ms; a smaller timestamp plus any delta of a plain record fits into an int64
+MOST_RECORDS = 1 << 17  # in a batch, because filtering takes some 200 bytes of memory and 2 us for each record
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:
@@ -59,10 +59,10 @@ def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], 
 def filter_batch(
     batch: Batch, keep: Keep, *, delete_horizon: int | None = None, limit: int = DEFAULT_LIMIT
 ) -> bytes | memoryview | None:
-    """Return the batch with the records for which `keep` is true, or None if no record stays.
+    """Return a batch with those records for which `keep` returns True, or None if no record stays.
 
-    If all records stay, the result is the batch's own bytes.  A batch v2 whose tombstones stay and that has no delete
-    horizon (ms) yet gets `delete_horizon`. Raises KafkaError as `keys_of` does.
+    If all records stay, the result is the batch's own bytes. A batch v2 gets `delete_horizon` (ms) if some of its
+    tombstones stay and it has no delete horizon yet. Raises the same KafkaErrors as `keys_of`.
     """
     if isinstance(batch, Message):
         return _filter_message(batch, keep, limit)
@@ -74,9 +74,9 @@ def filter_batch(
 def keep_offsets(
     batch: RecordBatch, offsets: Sequence[int], *, delete_horizon: int | None = None, limit: int = DEFAULT_LIMIT
 ) -> bytes | memoryview | None:
-    """Do what `filter_batch` does for a batch that has all its records, when the offsets to keep are known.
+    """Return a batch with the records at these offsets, as `filter_batch` does. The batch must have all its records.
 
-    `offsets` ascend, their records have keys, and `keys_of` has read the batch.
+    `offsets` are in ascending order, and their records have keys. The caller has read the batch with `keys_of`.
     """
     if not offsets:
         return None
@@ -89,9 +89,9 @@ def keep_offsets(
 
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
-    """Find the records for which `keep` is true. Adjacent records become one part."""
+    """Return the records for which `keep` returns True. Adjacent records become one part."""
     view, parts, count, newest, has_tombstones = memoryview(data), list[memoryview](), 0, -MAX_INT64, False
-    start = end = 0  # the range of the kept records that `parts` does not contain yet
+    start = end = 0  # the range of kept records that is not in `parts` yet
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):
             if raw.start != end:
@@ -114,25 +114,25 @@ def _with_parts(
 
 
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
-    """Return the greatest timestamp (ms) of records whose greatest timestamp delta is known."""
+    """Return the greatest timestamp (ms) of records. Their greatest timestamp delta is `newest_delta`."""
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        return batch.max_timestamp  # All records have this timestamp.
+        return batch.max_timestamp  # With log append time, all records have this timestamp.
     return batch.base_timestamp + newest_delta
 
 
 def empty_batch(batch: RecordBatch) -> bytes:
-    """Return the batch without records: its producer's last sequence number and its offsets stay in the log."""
+    """Return a copy without records. It keeps the offsets and the producer's last sequence number in the log."""
     return batch.with_records(b"", 0, batch.max_timestamp)
 
 
 def with_delete_horizon(batch: RecordBatch, delete_horizon: int) -> bytes:
-    """Return the batch with a delete horizon (ms).  Raises KafkaError."""
+    """Return a copy of the batch with a delete horizon (ms). Raises KafkaError if its records cannot be read."""
     content = _with_base_timestamp(batch, batch.uncompressed(), lambda *_: True, delete_horizon)
     return batch.with_records(content, batch.records_count, batch.max_timestamp, base_timestamp=delete_horizon)
 
 
 def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_timestamp: int) -> bytearray:
-    """Return the records for which `keep` is true, for a batch with another base timestamp (ms)."""
+    """Return the records for which `keep` returns True, encoded for the base timestamp `base_timestamp` (ms)."""
     content, shift = bytearray(), batch.base_timestamp - base_timestamp
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):
@@ -145,7 +145,7 @@ def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_times
 
 
 def check_readable(batch: Batch) -> None:
-    """Raise MESSAGE_TOO_LARGE if a batch v2 has more records than a broker reads."""
+    """Raise MESSAGE_TOO_LARGE if a batch v2 has more than MOST_RECORDS records."""
     if isinstance(batch, RecordBatch) and batch.records_count > MOST_RECORDS:
         raise _too_many()
 
@@ -171,7 +171,7 @@ def _filter_message(message: Message, keep: Keep, limit: int) -> bytes | memoryv
 
 
 def _too_many() -> KafkaError:
-    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"a batch with more than {MOST_RECORDS} records")
+    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"the batch has more than {MOST_RECORDS} records")
 
 
 def _invalid(why: str) -> KafkaError:

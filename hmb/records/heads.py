@@ -1,7 +1,7 @@
 """Heads of records: offset, timestamp, and whether the record has a key.
 
-A broker stores batches without reading their records, with two exceptions. It checks the records of a batch whose
-header does not suffice (storage/batches/validation.py), and it searches for a timestamp inside a batch
+A broker stores batches without reading their records, with two exceptions. It checks records if the checks of the batch
+header are not sufficient (storage/batches/validation.py), and it searches for a timestamp inside a batch
 (storage/log_reading.py). Both tasks need only the heads. A batch of one kilobyte may decompress to a value of 32 MB, so
 `heads` copies no value.
 """
@@ -24,7 +24,7 @@ class Head(NamedTuple):
 
 
 def heads(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[Head]:
-    """Yield the heads of a batch's records, decompressed to `limit` bytes at most.
+    """Yield the heads of a batch's records, which must decompress to at most `limit` bytes.
 
     Call `check` first. Raises KafkaError if the records cannot be read.
     """

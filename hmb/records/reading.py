@@ -1,13 +1,13 @@
 """From bytes to batches, and from batches to records, in all formats.
 
 One log may contain all three formats, in the order in which its clients were upgraded. The magic is at byte 16 of each
-format, so one byte tells a reader which format follows::
+format, so one byte identifies the format::
 
     byte 16 = 0, 1    Message       (`legacy.message`)
     byte 16 = 2       RecordBatch   (`batch`)
 
 A Fetch response may end inside a batch, because a broker cuts the records at the requested number of bytes. Iteration
-stops before an incomplete batch without an error. The next fetch of the client begins with this batch.
+stops before an incomplete batch without an error. The client's next fetch begins at the incomplete batch.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | Message
 
 MAGIC_POSITION = 16
-HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes that contain the whole header of a batch of any magic
+HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; contain the whole header of a batch of any magic
 _LENGTH = Struct(">8xi")
-_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes; the index is the magic
+_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest batch or message; the index is the magic
 
 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
@@ -47,12 +47,12 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
     size = LOG_OVERHEAD + int(_LENGTH.unpack_from(buffer, position)[0])
     magic = buffer[position + MAGIC_POSITION]
     if magic > 2 or size < _OVERHEAD[magic]:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither batch nor message at {position}")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither a batch nor a message begins at {position}")
     return size
 
 
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
-    """Yield the complete batches and messages in the buffer. Stop before one that the end of the buffer cuts.
+    """Yield the complete batches and messages in the buffer. Stop before an incomplete batch or message.
 
     Raises CORRUPT_MESSAGE at bytes that are not a batch or a message.
     """

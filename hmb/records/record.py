@@ -1,7 +1,7 @@
 """One record: its fields, and its layout inside a record batch.
 
 A record batch (KIP-98) stores the timestamp and the offset of a record relative to the batch, as varints. So a small
-record has 7 bytes of overhead, where a message v0 has 26::
+record has 7 bytes of overhead. A message v0 has 26 bytes of overhead::
 
     varint length             number of bytes after this field
     int8   attributes         unused
@@ -12,12 +12,12 @@ record has 7 bytes of overhead, where a message v0 has 26::
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
 For example, the second record of a batch has the key "k" and the value "ab", and is 5 ms younger than the first one.
-Varints are in zigzag, so each positive number below 64 appears doubled::
+Varints are in zigzag, so each positive number below 64 is stored as twice its value::
 
     14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 
-`legacy` describes the layouts of messages v0 and v1. They yield the same `Record`.
+The folder `legacy` describes the layouts of messages v0 and v1, which decode to the same class `Record`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def append_record(
             b"\x00",
             VARINTS[timestamp_delta],
             VARINTS[offset_delta],
-            b"\x01" if key is None else VARINTS[len(key)] + key,  # 01 is the varint -1
+            b"\x01" if key is None else VARINTS[len(key)] + key,  # The byte 01 is the varint -1.
             b"\x01" if value is None else VARINTS[len(value)] + value,
             _encode_headers(headers) if headers else b"\x00",
         )
@@ -112,7 +112,7 @@ def decode_records(
 ) -> Iterator[Record]:
     """Yield the `count` records that fill `data`, the uncompressed content of a batch.
 
-    With a `log_append_time` (ms) all records have this timestamp. Raises INVALID_RECORD if the records do not fill
+    If `log_append_time` (ms) is set, all records get this timestamp. Raises INVALID_RECORD if the records do not fill
     `data` exactly, or if a record contradicts its length or its batch.
     """
     if base_offset + last_offset_delta > MAX_INT64:

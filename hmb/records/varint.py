@@ -5,15 +5,15 @@ All high bits of a small negative number are set, so it would take ten bytes. *Z
 lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For example, 100 becomes 200 in zigzag, and is encoded as `c8 01`.
 
 `hmb.protocol.primitives` has the same encoding, with the checks and messages that the fields of requests need. A record
-has six varints, and a batch has thousands of records. This module is therefore built for speed: it reads from `bytes`,
-and keeps the encodings of small numbers.
+has six varints, and a batch has thousands of records. This module is therefore optimized for speed: it reads from
+`bytes`, and stores the encodings of small numbers.
 """
 
 MAX_SIZE = 10  # bytes of a 64-bit number
 
 
 class VarintError(ValueError):
-    """A varint longer than ten bytes."""
+    """A varint has more than ten bytes."""
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
@@ -33,7 +33,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Varints(dict[int, bytes]):
-    """A mapping from a number to its encoding, which keeps the encodings of common lengths and deltas."""
+    """A mapping from a number to its encoding. It stores the encodings of common lengths and deltas."""
 
     def __missing__(self, number: int) -> bytes:
         zigzag = (number << 1) ^ (number >> 63)
@@ -42,7 +42,7 @@ class _Varints(dict[int, bytes]):
             encoded.append(zigzag & 0x7F | 0x80)
             zigzag >>= 7
         encoded.append(zigzag)
-        if -64 <= number < 1 << 14:  # the offset deltas of a batch of 256 KB, even of tiny records
+        if -64 <= number < 1 << 14:  # enough for the offset deltas of a batch of 256 KB with tiny records
             self[number] = bytes(encoded)
         return bytes(encoded)
 

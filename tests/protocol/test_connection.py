@@ -59,7 +59,7 @@ def test_answers_come_in_order() -> None:
     headers = [server.receive(frame)[0] for frame in frames]
     for header in headers:
         assert client.receive(received(server.respond(header, MetadataResponse())))[0] == header.correlation_id
-    with pytest.raises(ProtocolError, match="answer to nothing"):
+    with pytest.raises(ProtocolError, match="but no request waits"):
         client.receive(received(server.respond(headers[0], MetadataResponse())))
 
 

@@ -1,6 +1,6 @@
 """The codecs of records: compression, and decompression within a limit.
 
-`decompress` computes an upper bound of the content before it allocates memory. The modules `lz4_frame`,
+`decompress` computes an upper bound of the decompressed size before it allocates memory. The modules `lz4_frame`,
 `snappy_framing` and `zstd_frame` each find this bound for one format. The gzip format reveals no bound. A gzip stream
 is therefore decompressed in pieces, and decompression stops at the limit.
 """
@@ -16,11 +16,11 @@ import cramjam
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
-# The largest content of one batch (bytes), unless the caller passes another limit. Kafka's default limits a compressed
-# batch to 1 MB, so this limit allows a ratio of 32.
+# The largest decompressed size of one batch (bytes), unless the caller passes another limit. Kafka's default limits a
+# compressed batch to 1 MB, so this limit allows a ratio of 32.
 DEFAULT_LIMIT = 32 << 20
 
-_GZIP_WBITS = 16 + zlib.MAX_WBITS  # selects the header and the trailer of gzip
+_GZIP_WBITS = 16 + zlib.MAX_WBITS  # makes zlib expect the header and the trailer of gzip
 _GZIP_PIECE = 1 << 20  # bytes
 
 
@@ -44,9 +44,9 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2, *, level: int | None = None) -> bytes:
-    """Return the compressed data, in the form that Kafka's clients expect in records of this magic.
+    """Return the compressed data in the form that Kafka's clients expect in a batch or message of this magic.
 
-    A higher `level` of gzip, lz4 or zstd is slower and gives fewer bytes. None is Kafka's default.
+    A higher `level` of gzip, lz4 or zstd takes more time and produces fewer bytes. None selects Kafka's default level.
     """
     match codec:
         case Codec.NONE:
@@ -65,7 +65,8 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2,
 def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2) -> bytes:
     """Return the decompressed data.
 
-    Raises CORRUPT_MESSAGE if the data cannot be decompressed, MESSAGE_TOO_LARGE if it comes to more than `limit` bytes.
+    Raises CORRUPT_MESSAGE if the data cannot be decompressed, and MESSAGE_TOO_LARGE if it has more than `limit` bytes
+    afterwards.
     """
     return _decompressed(codec, memoryview(data), limit, magic).getvalue()
 
@@ -73,12 +74,12 @@ def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_L
 def decompress_writable(
     codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2
 ) -> memoryview:
-    """Return the decompressed data in writable memory. Raises as `decompress` does."""
+    """Return the decompressed data in writable memory. Raises the same errors as `decompress`."""
     return _decompressed(codec, memoryview(data), limit, magic).getbuffer()
 
 
 def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
-    """Return the decompressed data in a buffer from which a caller takes the bytes without a copy."""
+    """Return the decompressed data in a buffer. `getbuffer` and `getvalue` return the bytes without a copy."""
     bound = 0
     try:
         if codec is Codec.NONE:
@@ -92,7 +93,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # A codec reports a buffer that is too small by various errors. Only the limit can make the buffer too small.
+        # The codecs raise different errors if the buffer is too small. The buffer is too small only if the limit is
+        # below the bound.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error
@@ -115,7 +117,7 @@ def _decompress_into(codec: Codec, data: memoryview, output: memoryview, magic: 
 
 def _gunzip(data: memoryview, limit: int) -> BytesIO:
     """Return the content of all streams in the data. Gzip data may consist of several streams."""
-    content = BytesIO()  # A list of pieces would be in memory twice while it is joined.
+    content = BytesIO()  # Joining a list of pieces would need the memory twice.
     rest: bytes | memoryview = data
     while True:
         stream = zlib.decompressobj(wbits=_GZIP_WBITS)

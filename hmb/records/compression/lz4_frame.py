@@ -37,7 +37,7 @@ import cramjam
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 END_MARK = bytes(4)
 BLOCK_SIZE = 1 << 16  # bytes, as in Kafka's clients
-DEFAULT_LEVEL = 9  # Kafka's default. It selects the fast compressor, and each other level selects the slow one.
+DEFAULT_LEVEL = 9  # Kafka's default; selects the fast compressor. Every other level selects the slow one.
 MAX_RATIO = 255  # One byte of a block extends a match by at most 255 bytes.
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
@@ -83,19 +83,20 @@ def compress(
 def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
     """Return a compressed block.
 
-    cramjam compresses single blocks only with the fast compressor. For another level, the block is cut out of a frame.
+    cramjam compresses single blocks only with the fast compressor. For any other level, this function compresses the
+    block as a frame and cuts the block out of the frame.
     """
     if level == DEFAULT_LEVEL:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))
     encoder = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     encoder.compress(bytes(block))
     frame = memoryview(bytes(encoder.finish()))
-    ((_, packed),) = _blocks(frame, _parse_header(frame))  # An uncompressed block is not smaller than the content.
+    ((_, packed),) = _blocks(frame, _parse_header(frame))  # The size of an uncompressed block is that of its content.
     return packed
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """Return an upper bound of the frame's content in bytes. Only the last block is usually shorter than assumed."""
+    """Return an upper bound of the frame's decompressed size in bytes, as if each block had the maximum size."""
     frame = _parse_header(data)
     return sum(
         size & ~_STORED if size & _STORED else min(frame.block_max_size, MAX_RATIO * size)
@@ -164,7 +165,7 @@ def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
             return
         start, end = position + 4, position + 4 + (size & ~_STORED)
         if end > len(data) or end - start > frame.block_max_size:
-            raise LZ4FrameError(f"the LZ4 block at {position} is larger than allowed, or than what is left")
+            raise LZ4FrameError(f"the LZ4 block at {position} is larger than the frame allows, or is cut off")
         yield size, data[start:end]
         position = end + (4 if frame.block_checksums else 0)
     raise LZ4FrameError(f"the LZ4 frame ends at {len(data)} without its end mark")

@@ -1,8 +1,8 @@
 """Snappy as Kafka's clients write it: in the framing of the library snappy-java.
 
 Snappy compresses a *block*. A block is a varint with the length of the decompressed bytes, followed by literals and
-copies. Kafka has used the SnappyOutputStream of snappy-java since 0.8. It divides a stream into blocks in its own
-framing, which differs from the later official framing format::
+copies. Kafka has used the SnappyOutputStream of snappy-java since 0.8. This class divides a stream into blocks in a
+framing of its own. The framing differs from the later official one::
 
     82 53 4E 41 50 50 59 00      magic: 0x82 "SNAPPY" 0
     int32 version = 1            int32 smallest version of a reader = 1         (both big endian)
@@ -26,7 +26,8 @@ HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
 BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# An element of a block copies at most 64 bytes and takes 3 bytes. So the claim of a block above this ratio is false.
+# An element of a block takes 3 bytes and copies at most 64 bytes. So a block that declares a larger ratio than this one
+# is invalid.
 MAX_RATIO = 64
 
 
@@ -45,12 +46,12 @@ def compress(data: bytes | bytearray | memoryview) -> bytes:
 
 
 def decompressed_size(data: memoryview) -> int:
-    """Return the number of bytes to which the blocks claim to decompress. Raises SnappyError for impossible claims."""
-    return sum(_claimed_size(block) for block in _blocks(data))
+    """Return the decompressed size (bytes) that the blocks declare. Raises SnappyError for an impossible size."""
+    return sum(_declared_size(block) for block in _blocks(data))
 
 
 def decompress_into(data: memoryview, output: memoryview) -> int:
-    """Decompress into `output`, which has room for `decompressed_size` bytes; return the number of bytes written."""
+    """Decompress into `output`, which has at least `decompressed_size` bytes. Return the number of bytes written."""
     written = 0
     for block in _blocks(data):
         written += cramjam.snappy.decompress_raw_into(block, output[written:])
@@ -60,7 +61,7 @@ def decompress_into(data: memoryview, output: memoryview) -> int:
 def _blocks(data: memoryview) -> Iterator[memoryview]:
     if data[: len(MAGIC)] != MAGIC:
         if not data:
-            raise SnappyError("no snappy data at all")
+            raise SnappyError("there is no snappy data")
         yield data
         return
     position = len(HEADER)
@@ -71,14 +72,15 @@ def _blocks(data: memoryview) -> Iterator[memoryview]:
             raise SnappyError(f"the snappy stream ends inside a block size at {position}")
         (size,) = _INT32.unpack_from(data, position)
         position += 4
-        if not 0 < size <= len(data) - position:
-            raise SnappyError(f"the snappy block at {position} claims {size} bytes of {len(data) - position} left")
+        left = len(data) - position
+        if not 0 < size <= left:
+            raise SnappyError(f"the snappy block at {position} has size {size}, but only {left} bytes follow")
         yield data[position : position + size]
         position += size
 
 
-def _claimed_size(block: memoryview) -> int:
+def _declared_size(block: memoryview) -> int:
     size = int(cramjam.snappy.decompress_raw_len(block))
     if size > MAX_RATIO * len(block):
-        raise SnappyError(f"a snappy block of {len(block)} bytes claims to hold {size}")
+        raise SnappyError(f"a snappy block of {len(block)} bytes cannot decompress to {size} bytes")
     return size

@@ -1,7 +1,7 @@
-"""An upper bound of the content of zstd frames (KIP-110, RFC 8878).
+"""An upper bound of the decompressed size of zstd frames (KIP-110, RFC 8878).
 
-The library decompresses the frames. This module only computes a bound, so that a reader does not allocate the memory
-that a sender claims. A frame has this layout::
+The library decompresses the frames. This module only computes a bound, so that a reader does not trust the size that a
+sender declares. A frame has this layout::
 
     magic 28 B5 2F FD
     descriptor  1 byte   bits 7-6 size of the content size, 5 single segment, 2 checksum, 1-0 size of the dictionary id
@@ -9,8 +9,8 @@ that a sender claims. A frame has this layout::
     blocks      3 bytes little endian: bit 0 last, bits 1-2 type (raw, one byte repeated, compressed), bits 3.. size
     [checksum   4 bytes]
 
-The content size is optional. Java's streaming writer omits it, and a sender may write a false one. But no block holds
-more than 128 KB, so the number of blocks gives a bound. For example, 3 compressed blocks hold at most 384 KB.
+The content size is optional. Java's streaming writer omits it, and a sender may write a false size. But no block holds
+more than 128 KB, so the number of blocks determines a bound. For example, 3 compressed blocks hold at most 384 KB.
 """
 
 FRAME_MAGIC = 0xFD2FB528
@@ -24,7 +24,7 @@ class ZstdFrameError(ValueError):
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """Return an upper bound of the content of all frames in the data, in bytes. Raises ZstdFrameError."""
+    """Return an upper bound (bytes) of the decompressed size of all frames in the data. Raises ZstdFrameError."""
     bound = position = 0
     while position < len(data):
         magic = int.from_bytes(data[position : position + 4], "little")
@@ -34,14 +34,14 @@ def decompressed_bound(data: memoryview) -> int:
             size, position = _frame_bound(data, position + 4)
             bound += size
         else:
-            raise ZstdFrameError(f"no zstd frame at {position}")
+            raise ZstdFrameError(f"no zstd frame begins at {position}")
     if position > len(data):
         raise ZstdFrameError("the zstd frame is cut off")
     return bound
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the bound (bytes) and the end of the frame whose descriptor is at `position`."""
+    """Return the upper bound (bytes) and the end position of the frame whose descriptor is at `position`."""
     if position >= len(data):
         raise ZstdFrameError("the zstd frame ends inside its header")
     descriptor = data[position]

@@ -1,12 +1,12 @@
 """Fast versions of encoding and decoding records. A first reading of HMB skips this folder.
 
-`hmb.records.record` encodes and decodes a record in the way that is easiest to read. Python executes some 100
-bytecodes for each record there, mostly calls of `read_varint`. A batch of small records holds thousands of them, so
-four places need less work for each record. Each module here does the work of `decode_records` or `append_record` for
-one purpose, and omits what this purpose does not need.
+`hmb.records.record` encodes and decodes a record in the way that is easiest to read. For each record, Python executes
+some 100 bytecodes of that module, mostly for calls of `read_varint`. A batch of small records holds thousands of
+records. So four users of records need faster code. Each module here does the work of `decode_records` or
+`append_record` for one purpose, and skips the fields that this purpose does not need.
 
 Time for one record of a batch with 5000 records (a key of 8 bytes and a value of 100 bytes, CPython 3.11, one core of
-a shared machine). The right column is the readable way to the same result:
+a shared machine). The right column is the time of the readable code for the same result:
 
 ===================  =========================================  =======  ========
 module               purpose                                    fast     readable
@@ -16,19 +16,19 @@ module               purpose                                    fast     readabl
 `compaction`         the keys, for compaction                   0.6 us   2.8 us
 `compaction`         half of the records, for compaction        0.7 us   2.8 us
 `raw_records`        positions, without a copy of the value     2.3 us   2.8 us
-`value_runs`         encoding values that come together         0.3 us   0.8 us
+`value_runs`         encoding values of one call         0.3 us   0.8 us
 ===================  =========================================  =======  ========
 
 The gain of `raw_records` is memory rather than time: a value of 32 MB is not copied.
 
-All fast decoders follow one pattern. A decoder handles *plain* records only, the kind that nearly all batches consist
-of. It gives up on the first record that is not plain, and the readable decoder reads that batch from its beginning.
-The readable decoder also reports damage, so error messages exist once. Tests with hypothesis compare each fast module
-with the readable one, on valid and on damaged bytes.
+All fast decoders follow one pattern. A decoder handles *plain* records only. Nearly all batches consist of plain
+records. The decoder stops at the first record that is not plain, and the readable decoder reads the whole batch again.
+Only the readable decoder reports damage, so each error message exists once. Tests with hypothesis compare each fast
+module with the readable one, on valid and on damaged bytes.
 
 Read in this order:
 
-- `plain`             what the decoders share: tables of lengths, and the exception for records that are not plain
+- `plain`             tables of lengths, and the exception for records that are not plain; all decoders use them
 - `consumer_records`  the plainest example of the pattern
 - `raw_records`       positions of the records' parts
 - `compaction`        keys and bytes of records

@@ -4,23 +4,26 @@ The problem: a Python object for each record takes most of a consumer's time. Ar
 adjacently in one buffer, and the offset of each value in a second buffer. The bytes of a fetch already contain all
 values, with other fields between them. The idea: compute where the values are, instead of copying them one by one.
 
-1. Walk from record to record by their lengths. This is the only loop in Python, and takes 0.1 us for each record.
+1. Walk from record to record by their lengths. This walk is the only loop in Python. It takes 0.1 us for each record.
 2. Decode all other varints with numpy, one field of all records at a time: timestamps, offsets, and the lengths of keys
    and values.
 3. Describe the bytes as an Arrow array of twice as many elements: gap, value, gap, value, and so on. This array shares
-   the buffer, so it costs nothing. Then let Arrow take every second element::
+   the buffer, so its creation copies no value. Then let Arrow take every second element::
 
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap
        column               abc           de
 
-`consumer_records` decodes batches that are not plain: messages v0 and v1, numbers with more than five bytes, and
-damaged batches. It needs about six times as long for the same columns, or raises an error that names the damage.
+`consumer_records` decodes batches that are not plain: messages v0 and v1, batches with varints of more than five bytes,
+and damaged batches. It takes about six times as long for the same columns. For damage it raises an error.
 
-The columns are: `topic` string, `partition` int32, `offset` int64, `timestamp` in ms with time zone UTC (null if the
-record has none), `timestamp_type` int8 (-1 none, 0 create time, 1 log append time), `key` and `value` binary, `headers`
-as a list of structs with `key` string and `value` binary. Spark's Kafka source has the same columns, spelled in its
-way.
+Spark's Kafka source has the same columns, with names in camel case. The columns are:
+
+- `topic` (string), `partition` (int32) and `offset` (int64)
+- `timestamp` (ms with time zone UTC, or null if the record has no timestamp)
+- `timestamp_type` (int8): -1 for no timestamp, 0 for create time, 1 for log append time
+- `key` and `value` (binary)
+- `headers`, a list of structs with the fields `key` (string) and `value` (binary)
 """
 
 from __future__ import annotations
@@ -57,9 +60,9 @@ SCHEMA = pa.schema(
     ]
 )
 MAX_INT32 = 2**31 - 1
-_LONGEST = 5  # bytes; a longer varint is not plain
+_LONGEST = 5  # bytes of the longest varint in a plain record
 
-Array = Any  # an array of numpy or Arrow; mypy does not know their types
+Array = Any  # an array of numpy or Arrow, which have no type hints
 
 
 def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:
@@ -77,7 +80,7 @@ def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, en
 
 
 def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
-    """Return columns of records that are Python objects already."""
+    """Return the columns of records that are already Python objects."""
     times = [None if record.timestamp == NO_TIMESTAMP else record.timestamp for record in records]
     return pa.RecordBatch.from_arrays(
         [
@@ -106,7 +109,7 @@ def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) ->
     at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
     array, count = np.frombuffer(data, np.uint8), len(starts)
     _, at = _varints(array, at)  # the record's length, which `_starts` has used already
-    time_deltas, at = _varints(array, at + 1)  # 1: the byte of the attributes
+    time_deltas, at = _varints(array, at + 1)  # + 1 for the attributes
     deltas, at = _varints(array, at)
     keys, at = _slices(array, at)
     values, at = _slices(array, at)
@@ -162,7 +165,7 @@ def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | me
 
 
 class _BatchFields(NamedTuple):
-    """Fields of the batch headers as columns: each record has an element with the value of its batch."""
+    """Fields of the batch headers, as one array for each field. Element n has the value for record n."""
 
     base_offset: Array
     last_offset_delta: Array
@@ -193,7 +196,7 @@ def _varints(array: Array, at: Array) -> tuple[Array, Array]:
     """Decode one varint of each record, at the indexes `at`. Return the numbers and the indexes after them."""
     byte = array[at]
     zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
-    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint has another byte
+    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint continues
     while len(longer):
         if shift == 7 * _LONGEST:
             raise NotPlainError
@@ -213,7 +216,7 @@ class _Slices(NamedTuple):
 
 
 def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Return the slices of a field that begins with its length: the key or the value of each record."""
+    """Return the slices of each record's key or value. The field's length is at the indexes `at`."""
     sizes, starts = _varints(array, at)
     is_present = sizes >= 0
     ends = starts + np.where(is_present, sizes, 0)
@@ -233,7 +236,7 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
 
 
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
-    """Return the column of headers, and the indexes after them.
+    """Return the column of headers, and the index after the headers of each record.
 
     `first` contains the first byte of each record's headers: 0 for the usual record without headers. Records with
     headers are decoded one by one.

@@ -7,8 +7,8 @@ are *plain*:
 - Each record is at most 8 KB long and has a key of at most 63 bytes.
 - Each record was created within months of the first one.
 
-In a plain batch each varint before the value has one or two bytes, except the timestamp delta. A few steps in place
-lead to the key. They make no call and create no object except the key.
+In a plain batch each varint before the value has one or two bytes, except the timestamp delta. A decoder therefore
+finds the key in a few steps, without a call and without any object except the key.
 
 Batches that are not plain are read by `raw_records`, which also reports damage.
 """
@@ -23,9 +23,9 @@ from hmb.records.record import MAX_INT64
 from hmb.records.varint import VARINTS, read_varint
 
 # The end of a key relative to its length's position, by the length's first byte. For a longer or a missing key the end
-# is so large that no record holds it.
+# is so large that it is outside every record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
-_MAX_RECORDS = 1 << 13  # of a plain batch: their offset deltas have at most two bytes
+_MAX_RECORDS = 1 << 13  # in a plain batch, so that an offset delta has at most two bytes
 _FIRST_BYTES = tuple(VARINTS[number][0] for number in range(_MAX_RECORDS))
 _MAX_DELTA_SIZE = 5  # bytes of a timestamp delta, enough for half a year
 
@@ -49,14 +49,14 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
                 if second >= 0x80:
                     return None
                 end, position = start + END_AFTER_TWO[byte] + (second << 6), start + 3
-            if data[position] >= 0x80:  # the timestamp delta
+            if data[position] >= 0x80:  # The timestamp delta has more than one byte.
                 limit = position + _MAX_DELTA_SIZE
                 while data[position] >= 0x80:
                     position += 1
                 if position >= limit:
                     return None
             position += 1
-            if data[position] != _FIRST_BYTES[number]:  # the offset delta
+            if data[position] != _FIRST_BYTES[number]:  # The offset delta is not `number`.
                 return None
             if number >= 64:
                 position += 1
@@ -64,7 +64,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
                     return None
             position += 1
             start = position + _KEY_END[data[position]]
-            if start >= end:  # The record ends before its value's length.
+            if start >= end:  # The record ends before the length of its value.
                 return None
             add_key(data[position + 1 : start])
             start = end
@@ -74,7 +74,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
 
 
 class Parts(NamedTuple):
-    """Selected records of a batch, byte for byte, and the facts that compaction writes into the new header."""
+    """Selected records of a batch, copied byte for byte, and the values that compaction writes into the new header."""
 
     records: Sequence[bytes | memoryview]  # each element holds one or more records
     records_count: int
@@ -83,10 +83,10 @@ class Parts(NamedTuple):
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Return the records with these ascending numbers, or None if the records are not plain.
+    """Return the records whose numbers are in `numbers` (ascending), or None if the records are not plain.
 
-    The batch has all its records, and the selected records have keys. `plain_keys` or `raw_records` has read the batch
-    before.
+    The batch must have all its records, and the selected records must have keys. The caller has already read the batch
+    with `plain_keys` or `raw_records`.
     """
     if numbers[-1] >= _MAX_RECORDS:
         return None

@@ -1,4 +1,4 @@
-"""Records for consumers, decoded from the bytes of a batch without a `Record` in between.
+"""Records for consumers, decoded from the bytes of a batch without an intermediate `Record`.
 
 The readable decoder is `decode_records` in `hmb.records.record`. It calls a function for each varint and creates a
 `Record`, which a consumer would copy into a `ConsumerRecord`. This decoder reads varints of one and two bytes in place
@@ -30,7 +30,7 @@ from hmb.records.varint import VarintError, read_varint
 
 
 def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFAULT_LIMIT) -> list[ConsumerRecord]:
-    """Return the records of a batch, decompressed to `limit` bytes at most.
+    """Return the records of a batch, which must decompress to at most `limit` bytes.
 
     Call the batch's `check` first. Raises KafkaError if the records cannot be read.
     """
@@ -53,13 +53,14 @@ def _decode_plain(
 ) -> int:
     """Decode the records, pass each to `add`, and return the position after the last one.
 
-    Local numbers stay in zigzag: an even one is twice its value, and an odd one stands for a negative value.
+    Local variables keep numbers in zigzag: an even number is twice its value, and an odd number stands for a negative
+    value.
     """
     base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
-        if (size := data[start]) < 0x80:  # A length of three bytes gives an end that no record has.
+        if (size := data[start]) < 0x80:  # A length of three bytes gives an end where no record ends.
             end, position = start + END_AFTER_ONE[size], start + 2  # + 1 for the attributes
         else:
             end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
@@ -96,7 +97,7 @@ def _decode_plain(
 
 
 def _time_step(data: bytes, position: int) -> tuple[int, int]:
-    """Return a varint of several bytes, still in zigzag, and the position of its last byte."""
+    """Return a varint of several bytes as its zigzag number, and the position of its last byte."""
     number, end = read_varint(data, position)
     if abs(number) > MAX_PLAIN_TIMESTAMP:
         raise NotPlainError

@@ -1,4 +1,4 @@
-"""Shared parts of the fast decoders: tables for the lengths of records, and the exception for unusual records.
+"""The tables and the exception that all fast decoders use. The tables contain lengths of records.
 
 A record begins with its length as a varint in zigzag. A length of up to 63 has one byte, and one of up to 8191 has two.
 A look-up in a table by the first byte is faster than decoding the varint.
@@ -15,8 +15,8 @@ from hmb.records.record import MAX_INT64
 NULL = 1  # the encoded varint -1, which stands for a missing key or value
 SIGN_BIT = 1  # In zigzag, the lowest bit of the first byte is 1 if the number is negative.
 NEVER = -MAX_INT64
-# The end of a record relative to its start, by the record's first byte. For a length of two bytes, 64 times the second
-# byte has to be added. A negative length (an odd byte) gives an end far before the data, and no key fits there.
+# The end of a record relative to its start. The index is the record's first byte. For a length of two bytes, add 64
+# times the second byte. For a negative length (an odd byte) the end is far before the data, where no key can end.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 

@@ -24,7 +24,7 @@ OLDEST = -(1 << 62)
 
 
 class RawRecord(NamedTuple):
-    """The position of a record in its batch's uncompressed records, and the fields that a broker reads of it."""
+    """The position of a record in its batch's uncompressed records, and the fields that a broker reads."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class RawRecord(NamedTuple):
     timestamp_delta: int  # ms
     key_start: int
     key_size: int  # bytes; -1: no key
-    value_at: int  # where the length of the value starts
+    value_at: int  # the position of the value's length
     is_tombstone: bool
 
     def key(self, data: bytes) -> bytes | None:
@@ -54,7 +54,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             start = position
             it = data[position]
             length, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
-            end, position = position + length, position + 1  # 1: the attributes
+            end, position = position + length, position + 1  # + 1 for the attributes
             it = data[position]
             time_delta, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
             it = data[position]
@@ -62,7 +62,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             key_size, key_start = read_varint(data, position)
             position = key_start + key_size if key_size > 0 else key_start
             if not (
-                position < end <= data_end  # at least the value's length follows the key
+                position < end <= data_end  # At least the value's length follows the key.
                 and previous_delta < delta <= last_delta
                 and OLDEST <= base_timestamp + time_delta <= MAX_INT64
             ):
@@ -79,12 +79,15 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
 
 
 def _position_of(number: int, data: bytes) -> int:
-    """Return where a record starts, found by the lengths of those before it. Raises IndexError, VarintError."""
+    """Return the position of record `number`, computed from the lengths of all earlier records.
+
+    Raises IndexError or VarintError if the data end too early.
+    """
     position = 0
     for _ in range(number):
         length, start = read_varint(data, position)
         if length < 0:
-            raise VarintError(f"the record at {position} of its batch claims {length} bytes")
+            raise VarintError(f"the length {length} of the record at {position} of its batch is wrong")
         position = start + length
     return position
 

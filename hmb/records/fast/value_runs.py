@@ -1,7 +1,8 @@
-"""Encoding all values of one `append_values` call together, and locating them later to convert them for old brokers.
+"""Encode all values of one `append_values` call together, and locate them later to convert them for old brokers.
 
-The values of one `append_values` call share a timestamp, and have neither keys nor headers. Everything in such a record
-follows from the value's length, except the offset delta and the value. So one *template* serves all values of a length.
+The values of one `append_values` call share a timestamp, and have neither keys nor headers. The value's length
+determines every byte of the record, except the offset delta and the value. So one *template* serves all values of a
+length.
 
 For example, the template for values of 3 bytes at the base timestamp is (the layout is in `hmb.records.record`)::
 
@@ -25,9 +26,9 @@ from hmb.records.varint import VARINTS
 class ValueRun(NamedTuple):
     """Consecutive records with the same timestamp and with values of one length, without keys and headers."""
 
-    start: int  # position of the first record in the data
+    start: int  # the position of the first record in the batch's data
     records: int  # the number of records
-    size: int  # bytes of a record
+    size: int  # bytes of each record
     value_size: int
     timestamp: int
 
@@ -35,7 +36,7 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Return the encoded records, and their runs if all values of an offset delta's width have the same length.
+    """Return the encoded records and their runs. Values of mixed lengths have no run.
 
     The first record has the offset delta `first`, and will be at position `start` of its batch's data.
     """
@@ -60,10 +61,10 @@ def encode_values(
 
 
 def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic: int) -> bytes:
-    """Return the records of all runs as plain messages of a magic of 0 or 1."""
+    """Return the records of all runs as uncompressed messages of magic 0 or 1."""
     messages: list[bytes] = []
     for run in runs:
-        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # The last byte: no headers.
+        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # x: 1 byte for no headers
         values = value_of_each.iter_unpack(memoryview(data)[run.start : run.start + run.records * run.size])
         messages += encode_messages(len(messages), magic, run.timestamp, values, run.value_size)
     return b"".join(messages)
@@ -80,7 +81,7 @@ def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int)
 
 
 def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
-    """Yield `count` offset deltas from `first` on as ranges, in each of which all varints have the same width."""
+    """Yield `count` offset deltas from `first` on as ranges. All varints of a range have the same width."""
     end = first + count
     for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27, 1 << 31):
         if first < min(end, limit):

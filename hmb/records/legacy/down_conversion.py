@@ -1,9 +1,9 @@
 """Down-conversion: record batches become messages for old clients.
 
-A client that fetches with a version below 4 cannot read record batches, and one below 2 cannot read timestamps. The
-broker then encodes records of a newer format again, as plain uncompressed messages. Conversion loses headers and
-producer ids, and for magic 0 also timestamps. Offsets stay the same. Messages that are old enough are sent unchanged,
-with their stored CRC.
+A client that sends a Fetch version below 4 cannot read record batches. A client that sends a version below 2 cannot
+read timestamps either. The broker then encodes records of a newer format again, as plain uncompressed messages.
+Conversion loses headers and producer ids, and for magic 0 also timestamps. Offsets stay the same. Messages that are old
+enough are sent unchanged, with their stored CRC.
 
 Control batches are omitted, because old clients would take them for records. Aborted records stay, because old clients
 read uncommitted records.
@@ -11,10 +11,11 @@ read uncommitted records.
 A conversion computes a new CRC for each record, which would hide damage. So each batch is checked before it is
 converted. The messages end before a damaged batch. The client's next fetch starts there and gets CORRUPT_MESSAGE.
 
-A conversion also decompresses, so a few kilobytes can become gigabytes. Its memory is bounded in three ways:
+A conversion also decompresses, so a few kilobytes can become gigabytes. Three rules limit the memory of a conversion:
 
-- A conversion reads the batches twice. The first pass only adds up sizes, because the size of the records precedes them
-  in a response. The second pass runs while the response is sent, and holds the messages of one batch at a time.
+- A conversion reads the batches twice. The first pass only adds up sizes, because a response contains the size of the
+  records before the records. The second pass runs while the response is sent, and holds the messages of one batch at a
+  time.
 - The messages end at the client's limit, even in the middle of a batch.
 - A batch whose messages take more than BATCH_SIZE is cut there. The client's next fetch continues from there.
 
@@ -22,7 +23,7 @@ For example, a client of Kafka 0.9 fetches at most 1 MB of a log with batches of
 each. The first pass counts the messages of one batch and a part of the second one, 1 MB together. The response contains
 exactly these messages.
 
-Kafka 4 has removed this conversion and the support for such clients (KIP-896). Source: Kafka's
+Kafka 4 has removed this conversion and the support for clients of that age (KIP-896). Source: Kafka's
 `LazyDownConversionRecords`, `RecordsUtil`.
 """
 
@@ -41,18 +42,18 @@ from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, parse_batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import read_varint
 
-BATCH_SIZE = 1 << 20  # bytes of messages from one batch, unless its first message alone is larger
+BATCH_SIZE = 1 << 20  # bytes of messages from one batch; only a larger first message exceeds this limit
 PIECE_SIZE = 1 << 16  # bytes of one read and of one write
 
 _LENGTH = Struct(">8xi")
 
-Read = Callable[[int, int], bytes]  # (size, position) -> bytes, fewer at the end
-# The parts of a record: offset, timestamp (ms), attributes of its message, key, value, number of bytes of its headers.
+Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer than `size` at the end of the file
+# The parts of a record: offset, timestamp (ms), attributes of its message, key, value, size of its headers (bytes).
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
 class DamagedBatch(KafkaError):
-    """A damaged batch, which starts at `position`."""
+    """An error that reports a damaged batch, which starts at `position`."""
 
     def __init__(self, position: int, batch: Batch, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -69,22 +70,22 @@ class _Run(NamedTuple):
 
 
 class DownConversion:
-    """The messages that replace some batches in a response to an old client."""
+    """The messages that replace the batches of one log region in a response to an old client."""
 
     def __init__(
         self, read: Read, region: range, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT
     ) -> None:
         """Measure the messages of the batches in a region, for a client that reads formats up to `magic` (0 or 1).
 
-        `region` is a range of positions for `read`. A batch that the end of the region cuts is omitted. The messages
-        take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes at most.
-        Records below `start_offset` are omitted from a batch that has to be converted.
+        `region` is a range of positions for `read`. A batch that is not completely in the region is omitted. The
+        messages take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes
+        at most. Records below `start_offset` are omitted from a batch that has to be converted.
 
         Raises DamagedBatch, or KafkaError if the first batch is too large or cannot be read.
         """
         self.size = 0  # bytes; 0 if the region has only control batches
         self.memory = 0  # bytes that `pieces` holds at most
-        self.next_offset = start_offset  # the offset after the region, if `size` is 0
+        self.next_offset = start_offset  # the offset after the region; only valid if `size` is 0
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit
         try:
@@ -101,7 +102,7 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        opened = self._limit  # The whole batch stays decompressed during the first message.
+                        opened = self._limit  # The whole decompressed batch stays in memory during the first message.
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
                 return
@@ -109,7 +110,10 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Count the messages that fit, and return the remaining bytes, or -1 if a message does not fit."""
+        """Count the messages of a run that fit into `room` bytes.
+
+        Return the remaining bytes, or -1 if one does not fit.
+        """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
             if self.size and (room < cost or (self.size + size > most and not run.is_old)):
@@ -118,7 +122,7 @@ class DownConversion:
         return max(0, room)
 
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
-        """Yield the size of each message and its cost (bytes), which includes the decompressed headers."""
+        """Yield the size of each message and its memory cost (bytes). The cost includes the decompressed headers."""
         if run.is_old:
             position = 0
             while position < len(run.view):
@@ -147,10 +151,10 @@ class DownConversion:
                     yield piece
             if not left:
                 return
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages are missing since they were measured")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of a run, `size` bytes at most, in one piece or as views of a very large record."""
+        """Return the first messages of a run, at most `size` bytes. A very large record becomes several views."""
         if run.is_old:
             return [run.view[:size]]
         parts, done = list[bytes | memoryview](), 0
@@ -162,7 +166,7 @@ class DownConversion:
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Yield the runs of the region, up to an incomplete batch."""
+        """Yield the runs of the region. Stop before an incomplete batch."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
@@ -196,7 +200,7 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs in a part of a file that starts at `position`, up to an incomplete batch."""
+    """Yield the runs in a part of a file that starts at `position`. Stop before an incomplete batch."""
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:
         if view[end + MAGIC_POSITION] > magic:
@@ -216,7 +220,7 @@ def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -
     attributes = is_append_time if magic else 0
     base_offset, base_timestamp, max_timestamp = batch.base_offset, batch.base_timestamp, batch.max_timestamp
     first = 0
-    if batch.has_all_records:  # Then the number of a record is its offset delta.
+    if batch.has_all_records:  # The number of each record is its offset delta.
         first = min(max(0, start_offset - base_offset), batch.records_count)
     for at, end, offset, time_delta, key_start, key_size, value_at, _ in raw_records(batch, data, first):
         if offset < start_offset:

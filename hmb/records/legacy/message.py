@@ -40,12 +40,12 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_w
 from hmb.records.crc import crc32
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
 
-# Bytes of a message without key and value, with offset and size. The index is the magic.
+# The size (bytes) of a message with an empty key and an empty value. The index is the magic.
 MESSAGE_OVERHEAD = (26, 34)
 KEY_START = (18, 26)
 
 _HEADER = Struct(">qiIbb")
-_BODY = (Struct(">bbi"), Struct(">bbqi"))  # the bytes from the magic to the key length; the index is the magic
+_BODY = (Struct(">bbi"), Struct(">bbqi"))  # the fields from the magic to the key length; the index is the magic
 _OFFSET_SIZE, _OFFSET_SIZE_CRC = Struct(">qi"), Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 _CRC_END = 16
@@ -66,7 +66,7 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # Fields of a record batch that no message has.
+    # A `RecordBatch` has these fields. In a message they have fixed values.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1
@@ -102,7 +102,7 @@ class Message(_Header):
 
     @property
     def base_offset(self) -> int:
-        """The first offset. A wrapper is decompressed to find it."""
+        """The offset of the first message. Reading it decompresses a wrapper."""
         return self.offset if self.codec is Codec.NONE else next(self.records()).offset
 
     @property
@@ -120,7 +120,7 @@ class Message(_Header):
         return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
 
     def check(self) -> None:
-        """Raise CORRUPT_MESSAGE if the message is not whole, its CRC is wrong, or key and value do not fill it."""
+        """Raise CORRUPT_MESSAGE if the message is cut off, its CRC is wrong, or key and value do not fill it."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the message's {self.size} bytes are there")
         computed = crc32(self.view[_CRC_END:])
@@ -153,7 +153,7 @@ class Message(_Header):
         return self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """Yield the record, or the records inside the wrapper, decompressed to `limit` bytes at most.
+        """Yield the record, or all records inside a wrapper, which must decompress to at most `limit` bytes.
 
         Call `check` first.
         """
@@ -180,9 +180,9 @@ class Message(_Header):
             yield message.offset + shift, message
 
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
-        """Yield the messages in a wrapper: at least one, of the same magic, and none of them a wrapper.
+        """Yield the messages in a wrapper. They have the wrapper's magic, and none of them is a wrapper.
 
-        Raises INVALID_RECORD for other messages.
+        Raises INVALID_RECORD for other messages, and if the wrapper is empty.
         """
         return self._inner_messages(self.decompressed(limit))
 
@@ -222,7 +222,7 @@ def encode_message(
     key: bytes | memoryview | None,
     value: bytes | memoryview | None,
 ) -> bytes:
-    """Return one message; magic 0 has no timestamp."""
+    """Return one encoded message. A message of magic 0 does not contain the timestamp."""
     return b"".join(message_parts(offset, magic, attributes, timestamp, key, value))
 
 
@@ -234,7 +234,7 @@ def message_parts(
     key: bytes | memoryview | None,
     value: bytes | memoryview | None,
 ) -> tuple[bytes | memoryview, ...]:
-    """Return the pieces that one message consists of, in order; key and value are not copied."""
+    """Return the pieces that one message consists of, in order. The key and the value are not copied."""
     key_size = -1 if key is None else len(key)
     value_size = _INT32.pack(-1 if value is None else len(value))
     before_key = (
@@ -242,7 +242,7 @@ def message_parts(
     )
     key, value = key or b"", value or b""
     crc = crc32(value, crc32(value_size, crc32(key, crc32(before_key))))
-    size = 8 + len(before_key) + len(key) + len(value)  # 8: the CRC, the length of the value
+    size = 8 + len(before_key) + len(key) + len(value)  # 8: 4 for the CRC, 4 for the value's length
     return _OFFSET_SIZE_CRC.pack(offset, size, crc), before_key, key, value_size, value
 
 
@@ -258,8 +258,8 @@ def encode_messages(
 ) -> list[bytes]:
     """Return messages without keys and of one size, which differ only in offset, CRC and value.
 
-    All messages have the same bytes before the value. The CRC of these bytes is computed once, and continued for each
-    value.
+    All messages have the same bytes before the value. The CRC of these bytes is computed once. Each message continues
+    it over its value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)
@@ -271,7 +271,7 @@ def encode_messages(
 
 
 def _last_offset(messages: memoryview) -> int:
-    """Return the offset of the last message. Only sizes are read, because a set may have millions of messages."""
+    """Return the offset of the last message. The loop reads only sizes, because a set may have millions of messages."""
     offset = position = 0
     while position < len(messages):
         if len(messages) - position < LOG_OVERHEAD:

@@ -1,19 +1,22 @@
 """Message sets of magic 0 and 1: encoding them, and assigning their offsets when a broker appends them.
 
-A record batch gets its offsets by one number before its CRC. A message set has an offset in every message, and a
-wrapper contains a whole set (`message` describes the layouts). `assign_offsets` treats the cases differently:
+The broker assigns the offsets of a record batch by writing one number, its base offset. A message set has an offset in
+every message, and a wrapper contains a whole set (`message` describes the layouts). `assign_offsets` distinguishes
+three cases:
 
 - Plain messages: one loop over a copy of the set checks every CRC and writes every offset.
-- A v1 wrapper: the broker decompresses it to check it, and appends it unchanged if its messages have the offsets 0, 1,
-  2 and so on, as clients since 0.10 send them. Only the wrapper's offset changes, which precedes the CRC.
+- A v1 wrapper: the broker decompresses it to check it, and keeps its content if its messages have the offsets 0, 1, 2
+  and so on. All clients since 0.10 send these offsets. Only the wrapper's offset changes, which precedes the CRC.
 - A v0 wrapper: its messages have absolute offsets. So the broker decompresses it, writes the offsets, and compresses it
   again.
 
-This work takes time, and the next offset is certain only under the log's lock. So a broker assigns the offsets that it
-expects, and then takes the lock. If another append was faster, `move_to` adds the difference to each offset.
+Assigning offsets takes time, and the next offset is certain only while the broker holds the log's lock. So the broker
+assigns the offsets that it expects, and then takes the lock. If another append was faster, `move_to` adds the
+difference to each offset.
 
 For example, a log ends at offset 500, and two producers send 3 messages each. Both sets are prepared with the offsets
-500 to 502. The first one is appended. The second one finds the end at 503 and moves its offsets by 3.
+500 to 502. The broker appends the first set. Then the log ends at 503, so `move_to` adds 3 to each offset of the second
+set.
 """
 
 from __future__ import annotations
@@ -30,14 +33,15 @@ from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# Offset, message size, CRC, magic, attributes, timestamp (magic 0: an empty field), key length. The index is the magic.
+# The fields: offset, message size, CRC, magic, attributes, timestamp (magic 0: an empty field), key length. The index
+# is the magic.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# Attribute bits of messages that are wrappers or invalid. The index is the magic.
+# A message with one of these attribute bits is a wrapper, or is invalid. The index is the magic.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
@@ -48,10 +52,10 @@ class AssignedMessages:
     data: bytearray | memoryview
     last_offset: int
     max_timestamp: int  # -1 for messages v0
-    offset_of_max_timestamp: int  # of the first top-level message that has it
-    count: int  # of records, including those inside wrappers
+    offset_of_max_timestamp: int  # the last offset of the first top-level message with that timestamp
+    count: int  # the number of records, including records inside wrappers
     is_movable: bool = True  # False if the set has v0 wrappers, which contain absolute offsets
-    is_changed: bool = field(default=False, compare=False)  # whether a message had another offset when it arrived
+    is_changed: bool = field(default=False, compare=False)  # whether the producer sent other offsets than these
 
     @property
     def first_offset(self) -> int:
@@ -63,9 +67,9 @@ class AssignedMessages:
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
-        """Assign the offsets from `first_offset` on; return False, and change nothing, if the messages are not movable.
+        """Assign the offsets from `first_offset` on. Return False, without a change, if the messages are not movable.
 
-        Offsets precede the CRCs, so nothing else changes.
+        Offsets precede the CRCs, so the CRCs stay the same.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -88,7 +92,9 @@ def encode_message_set(
     level: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Return the records as messages with the offsets 0, 1, 2 and so on, or with their own offsets.
+    """Return the records as messages.
+
+    They have the offsets 0, 1, 2 and so on, or with `keep_offsets` their own offsets.
 
     With a codec, the messages are in one wrapper. The headers of the records are lost.
     """
@@ -127,9 +133,10 @@ def assign_offsets(
 ) -> AssignedMessages:
     """Return a checked copy of the message set whose records have the offsets from `first_offset` on.
 
-    `log_append_time` (ms) replaces the timestamps of messages v1. `opening` is entered while a wrapper is decompressed.
-    Raises CORRUPT_MESSAGE for a wrong size or CRC, and INVALID_RECORD for messages that no producer may send. Raises
-    MESSAGE_TOO_LARGE if all wrappers of the set together decompress to more than `limit` bytes.
+    `log_append_time` (ms) replaces the timestamps of messages v1. The context manager `opening` is active while a
+    wrapper is decompressed. Raises CORRUPT_MESSAGE for a wrong size or CRC, and INVALID_RECORD for messages that no
+    producer may send. Raises MESSAGE_TOO_LARGE if all wrappers of the set together decompress to more than `limit`
+    bytes.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise _corrupt(f"{len(data)} bytes are too few for a message")
@@ -157,11 +164,11 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check the first messages v0 and write their offsets, as long as they have equal sizes and no keys.
+    """Check the first messages v0 of a set and write their offsets. Stop at a message with a key or of another size.
 
     A producer of Kafka 0.8 mostly sends such messages. This function takes 0.37 us for a message, and `_assign_plain`
-    takes 0.76 us. The CRCs begin with the same bytes, and eight slice assignments write all offsets. Return the
-    position of the first other or damaged message.
+    takes 0.76 us. All CRCs begin with the same bytes, and eight slice assignments write all offsets. Return the
+    position of the first message that differs or is damaged.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
@@ -186,9 +193,11 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
-    """Check the messages from a position on and write their offsets. Return the position of a wrapper, or the end.
+    """Check the messages from `position` on and write their offsets.
 
-    Every Produce of an old client runs this loop. It is written for speed: no objects, and only calls of C functions.
+    Return the position of the first wrapper, or the end.
+
+    Every Produce of an old client runs this loop. To be fast, the loop creates no objects and calls only C functions.
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
@@ -227,16 +236,16 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the message set inside a wrapper. Raises KafkaError if producers may not send such a wrapper."""
+    """Return the message set inside a wrapper. Raises KafkaError for a wrapper that producers must not send."""
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")
     if wrapper.codec is Codec.ZSTD:
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd only exists in record batches")
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "only record batches can have the codec zstd")
     return wrapper.decompressed(limit)
 
 
 def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryview) -> bytes:
-    """Check all messages inside a wrapper whose own CRC is right, and return the wrapper with its new offset.
+    """Check all messages inside a wrapper, and return the wrapper with its new offset. The caller has checked its CRC.
 
     The offsets of the messages inside are written into `content`.
     """

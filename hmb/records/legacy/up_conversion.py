@@ -1,8 +1,9 @@
 """Up-conversion: messages v0 and v1 become one record batch.
 
 A topic may have a codec of its own (`compression.type`). Messages in another codec then become a record batch in the
-topic's codec, as Kafka 3 converts all messages. Compressed messages v0 also become a batch when another append took
-their offsets first, because their offsets cannot be moved. No data is lost: the key of a wrapper has no meaning.
+topic's codec. (Kafka 3 converts all messages to record batches.) Compressed messages v0 also become a batch if another
+append took their expected offsets, because the offsets inside a v0 wrapper cannot be moved. The conversion loses no
+data, because the key of a wrapper has no meaning.
 
 Source: Kafka's `RecordsUtil`.
 """
@@ -21,9 +22,9 @@ from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
 def up_convert(
     messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """Return all the messages as one batch, which gets its offsets when the broker appends it.
+    """Return all messages as one batch. The broker assigns the batch's offsets when it appends the batch.
 
-    Raises INVALID_TIMESTAMP if the difference of a timestamp to the first one does not fit into an int64.
+    Raises INVALID_TIMESTAMP if the difference between a timestamp and the first timestamp does not fit into an int64.
     """
     content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
     for message in iter_batches(messages.data):

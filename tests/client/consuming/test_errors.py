@@ -75,7 +75,7 @@ def test_arrow_batches_and_deserializers_exclude_each_other() -> None:
 
 def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
     with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
-        with pytest.raises(KafkaError, match="t-0 from offset 0: neither batch nor message at 0") as caught:
+        with pytest.raises(KafkaError, match="t-0 from offset 0: neither a batch nor a message begins at 0") as caught:
             consumer.poll(10)
         assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
 
@@ -98,7 +98,7 @@ def test_records_before_invalid_bytes_are_returned(by_arrow: bool) -> None:
             assert batch.column("value").to_pylist() == [b"0", b"1"]
         else:
             assert [record.value for record in consumer.poll(10)] == [b"0", b"1"]
-        with pytest.raises(KafkaError, match="t-0 from offset 2: neither batch nor message"):
+        with pytest.raises(KafkaError, match="t-0 from offset 2: neither a batch nor a message"):
             consumer.poll(10)
 
 
@@ -129,12 +129,12 @@ def test_an_unknown_codec_is_named_with_the_place_of_the_batch() -> None:
 
 def test_errors_of_a_paused_partition_are_not_raised() -> None:
     with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
-        with pytest.raises(KafkaError, match="neither batch nor message"):
+        with pytest.raises(KafkaError, match="neither a batch nor a message"):
             consumer.poll(10)
         consumer.pause(T0)
         assert consumer.poll() == []
         consumer.resume(T0)
-        with pytest.raises(KafkaError, match="neither batch nor message"):
+        with pytest.raises(KafkaError, match="neither a batch nor a message"):
             consumer.poll()
 
 
