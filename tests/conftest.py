@@ -1,16 +1,17 @@
-"""The settings of all tests."""
+"""Settings that apply to all tests."""
 
 import os
 import signal
 import tempfile
 from pathlib import Path
 
-# A process inherits ignored signals: a shell ignores SIGINT in the background, and nohup ignores SIGHUP. The tests
-# send both signals.
+# A process inherits ignored signals: a shell ignores SIGINT in the background, and nohup ignores SIGHUP. The tests send
+# both signals to their processes, so no process may ignore them.
 for each, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(each) is signal.SIG_IGN:
         signal.signal(each, handler)
 
-# The address and the profile of a developer must not change the tests. The directory does not exist.
+# The broker address and the profiles that a developer has configured must not change the tests. The directory in
+# XDG_CONFIG_HOME does not exist.
 os.environ.pop("HMB_BOOTSTRAP_SERVERS", None)
 os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "hmb-tests-have-no-profiles")

@@ -1,4 +1,4 @@
-"""Imports go in one direction, so that a reader can read each folder without the folders after it."""
+"""Folders import each other in one direction only. So readers understand a folder without the folders after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The tours in the docstring of `hmb`: each hop is a call that a real request makes, in the order of the tour.
+"""Tests of the tours in the docstring of `hmb`.
+
+Each hop of a tour is a call that a real request makes, in the same order.
 
 A tour is right if its hops are found among the calls of a real request (tracing.py), in the same order.
 """

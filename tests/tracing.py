@@ -1,4 +1,4 @@
-"""The calls of functions of HMB, recorded while a broker and its clients run in this process: for tests of tours."""
+"""Records the calls of HMB's functions while a broker and clients run in this process, for the tests of tours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Call(NamedTuple):
 
 @contextmanager
 def recorded_calls() -> Iterator[list[Call]]:
-    """Record the calls that this thread makes, and all threads that start in this context."""
+    """Record the calls of this thread, and of all threads that start inside the `with` block."""
     calls: list[Call] = []
     prefix = f"{ROOT}/"
 
@@ -43,6 +43,6 @@ def recorded_calls() -> Iterator[list[Call]]:
 
 
 def first_missing(expected: Iterable[Call], calls: Sequence[Call]) -> Call | None:
-    """Return the first expected call that does not follow the expected calls before it; None if all do."""
+    """Return the first expected call that is missing after its predecessor, or None if all occur in order."""
     remaining = iter(calls)
     return next((call for call in expected if call not in remaining), None)

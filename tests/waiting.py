@@ -13,7 +13,7 @@ def until(
     seconds: float = 60.0,
     pause: float = 0.001,
 ) -> None:
-    """Wait until the condition holds. Fail after `seconds`, with `what` in the message."""
+    """Wait until the condition is true. Fail after `seconds`, with `what` in the message."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"

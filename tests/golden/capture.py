@@ -3,13 +3,14 @@
     HMB_KAFKA_43=... HMB_KAFKA_082=... python -m tests.golden.capture [CLIENT ...]     (from the project's root)
 
 A `Recorder` is a proxy between a client and a broker. It forwards every frame unchanged. The broker advertises the
-recorder's port, so the client's later connections pass through it, too.
+recorder's port. So all later connections of the client also pass through the recorder.
 
-A `Scenario` runs one client and names the requests that need a file. The client may send several requests of that API
-and version. The file contains the one with the longest response, because that response contains records or topics.
+A `Scenario` runs one client, and lists the APIs whose requests are written to a file. The client may send several
+requests of one API and version. The file contains the request with the longest response, because that response contains
+records or topics.
 
 The bytes come from the clients and the brokers, and the annotations come from HMB's message classes. test_golden.py
-compares the two.
+compares the bytes with the annotations.
 """
 
 import asyncio
@@ -66,7 +67,7 @@ class Recorder:
         self.exchanges: list[Exchange] = []
 
     def serve(self, broker_port: int) -> None:
-        with suppress(OSError):  # The listener was closed.
+        with suppress(OSError):  # `accept` fails when the test closes the listener.
             while True:
                 client, _ = self.listener.accept()
                 broker = socket.create_connection((peers.HOST, broker_port))
@@ -83,7 +84,7 @@ class Recorder:
                 else:
                     self.exchanges.append(Exchange(asked.pop(frame[4:8]), frame))
                 target.sendall(frame)
-        # The connection is closed: these requests got no response.
+        # The connection is closed. The requests that are still in `asked` got no response.
         for request in list(asked.values()) if requests else []:
             self.exchanges.append(Exchange(request, b""))
         for end in (source, target):
@@ -91,9 +92,9 @@ class Recorder:
                 end.shutdown(socket.SHUT_RDWR)
 
     def find(self, api_key: int, version: int | None) -> list[Exchange]:
-        """Return all exchanges of one version, sorted so that the longest response is the last.
+        """Return all exchanges of one API in one version. The exchange with the longest response is the last.
 
-        If `version` is None, all versions that the client has used count.
+        If `version` is None, return the exchanges in all versions.
         """
         wanted = api_key.to_bytes(2, "big") + (b"" if version is None else version.to_bytes(2, "big"))
         found = [exchange for exchange in self.exchanges if exchange.request[4:8].startswith(wanted)]
@@ -124,7 +125,7 @@ def console_43(bootstrap: str, topic: str) -> None:
 
 
 def kafka_python(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
-    """Run kafka-python with the API versions that it uses for a broker of this version."""
+    """Run kafka-python. It selects the API versions for a broker of the given version."""
     pinned = {"bootstrap_servers": bootstrap, "api_version": version, "client_id": "kafka-python"}
     producer = KafkaProducer(**pinned, retries=0, acks=1, enable_idempotence=False)
     futures = [producer.send(topic, value) for value in VALUES]
@@ -180,7 +181,7 @@ consumer.close()
 
 
 def kafka_python_202(bootstrap: str, topic: str) -> None:
-    """Run kafka-python 2.0.2 of the year 2020, which is installed in its own folder."""
+    """Run kafka-python 2.0.2, a release of the year 2020. It is installed in a separate folder."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, "kafka-python==2.0.2"]
         subprocess.run(pip, check=True)
@@ -308,7 +309,7 @@ WITH_KAFKA_43 = [
     Scenario(
         "librdkafka-transactions",
         librdkafka_transactions,
-        {  # with explicit versions, because the brokers' own requests pass through the recorder, too
+        {  # explicit versions, because requests between brokers also pass through the recorder
             ApiKey.INIT_PRODUCER_ID: 4,
             ApiKey.ADD_PARTITIONS_TO_TXN: 0,
             ApiKey.ADD_OFFSETS_TO_TXN: 0,
@@ -320,7 +321,7 @@ WITH_KAFKA_43 = [
         "kafka-4.3.0-transactions",
         kafka_43_transactions,
         dict.fromkeys(
-            [  # the broker's own client sends WriteTxnMarkers, which passes through the recorder, too
+            [  # The broker sends WriteTxnMarkers through the recorder.
                 ApiKey.TXN_OFFSET_COMMIT,
                 ApiKey.END_TXN,
                 ApiKey.LIST_TRANSACTIONS,
@@ -334,7 +335,7 @@ WITH_KAFKA_43 = [
 
 
 def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) -> None:
-    """Run clients against one broker, one after the other, and write their files."""
+    """Run the clients of the scenarios, one after another, against one broker, and write their golden files."""
     threading.Thread(target=recorder.serve, args=(broker.port,), daemon=True).start()
     with broker:
         for client, run_client, wanted in scenarios:

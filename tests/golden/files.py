@@ -13,8 +13,8 @@
     == response: bytes
     ...
 
-The message is a Python expression without the fields that have their default values. A request without a response has
-no second part.
+A message is written as a Python expression that omits fields with default values. If the broker sent no response, the
+file contains only the request.
 """
 
 import re
@@ -36,7 +36,7 @@ WIDTH = 110
 
 
 class Side(NamedTuple):
-    """A request or a response, as bytes and as a message."""
+    """A request or a response, as annotated bytes and as a message."""
 
     wire: bytes  # the frame, including its length
     text: str  # the annotated bytes
@@ -62,7 +62,7 @@ def parse(annotated: str, messages: str) -> Side:
 
 
 def write(path: Path, title: str, request: bytes, response: bytes) -> None:
-    """Write a file with annotations. `response` is decoded as the response to the request, unless it is empty."""
+    """Write a golden file with annotations. An empty `response` means that the broker sent none."""
     header, question = ServerConnection().receive(memoryview(request)[4:])
     lines = [title, "", *section("request", annotate_request(memoryview(request)), header, question)]
     if response:

@@ -1,6 +1,6 @@
 """Clients that use the APIs of groups and administration, for the capture of golden files.
 
-Each function has two parameters, bootstrap servers and a topic, and runs the client once.
+Each function runs one client once. Its parameters are the bootstrap servers and a topic.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_some(bootstrap: str, topic: str) -> None:
 def kafka_python_group(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
     """Run a member of a group that joins, fetches, commits, sends heartbeats, leaves and rejoins.
 
-    kafka-python uses the API versions of a broker of the given version.
+    kafka-python selects the API versions for a broker of the given version.
     """
     write_some(bootstrap, topic)
     _kafka_python_member(bootstrap, topic, version)
@@ -102,7 +102,7 @@ def librdkafka_admin(bootstrap: str, topic: str) -> None:
 
 
 def kafka_43_tools(bootstrap: str, topic: str) -> None:
-    """Run Kafka 4.3.0's shell tools for groups, configs, partitions and brokers."""
+    """Run the shell tools of Kafka 4.3.0 for groups, configs, partitions and brokers."""
     write_some(bootstrap, topic)
     jars, where = peers.kafka_43_jars(), ["--bootstrap-server", bootstrap]
 
@@ -112,7 +112,7 @@ def kafka_43_tools(bootstrap: str, topic: str) -> None:
     reading = ["--topic", topic, "--group", topic, "--max-messages", "1", "--timeout-ms", "20000"]
     tool("org.apache.kafka.tools.consumer.ConsoleConsumer", *reading, "--from-beginning")
     write_some(bootstrap, topic)
-    # The consumer continues at its committed offset, and checks the leader epoch of that offset.
+    # The console consumer continues at its committed offset, and checks the leader epoch of this offset.
     tool("org.apache.kafka.tools.consumer.ConsoleConsumer", *reading)
     groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     tool(groups, "--list", "--state")
@@ -143,7 +143,7 @@ def kafka_43_tools(bootstrap: str, topic: str) -> None:
 
 
 def kafka_43_consumer_protocol(bootstrap: str, topic: str) -> None:
-    """Run a member with KIP-848's protocol, and describe its group while it runs."""
+    """Run a member that uses the consumer protocol (KIP-848), and describe its group while the member runs."""
     write_some(bootstrap, topic)
     jars, where = peers.kafka_43_jars(), ["--bootstrap-server", bootstrap]
     name = "org.apache.kafka.tools.consumer.ConsoleConsumer"

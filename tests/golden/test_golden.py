@@ -1,4 +1,4 @@
-"""The golden files in both directions: the bytes decode to the messages, and the messages encode to the bytes."""
+"""For each golden file, the bytes decode to the messages, and the messages encode to the bytes."""
 
 import io
 from pathlib import Path

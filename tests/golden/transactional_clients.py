@@ -10,7 +10,10 @@ from tests.golden.group_and_admin_clients import SECONDS, until, write_some
 
 
 def librdkafka_transactions(bootstrap: str, topic: str) -> None:
-    """Copy records and commit the consumer's offsets in two transactions. One is committed, and one is aborted."""
+    """Copy records and commit the consumer's offsets in two transactions.
+
+    The first transaction commits, and the second one aborts.
+    """
     write_some(bootstrap, topic)
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
@@ -32,7 +35,7 @@ def librdkafka_transactions(bootstrap: str, topic: str) -> None:
 
 
 def kafka_43_transactions(bootstrap: str, topic: str) -> None:
-    """Copy a topic in transactions, and then run Kafka's tool for transactions while one of them is open."""
+    """Copy a topic in transactions. Run Kafka's tool for transactions while a transaction is open."""
     write_some(bootstrap, topic)
     jars = peers.kafka_43_jars()
     copied = ["--input-topic", topic, "--output-topic", f"{topic}-2", "--input-partition", "0"]

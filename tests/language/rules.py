@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-MAX_WORDS = 35  # the limit for one sentence
+MAX_WORDS = 35  # in one sentence
 SENTENCE_END = re.compile(r"(?<=[.?!])[\"')\]`]*\s+(?=[A-Z`\"'(])|:\n|\n\s*(?:[-*]|\d+\.)\s+|\n\s*\n")
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
 LAYOUT = re.compile(r"^(?: {4,}.*|\s*[|+].*|.* {3,}\S.*)$", re.M)  # lines of drawings, tables and byte layouts
@@ -81,7 +81,7 @@ def two_spaces(words: str) -> Iterator[str]:
 
 
 def citations(words: str) -> Iterator[str]:
-    """Find citations of the thesis that have not the form that the documentation links to its bibliography."""
+    """Find citations of the thesis in a wrong form. The documentation links only the right form to its bibliography."""
     for found in THESIS.finditer(words):
         if not CITED.match(words, found.start()):
             yield f"{found[0]!r}: write (thesis, chapter 9.2, with the chapter's title)"

@@ -18,7 +18,7 @@ NOT_CLEAN = {
     "tests/coordinator",
     "tests/storage",
 }
-LARGE = ("hmb", "tests")  # Each of their subfolders is checked on its own.
+LARGE = ("hmb", "tests")  # Each subfolder of these two folders is checked separately.
 
 
 def place_of(text: Text) -> str:

@@ -33,7 +33,7 @@ class Text(NamedTuple):
     kind: str  # one of KINDS
     path: Path  # relative to the root of the project
     line: int  # the line number, from 1
-    words: str  # the text itself
+    words: str  # the content of the text
     code: str  # the line of code that follows the text, or ""
 
     @property

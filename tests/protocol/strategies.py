@@ -1,4 +1,4 @@
-"""Any message in any version: hypothesis strategies read off the schema."""
+"""Hypothesis strategies that generate any message in any version. They are derived from the schema."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +14,7 @@ CLASSES_AND_VERSIONS = [(cls, version) for cls in CLASSES for version in cls.ver
 IDS = [f"{cls.__name__}-v{version}" for cls, version in CLASSES_AND_VERSIONS]
 
 Values = st.SearchStrategy[Any]
-Choose = Callable[[str, Values], Values]  # a field's name and all values of its type -> the values to use
+Choose = Callable[[str, Values], Values]  # (field name, strategy for its type) -> the strategy to use
 
 
 def signed(bits: int) -> st.SearchStrategy[int]:
@@ -38,7 +38,7 @@ PRIMITIVES: dict[str, Values] = {
 
 
 def whole_type(name: str, values: Values) -> Values:
-    """Any value of a field's type will do."""
+    """Choose among all values of a field's type."""
     return values
 
 
@@ -53,7 +53,7 @@ def values(name: str, field: Field, version: int, choose: Choose) -> Values:
 
 
 def _messages(cls: type[Struct], version: int, choose: Choose = whole_type) -> Values:
-    """Messages that use every field of the version, and leave those that it lacks at their defaults."""
+    """Return a strategy for messages of one version. Fields that do not exist in the version have their defaults."""
     present = {name: field for name, field in cls.fields.items() if version in version_range(field.versions)}
     return st.builds(cls, **{name: values(name, field, version, choose) for name, field in present.items()})
 

@@ -1,4 +1,4 @@
-"""The annotated form covers every byte once, and says what the message says."""
+"""The annotation of a message covers every byte once, and shows the values of the message."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ from tests.protocol.strategies import CLASSES, messages
 @pytest.mark.parametrize("cls", CLASSES)
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
-def test_every_byte_is_explained(cls: type[Struct], data: st.DataObject) -> None:
+def test_every_byte_is_annotated(cls: type[Struct], data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(cls.versions))
     encoded = memoryview(data.draw(messages(cls, version)).encode(version))
     position = 0
@@ -49,7 +49,7 @@ def test_what_cannot_be_decoded_cannot_be_annotated(cls: type[Struct], data: st.
         assert sum(len(line.data) for line in annotate(cls, version, wire)) == end
 
 
-def test_each_field_says_its_type() -> None:
+def test_each_line_has_the_type_of_its_field() -> None:
     lines = annotate(MetadataRequest, 9, memoryview(bytes.fromhex("02 05 74 65 73 74 00 01 00 00 00")))
     assert [f"{line.path}: {line.kind}" for line in lines] == [
         "topics.count: compact_length",
@@ -62,7 +62,7 @@ def test_each_field_says_its_type() -> None:
     ]
 
 
-def test_of_an_unknown_api_only_the_header_is_shown() -> None:
+def test_only_the_header_of_an_unknown_api_is_shown() -> None:
     lines = annotate_request(memoryview(bytes.fromhex("0000000c 7fff 0002 00000007 0002 6d65")))
     assert [next(lines).path for _ in range(5)][1:] == [
         "header.api_key",
@@ -98,7 +98,7 @@ def test_a_response() -> None:
     assert any(line.endswith("topics[0].error_code = 3  UNKNOWN_TOPIC_OR_PARTITION") for line in render(lines))
 
 
-def test_records_take_rows_of_their_own() -> None:
+def test_records_have_separate_lines() -> None:
     partition: Any = ProduceRequest.TopicProduceData.PartitionProduceData(records=memoryview(bytes(range(20))))
     assert list(render(annotate(type(partition), 0, memoryview(partition.encode(0))))) == [
         "000000  00 00 00 00                                      index = 0",
@@ -118,7 +118,7 @@ def test_unknown_tags_are_shown() -> None:
     ]
 
 
-def test_malformed_bytes_are_explained_as_far_as_they_go() -> None:
+def test_lines_before_malformed_bytes_are_shown() -> None:
     lines = annotate(MetadataRequest, 1, memoryview(bytes.fromhex("00000002 0001 61 00")))
     assert [next(lines).path, next(lines).path] == ["topics.count", "topics[0].name"]
     with pytest.raises(ProtocolError, match=r"name in version 1, byte 7 of 8: the bytes end here"):

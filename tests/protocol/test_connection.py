@@ -1,4 +1,4 @@
-"""A conversation, with no network: what one end writes the other end reads."""
+"""The two ends of a connection, without a network: each end reads the messages that the other end has written."""
 
 import io
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from hmb.protocol.schema import Request, Response
 
 
 def received(parts: Iterable[Part]) -> memoryview:
-    """The frame as it arrives at the other end."""
+    """Return the content of the frame that the other end receives."""
     stream = io.BytesIO(b"".join(bytes(part) for part in parts if not hasattr(part, "size")))
     frame = read_frame(stream, 1 << 20)
     assert frame is not None
@@ -31,7 +31,7 @@ def received(parts: Iterable[Part]) -> memoryview:
     ("request_class", "response_class", "version"),
     [(request_class(key), response_class(key), v) for key in API_KEYS for v in request_class(key).versions],
 )
-def test_question_and_answer(request_class: type[Request], response_class: type[Response], version: int) -> None:
+def test_request_and_response(request_class: type[Request], response_class: type[Response], version: int) -> None:
     client, server = ClientConnection("me"), ServerConnection()
     header, request = server.receive(received(client.request(request_class(), version)))
     assert (header.api_key, header.api_version, header.client_id) == (request_class.api_key, version, "me")
@@ -53,7 +53,7 @@ def test_headers_on_the_wire() -> None:
     assert received(ServerConnection().respond(header, MetadataResponse())).hex(" ").startswith("00 00 00 02 00 00")
 
 
-def test_answers_come_in_order() -> None:
+def test_responses_arrive_in_order() -> None:
     client, server = ClientConnection(None), ServerConnection()
     frames = [received(client.request(MetadataRequest(), version)) for version in (0, 9, 13)]
     headers = [server.receive(frame)[0] for frame in frames]
@@ -63,7 +63,7 @@ def test_answers_come_in_order() -> None:
         client.receive(received(server.respond(headers[0], MetadataResponse())))
 
 
-def test_an_answer_to_something_else() -> None:
+def test_a_response_to_another_request() -> None:
     client, server = ClientConnection(None), ServerConnection()
     client.request(MetadataRequest(), 0)
     client.request(MetadataRequest(), 0)
@@ -71,7 +71,7 @@ def test_an_answer_to_something_else() -> None:
         client.receive(received(server.respond(RequestHeader(correlation_id=1), MetadataResponse(), version=0)))
 
 
-def test_produce_without_acks_awaits_no_answer() -> None:
+def test_produce_without_acks_expects_no_response() -> None:
     client, server = ClientConnection(None), ServerConnection()
     client.request(ProduceRequest(acks=0), 3, answered=False)
     header, _ = server.receive(received(client.request(MetadataRequest(), 1)))
@@ -89,7 +89,7 @@ def test_unknown_apis_and_versions(api_key: int, version: int) -> None:
 def test_api_versions_of_the_future_is_answered_in_version_0() -> None:
     client, server = ClientConnection("new"), ServerConnection()
     sent = bytearray(received(client.request(ApiVersionsRequest(), 4)))
-    sent[2:4] = b"\x00\x63"  # as if this client spoke version 99
+    sent[2:4] = b"\x00\x63"  # The request now claims version 99.
     with pytest.raises(UnsupportedVersion) as caught:
         server.receive(memoryview(sent))
     answer = ApiVersionsResponse(

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments: their bytes, and readers of another age than their writers."""
+"""Subscriptions and assignments: their bytes, and readers that are newer or older than the writers."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def test_random_bytes(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xff", b"\0\0\0\0\0\1"])
-def test_bytes_that_are_none(data: bytes) -> None:
+def test_bytes_that_are_not_a_message(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         ConsumerProtocolSubscription.parse(data)

@@ -3,12 +3,12 @@
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 
-def test_codes_are_without_gaps() -> None:
+def test_codes_have_no_gaps() -> None:
     assert [int(code) for code in ErrorCode] == list(range(-1, 134))
     assert all(code.message.endswith(".") for code in ErrorCode)
 
 
-def test_an_error_says_code_and_message() -> None:
+def test_an_error_shows_code_and_message() -> None:
     error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert str(error) == "NOT_LEADER_OR_FOLLOWER (6): This broker does not lead (or does not hold) the partition."
     assert error.code.retriable
@@ -17,7 +17,7 @@ def test_an_error_says_code_and_message() -> None:
 
 
 def test_a_message_that_quotes_a_long_name_keeps_its_start_and_its_end() -> None:
-    """A response has room for 32,767 bytes, and an answer that quoted the name could not be encoded."""
+    """Regression: a message that quoted a long name had over 32,767 bytes, so its response could not be encoded."""
     name = "\N{GRINNING FACE}" * 8_000
     error = KafkaError(ErrorCode.INVALID_CONFIG, f"first {name} last")
     assert error.message.startswith("first ") and error.message.endswith(" last")

@@ -1,4 +1,4 @@
-"""Frames in a stream: however the bytes arrive, and whatever they claim."""
+"""Frames are read correctly if the bytes arrive in small pieces, and false lengths are rejected."""
 
 import io
 import tracemalloc
@@ -12,7 +12,7 @@ LIMIT = 1 << 26
 
 
 class Trickle(io.RawIOBase):
-    """A stream that gives one byte a read, as a slow network would."""
+    """A stream that returns one byte for each read, like a slow network."""
 
     def __init__(self, data: bytes) -> None:
         self.data = io.BytesIO(data)

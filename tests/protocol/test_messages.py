@@ -1,4 +1,4 @@
-"""Every message in every version: it comes back as it went, and no bytes do harm."""
+"""Decoding returns the encoded message, for all messages and versions. Malformed bytes raise only a ProtocolError."""
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +25,7 @@ def test_round_trip(cls: type[Struct], version: int, data: st.DataObject) -> Non
 
 @st.composite
 def mutations(draw: st.DrawFn, data: bytes) -> bytes:
-    """The bytes with a part of them replaced, cut out or inserted."""
+    """Return the bytes with a part replaced, removed or inserted."""
     start = draw(st.integers(0, len(data)))
     end = draw(st.integers(start, min(len(data), start + 8)))
     return data[:start] + draw(st.binary(max_size=8) | st.sampled_from([b"\x7f\xff\xff\xff", b"\xff" * 5])) + data[end:]

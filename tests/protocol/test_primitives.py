@@ -1,4 +1,4 @@
-"""The wire's types, against bytes worked out by hand."""
+"""The primitive types are compared with bytes that were computed by hand."""
 
 import tracemalloc
 import uuid
@@ -138,7 +138,7 @@ def test_zigzag_round_trip(codec: FieldCodec, bits: int, data: st.DataObject) ->
 
 
 class InFile:
-    """Stands for a piece of a log file."""
+    """A replacement for a part of a log file."""
 
     size = 1000
 

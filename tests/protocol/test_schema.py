@@ -1,4 +1,4 @@
-"""Kafka's rules about versions, on a message made up for the purpose."""
+"""Kafka's rules about versions, tested with an invented message."""
 
 import pytest
 
@@ -9,7 +9,10 @@ from hmb.protocol.schema import Request, Response, Struct, version_range
 
 
 class Order(Request, api_key=ApiKey.PRODUCE, versions="0-3", flexible="2+"):
-    """v1: note and urgent.  v2: flexible, origin and extras.  v3: no number any more."""
+    """An invented message.
+
+    v1 adds `note` and `urgent`. v2 is flexible and adds `origin` and `extras`. v3 removes `number`.
+    """
 
     class Item(Struct):
         name:  str              = t.string()
@@ -56,7 +59,7 @@ def test_versions_on_the_wire(version: int, message: Order, wire: str) -> None:
     assert Order.decode(bytes.fromhex(wire), version) == message
 
 
-def test_what_a_version_lacks_decodes_to_its_default() -> None:
+def test_a_missing_field_decodes_to_its_default() -> None:
     order = Order.decode(bytes(8), 0)
     assert (order.number, order.note, order.urgent, order.where) == (0, "", False, None)
     assert (order.origin, order.extras) == (Order.Place(x=-1), [])
@@ -64,7 +67,7 @@ def test_what_a_version_lacks_decodes_to_its_default() -> None:
     assert Order.decode(bytes(8), 0).extras == Order().extras == []
 
 
-def test_what_a_version_lacks_must_not_be_said() -> None:
+def test_a_field_that_the_version_lacks_cannot_be_encoded() -> None:
     with pytest.raises(KafkaError, match=r"no Order.urgent in version 0 \(it is True\)") as caught:
         Order(urgent=True).encode(0)
     assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
@@ -94,7 +97,7 @@ def test_an_error_names_the_field_and_the_position() -> None:
         Order.decode(bytes(9), 0)
 
 
-def test_unknown_tags_are_kept_and_known_ones_come_in_order() -> None:
+def test_unknown_tags_are_kept_and_known_tags_are_ordered() -> None:
     wire = bytes.fromhex("00000007 01 00 01 03 00 02 02 01 01 05 00000001 00 09 02 beef")
     order = Order.decode(wire, 2)
     assert order.unknown_tagged_fields == {9: b"\xbe\xef"}
@@ -102,7 +105,7 @@ def test_unknown_tags_are_kept_and_known_ones_come_in_order() -> None:
     assert order != Order(extras=[""], origin=Order.Place(x=1))
 
 
-def test_tags_may_come_in_any_order() -> None:
+def test_tags_may_be_in_any_order() -> None:
     order = Order.decode(bytes.fromhex("00000007 01 00 01 02 01 05 00000001 00 00 02 02 01"), 2)
     assert order == Order(extras=[""], origin=Order.Place(x=1))
 

@@ -1,4 +1,4 @@
-"""Names that a topic may have."""
+"""The rules for legal topic names."""
 
 import pytest
 
@@ -16,4 +16,4 @@ def test_illegal_names(name: str) -> None:
     with pytest.raises(KafkaError, match="is not a topic name") as caught:
         check_topic_name(name)
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
-    caught.value.message.encode()  # it can be printed, whatever the name was
+    caught.value.message.encode()  # The message can be encoded, even if the name cannot.

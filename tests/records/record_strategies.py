@@ -1,4 +1,4 @@
-"""Records as hypothesis draws them."""
+"""Hypothesis strategies for records."""
 
 from hypothesis import strategies as st
 
@@ -10,7 +10,7 @@ headers = st.lists(st.tuples(st.text(max_size=5), nullable_bytes), max_size=3).m
 
 
 def record_lists(max_size: int = 12) -> st.SearchStrategy[list[Record]]:
-    """Records at growing offsets with gaps, as compaction leaves them."""
+    """Return a strategy for records with ascending offsets and gaps, like those after compaction."""
 
     def place(drawn: list[tuple[int, Record]]) -> list[Record]:
         offset = -1

@@ -1,4 +1,4 @@
-"""The annotated form of a batch: every byte in one field, and the fields say what the batch says."""
+"""The annotation of a batch contains every byte in one field, and shows the values of the batch."""
 
 from itertools import groupby
 
@@ -51,7 +51,7 @@ def values(data: bytes) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("data", formats().values(), ids=formats())
-def test_every_byte_stands_in_one_field(data: bytes) -> None:
+def test_every_byte_is_in_one_field(data: bytes) -> None:
     lines = annotated(data, position=1000)
     assert b"".join(line.data for line, is_inside in lines if not is_inside) == data
     end = 1000

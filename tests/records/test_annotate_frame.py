@@ -1,4 +1,4 @@
-"""A frame with its records decoded: every byte is in exactly one line, and errors are reported."""
+"""The annotation of a frame and its records contains every byte in exactly one line, and reports errors."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +26,7 @@ def assert_covered(lines: Iterable[tuple[Line, bool]], wire: bytes) -> None:
 @pytest.mark.parametrize("name", FRAMES)
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
-def test_every_byte_of_a_damaged_frame_stands_in_one_line(name: str, data: st.DataObject) -> None:
+def test_every_byte_of_a_damaged_frame_is_in_one_line(name: str, data: st.DataObject) -> None:
     mutated = bytearray(FRAMES[name])
     for _ in range(data.draw(st.integers(0, 3))):
         mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
@@ -36,14 +36,14 @@ def test_every_byte_of_a_damaged_frame_stands_in_one_line(name: str, data: st.Da
 
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
-def test_every_byte_of_damaged_records_stands_in_one_line(data: st.DataObject) -> None:
+def test_every_byte_of_damaged_records_is_in_one_line(data: st.DataObject) -> None:
     batches = [encode_batch(RECORDS, codec=data.draw(st.sampled_from(Codec))), encode_message_set(RECORDS, 1)]
     mutated = bytearray(b"".join(batches))
     mutated[data.draw(st.integers(0, len(mutated) - 1))] ^= data.draw(st.integers(1, 255))
     assert_covered(annotate_records(memoryview(mutated), 0, "", []), mutated)
 
 
-def test_behind_a_batch_whose_crc_is_wrong_the_next_one_follows() -> None:
+def test_the_batch_after_a_wrong_crc_is_annotated() -> None:
     wrong = BATCH.replace(b"vvv", b"vVv", 1)
     lines = list(annotate_records(memoryview(BATCH + wrong + BATCH), 100, "records.", problems := []))
     assert [problem.partition(" is ")[0] for problem in problems] == [f"byte {100 + len(BATCH)}: the batch's CRC"]
@@ -63,7 +63,7 @@ def test_what_a_fetch_returns_may_end_inside_a_batch() -> None:
         assert len(problems) == (not may_be_cut)
 
 
-def test_bytes_behind_the_message_are_left() -> None:
+def test_bytes_after_the_message_are_named_left() -> None:
     wire = memoryview(FRAMES["metadata_v13_kafka-4.3.0"] + b"\0\1\2")
     *_, (line, _) = annotate_frame(annotate_request(wire), wire, problems := [], may_be_cut=False)
     assert (line.path, bytes(line.data), problems) == ("left", b"\0\1\2", [])

@@ -1,4 +1,4 @@
-"""Whatever a peer sends as records, the answer is a KafkaError and comes at once."""
+"""Malformed records raise a KafkaError, and raise it quickly."""
 
 import contextlib
 from collections.abc import Callable
@@ -27,7 +27,10 @@ LIMIT = 1 << 20
 
 
 def convert(data: bytes, magic: int) -> None:
-    """Convert a log to an old format. After its size is known, no error may occur: it would end the connection."""
+    """Convert a log to an old format.
+
+    After the size is known, an error would close the connection, so none may occur.
+    """
     with contextlib.suppress(KafkaError):
         conversion = DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, 0, LIMIT, LIMIT)
         if conversion.size:
@@ -77,7 +80,7 @@ def test_mutated_batches(changes: list[tuple[int, int]], codec: Codec, magic: in
 
 @given(changes=mutations, codec=st.sampled_from(Codec), magic=st.integers(0, 2))
 def test_mutated_batches_with_a_right_crc(changes: list[tuple[int, int]], codec: Codec, magic: int) -> None:
-    """An attacker can compute a CRC too."""
+    """An attacker can compute the CRC of damaged bytes, so the CRC alone does not protect the decoder."""
     if magic == 2:
         data = mutate(encode_batch(RECORDS, codec=codec), changes)
         data[17:21] = crc32c(memoryview(data)[21:]).to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""Record batches v2: what is written is read back, and no damage goes unnoticed."""
+"""Record batches v2: decoding returns the encoded records, and detects every damage."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ def test_round_trip(codec: Codec, records: list[Record]) -> None:
 
 
 def test_the_header_byte_by_byte() -> None:
-    """KIP-98's layout, field after field; the CRC as the CRC-32C of everything behind it."""
+    """The bytes of the header, field by field (KIP-98). The CRC is the CRC-32C of all bytes after it."""
     data = encode_batch(
         [Record(timestamp=1000, value=b"hi")],
         base_offset=7,
@@ -53,13 +53,13 @@ def test_offsets_are_counted_unless_kept() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
-def test_every_flipped_byte_behind_the_crc_is_noticed(codec: Codec) -> None:
+def test_every_flipped_byte_after_the_crc_is_noticed(codec: Codec) -> None:
     data = encode_batch(SMALL, codec=codec, producer_id=1, producer_epoch=0, base_sequence=0)
     for position in range(len(data)):
         for bit in (1, 0x80):
             damaged = bytearray(data)
             damaged[position] ^= bit
-            if position < 8 or 12 <= position < 16:  # base offset, leader epoch: the broker's to change
+            if position < 8 or 12 <= position < 16:  # The broker changes the base offset and the leader epoch.
                 parse_batch(damaged).check()
                 continue
             with pytest.raises(KafkaError) as refused:
@@ -145,7 +145,7 @@ def test_unknown_magic(magic: int) -> None:
     ("base_offset", "base_timestamp", "last_offset_delta"), [(2**63 - 2, 0, 2), (0, 2**63 - 2, 2), (0, 0, 1)]
 )
 def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, last_offset_delta: int) -> None:
-    """A 64-bit number plus a delta is more than 64 bits; an offset delta is more than the last one."""
+    """The sum of a base and a delta exceeds 64 bits, or an offset delta exceeds the last offset delta."""
     batch = RecordBatch.parse(encode_batch(SMALL))._replace(
         base_offset=base_offset, base_timestamp=base_timestamp, last_offset_delta=last_offset_delta
     )
@@ -155,7 +155,7 @@ def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, l
 
 
 def test_records_that_do_not_fill_their_batch() -> None:
-    """Right CRC, wrong content: the count, or a length inside, is a lie."""
+    """The CRC is right, but the number of records or a length inside the records is wrong."""
     content = encode_batch(SMALL)[61:]
     for header_of, body in (
         (SMALL[:2], content),

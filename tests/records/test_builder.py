@@ -1,4 +1,4 @@
-"""Records that are encoded one by one, or many at a time, are encoded as a batch of them is."""
+"""A `RecordsBuilder` writes the same bytes as `encode_batch`, for single records and for many values at a time."""
 
 from contextlib import suppress
 from itertools import count
@@ -43,7 +43,7 @@ def test_many_at_a_time(pieces: list[tuple[int, list[bytes]]]) -> None:
 
 
 def test_offset_deltas_of_all_widths_and_lengths_that_look_like_a_placeholder() -> None:
-    values = [bytes(length % 70) for length in range(20_000)]  # some lengths are encoded as %
+    values = [bytes(length % 70) for length in range(20_000)]  # The varint of some lengths is the byte "%".
     builder = RecordsBuilder()
     for start in range(0, len(values), 333):
         builder.append_values(7, values[start : start + 333])
@@ -51,7 +51,7 @@ def test_offset_deltas_of_all_widths_and_lengths_that_look_like_a_placeholder() 
 
 
 class Interrupted(list[bytes]):
-    """Ctrl-C comes when its length is asked for; so many times it does not."""
+    """A list that raises KeyboardInterrupt, like Ctrl-C, when `len` is called more than `patience` times."""
 
     patience = 0
 
@@ -87,7 +87,7 @@ def test_control_c_leaves_no_records_that_are_not_counted() -> None:
     ),
     st.sampled_from([0, 1]),
 )
-def test_values_of_one_length_become_messages_without_being_read(
+def test_values_of_one_length_become_messages_without_decoding(
     pieces: list[tuple[int, int, int]], magic: int
 ) -> None:
     builder = RecordsBuilder()
@@ -99,7 +99,7 @@ def test_values_of_one_length_become_messages_without_being_read(
     assert builder.message_set(magic) == encode_message_set(records, magic)
 
 
-def test_where_some_records_are_not_plain_values_there_is_no_short_way() -> None:
+def test_records_outside_of_runs_are_not_converted_fast() -> None:
     builder = RecordsBuilder()
     builder.append_values(7, [b"one", b"two"])
     builder.append(7, b"key", b"value")

@@ -1,4 +1,4 @@
-"""Taking records out of batches that nobody has looked into since their producer made them."""
+"""Filtering of batches whose records the broker has never checked."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from hmb.records.varint import VARINTS
 
 
 def raw_record(offset_delta: int, *, length: int | None = None, key_size: int = 1, timestamp_delta: int = 0) -> bytes:
-    """A record with key "k" and value "v" that may lie about itself."""
+    """Return a record with key "k" and value "v", whose lengths and deltas may be false."""
     body = (
         b"\0" + VARINTS[timestamp_delta] + VARINTS[offset_delta] + VARINTS[key_size] + b"k" + VARINTS[1] + b"v" + b"\0"
     )
@@ -23,13 +23,13 @@ def raw_record(offset_delta: int, *, length: int | None = None, key_size: int = 
 
 
 def batch_of(content: bytes, count: int, last_offset_delta: int) -> RecordBatch:
-    """A batch with a right header and CRC, whatever is inside."""
+    """Return a batch with a valid header and CRC around any content."""
     frame = RecordBatch.parse(encode_batch([Record(timestamp=100)] * (last_offset_delta + 1)))
     return RecordBatch.parse(frame.with_records(content, count, 100))
 
 
-def test_honest_records_are_listed_and_kept_at_their_offsets() -> None:
-    batch = batch_of(raw_record(0) + raw_record(3), 2, 5)  # compaction has left gaps
+def test_valid_records_are_listed_and_kept_at_their_offsets() -> None:
+    batch = batch_of(raw_record(0) + raw_record(3), 2, 5)  # offsets with gaps, as after compaction
     assert keys_of(batch) == ([b"k", b"k"], [0, 3])
     kept = filter_batch(batch, lambda offset, key, is_tombstone: offset == 3)
     assert kept is not None
@@ -41,22 +41,22 @@ def test_honest_records_are_listed_and_kept_at_their_offsets() -> None:
     [
         [raw_record(0, length=-1)] * 2,
         [raw_record(0, length=0), raw_record(1)],
-        [raw_record(0, length=3), raw_record(1)],  # ends inside of its own key: the next one would overlap it
-        [raw_record(0), raw_record(1, key_size=5)],  # a key that lies outside of the record
+        [raw_record(0, length=3), raw_record(1)],  # The first record ends inside its own key.
+        [raw_record(0), raw_record(1, key_size=5)],  # The second key ends after the record.
         [raw_record(0, key_size=2**31), raw_record(1)],
         [raw_record(0), raw_record(1, length=2**40)],
         [raw_record(0), raw_record(0)],
         [raw_record(1), raw_record(0)],
-        [raw_record(0), raw_record(2)],  # behind the batch's last offset
+        [raw_record(0), raw_record(2)],  # The second offset is above the batch's last one.
         [raw_record(-1), raw_record(0)],
         [raw_record(0, timestamp_delta=2**63 - 1), raw_record(1)],
         [raw_record(0, timestamp_delta=-(2**62) - 101), raw_record(1)],
-        [raw_record(0)],  # fewer than claimed
-        [raw_record(0), raw_record(1), raw_record(2)],  # more
+        [raw_record(0)],  # fewer records than the header declares
+        [raw_record(0), raw_record(1), raw_record(2)],  # more records than the header declares
     ],
 )
-def test_records_that_lie_about_themselves_are_refused(records: Sequence[bytes]) -> None:
-    """A lying offset delta made compaction drop other records, which were in order."""
+def test_records_with_false_lengths_or_deltas_are_refused(records: Sequence[bytes]) -> None:
+    """Regression: a false offset delta made compaction remove valid records."""
     batch = batch_of(b"".join(records), 2, 1)
     for use in (lambda: keys_of(batch), lambda: filter_batch(batch, lambda *_: False)):
         with pytest.raises(KafkaError) as refused:
@@ -64,7 +64,7 @@ def test_records_that_lie_about_themselves_are_refused(records: Sequence[bytes])
         assert refused.value.code is ErrorCode.INVALID_RECORD
 
 
-def test_a_record_of_length_minus_one_does_not_stand_still_for_two_billion_rounds() -> None:
+def test_a_record_of_length_minus_one_ends_the_loop() -> None:
     batch = batch_of(raw_record(0, length=-1), 2**31 - 1, 0)
     with pytest.raises(KafkaError, match="claims -1 bytes"):
         list(raw_records(batch, batch.uncompressed()))
@@ -95,7 +95,7 @@ record = st.builds(
     log_append_time=st.none() | st.just(2_000),
     choice=st.data(),
 )
-def test_keeping_by_offset_is_keeping_by_looking_at_each_record(
+def test_keep_offsets_equals_filter_batch(
     records: list[Record], codec: Codec, log_append_time: int | None, choice: st.DataObject
 ) -> None:
     batch = RecordBatch.parse(encode_batch(records, base_offset=100, codec=codec, log_append_time=log_append_time))
@@ -111,7 +111,7 @@ def tombstone_with_header(key: bytes) -> bytes:
 
 
 def test_a_header_key_that_is_not_utf_8_kept_a_tombstone_from_its_delete_horizon() -> None:
-    """The record was decoded and encoded again for that, and no record with such a header can be decoded."""
+    """Regression: setting a delete horizon decoded and encoded the record, but such a header cannot be decoded."""
     record = tombstone_with_header(b"\xff\xfe")
     batch = batch_of(record, 1, 0)
     kept = filter_batch(batch, lambda *_: True, delete_horizon=9_000)
@@ -119,7 +119,7 @@ def test_a_header_key_that_is_not_utf_8_kept_a_tombstone_from_its_delete_horizon
     left = RecordBatch.parse(kept)
     left.check()
     assert (left.delete_horizon, left.max_timestamp) == (9_000, 103)
-    # Only the timestamp delta changes: -8897 in place of 3, which takes two bytes more.
+    # Only the timestamp delta changes, from 3 to -8897. The new delta takes two more bytes.
     assert left.uncompressed() == VARINTS[len(record) - 1 + 2] + b"\0" + VARINTS[103 - 9_000] + record[3:]
 
 
@@ -128,7 +128,7 @@ def test_a_header_key_that_is_not_utf_8_kept_a_tombstone_from_its_delete_horizon
     codec=st.sampled_from(Codec),
     log_append_time=st.none() | st.just(2_000),
 )
-def test_a_delete_horizon_changes_no_record(records: list[Record], codec: Codec, log_append_time: int | None) -> None:
+def test_a_delete_horizon_keeps_every_record(records: list[Record], codec: Codec, log_append_time: int | None) -> None:
     batch = RecordBatch.parse(encode_batch(records, base_offset=100, codec=codec, log_append_time=log_append_time))
     moved = RecordBatch.parse(with_delete_horizon(batch, 9_000))
     moved.check()
@@ -137,7 +137,7 @@ def test_a_delete_horizon_changes_no_record(records: list[Record], codec: Codec,
 
 
 def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
-    """1.25 million records in 1 MB of zstd took a gigabyte while they were listed."""
+    """Regression: listing the keys of 1.25 million records, in 1 MB of zstd, took a gigabyte of memory."""
     records = [Record(key=b"k")] * (MOST_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))
     batches = [

@@ -1,4 +1,4 @@
-"""kafka-python and aiokafka have encoders and decoders of their own: each side reads what the other one writes."""
+"""HMB decodes records that kafka-python and aiokafka encode, and these clients decode records that HMB encodes."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -53,7 +53,7 @@ DECODERS = {
     "aiokafka": decode_with(aio_default.DefaultRecordBatch, aio_legacy.LegacyRecordBatch),
     "aiokafka (Python)": decode_with(aio_default._DefaultRecordBatchPy, aio_legacy._LegacyRecordBatchPy),
 }
-# Old formats have no zstd; and of lz4 in magic 0 these clients need a library more.
+# The old formats do not support zstd. For lz4 in magic 0 these clients need another library.
 FORMATS = [(1, codec) for codec in Codec if codec is not Codec.ZSTD] + [(2, codec) for codec in Codec]
 FORMATS += [(0, Codec.NONE), (0, Codec.GZIP), (0, Codec.SNAPPY)]
 
@@ -64,10 +64,10 @@ def as_tuples(records: Iterable[Record], magic: int) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(("magic", "codec"), FORMATS)
 @pytest.mark.parametrize("client", ENCODERS)
-def test_what_they_write_is_read(client: str, magic: int, codec: Codec) -> None:
+def test_hmb_reads_their_records(client: str, magic: int, codec: Codec) -> None:
     data = ENCODERS[client](RECORDS, magic, codec)
     assert parse_batch(data).codec is codec
-    if magic < 2:  # their wrappers leave offset 0 outside and rely on the broker
+    if magic < 2:  # Wrappers of these clients have offset 0 until the broker assigns one.
         assert [r.offset for r in read_records(assign_offsets(data, 1000).data)] == list(range(1000, 1300))
         data = assign_offsets(data, 0).data
     assert as_tuples(read_records(data), magic) == as_tuples(RECORDS, magic)
@@ -75,10 +75,10 @@ def test_what_they_write_is_read(client: str, magic: int, codec: Codec) -> None:
 
 @pytest.mark.parametrize(("magic", "codec"), FORMATS)
 @pytest.mark.parametrize("client", DECODERS)
-def test_what_is_written_they_read(client: str, magic: int, codec: Codec) -> None:
+def test_they_read_the_records_of_hmb(client: str, magic: int, codec: Codec) -> None:
     if magic == 2:
         data = encode_batch(RECORDS, codec=codec)
-    elif codec is Codec.NONE:  # their decoders take one message at a time
+    elif codec is Codec.NONE:  # These clients decode one message at a time.
         assert DECODERS[client](encode_message_set(RECORDS[:1], magic), magic) == as_tuples(RECORDS[:1], magic)
         return
     else:
@@ -94,9 +94,9 @@ def test_headers(client: str) -> None:
 
 @pytest.mark.parametrize("client", ENCODERS)
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_uncompressed_all_write_the_same_bytes(client: str, magic: int) -> None:
+def test_uncompressed_batches_have_the_same_bytes(client: str, magic: int) -> None:
     ours = encode_batch(RECORDS) if magic == 2 else encode_message_set(RECORDS, magic)
     theirs = bytearray(ENCODERS[client](RECORDS, magic, Codec.NONE))
     if magic == 2:
-        theirs[12:16] = ours[12:16]  # the leader epoch, which a producer may set to anything
+        theirs[12:16] = ours[12:16]  # A producer may set any leader epoch.
     assert theirs == ours

@@ -1,4 +1,4 @@
-"""Segments that Kafka 0.8.2.2 and 4.3.0 wrote, with the records of their own producers and of librdkafka."""
+"""Segments that Kafka 0.8.2.2 and 4.3.0 wrote. The records come from Kafka's own producers and from librdkafka."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_kafka_082(codec: str) -> None:
 
 
 def test_kafka_082_appends_the_same_bytes() -> None:
-    """Offsets assigned by the old broker and by us to what the old producer sent."""
+    """HMB and Kafka 0.8.2.2 append the same message sets of a producer, and the bytes of their logs are equal."""
     stored = segment("kafka082-none")
     sent = encode_message_set(list(read_records(stored)), 0)
     assert assign_offsets(sent, 0).data == stored

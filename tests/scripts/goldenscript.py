@@ -11,7 +11,7 @@ output of the commands::
 A test runs the commands and compares the whole text. If the text differs, pytest shows the lines. In a command, words
 of the form `key=value` are options.
 
-The idea comes from toydb, which has such scripts for each of its layers.
+The idea comes from the database toydb, which tests each of its layers with goldenscripts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-# (command, words, options) -> the lines of its output
+# (command, words, options) -> the lines of the command's output
 Execute = Callable[[str, list[str], dict[str, str]], Iterable[str]]
 
 

@@ -1,4 +1,4 @@
-"""Every codec gives back what went in, and none can be made to take more memory than the limit."""
+"""Every codec decompresses to the original data, and no input makes a codec use more memory than the limit."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def test_a_higher_level_is_smaller(codec: Codec, levels: tuple[int, int]) -> Non
 def test_lz4_levels_change_no_frame(level: int, data: bytes, times: int) -> None:
     data *= times
     packed = lz4_frame.compress(data, level=level)
-    assert packed[:7] == bytes.fromhex("04224d18 60 40 82")  # independent blocks, which Java's reader asks for
+    assert packed[:7] == bytes.fromhex("04224d18 60 40 82")  # 60: independent blocks, as Java's reader requires
     assert decompress(Codec.LZ4, packed, limit=len(data)) == data
 
 
@@ -53,7 +53,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_content_was_held_twice_while_it_was_returned(codec: Codec) -> None:
-    """A copy of 64 MB at the end doubled the peak; gzip's pieces were held until they were joined."""
+    """Regression: a copy of the result doubled the peak of memory, and gzip kept its pieces until it joined them."""
     packed = compress(codec, bytes(8 * MB))
     tracemalloc.start()
     try:
@@ -61,7 +61,7 @@ def test_content_was_held_twice_while_it_was_returned(codec: Codec) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 11 * MB  # gzip's buffer grows by an eighth at a time
+    assert peak < 11 * MB  # The buffer for gzip grows by an eighth at a time.
 
 
 @pytest.mark.parametrize("codec", COMPRESSING)
@@ -69,7 +69,7 @@ def test_cut_anywhere_is_an_error(codec: Codec) -> None:
     packed = compress(codec, b"to be cut " * 20)
     for size in range(len(packed)):
         if codec is Codec.SNAPPY and size == len(snappy_framing.HEADER):
-            continue  # no block at all: an empty stream
+            continue  # A header without a block is a valid empty stream.
         with pytest.raises(KafkaError) as refused:
             decompress(codec, packed[:size])
         assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
@@ -112,7 +112,10 @@ def test_snappy_frames_as_java_writes_them() -> None:
 
 
 def test_lz4_header_checksum_of_old_clients() -> None:
-    """KAFKA-3160: clients before 0.10 hashed the magic as well; the byte differs, and v0 readers ignore it."""
+    """KAFKA-3160: clients before 0.10 also hashed the magic, so their checksum byte differs.
+
+    Readers of v0 ignore it.
+    """
     right, broken = compress(Codec.LZ4, b"x", magic=1), compress(Codec.LZ4, b"x", magic=0)
     assert right[:7] == bytes.fromhex("04224d18 60 40 82")
     assert broken[:7] == bytes.fromhex("04224d18 60 40 1a")
@@ -123,7 +126,7 @@ def test_lz4_header_checksum_of_old_clients() -> None:
 
 
 def test_lz4_frames_with_linked_blocks() -> None:
-    """LZ4 libraries link blocks by default; Kafka's Java reader refuses that, we read it."""
+    """LZ4 libraries link blocks by default. Kafka's Java reader rejects linked blocks, and HMB reads them."""
     data = b"".join(b"%d " % n for n in range(40_000))
     linked = bytes(cramjam.lz4.compress(data))
     assert not linked[4] & 0x20
@@ -136,7 +139,7 @@ def test_lz4_header_checksum_is_xxhash() -> None:
 
 
 def bomb(codec: Codec, megabytes: int) -> bytes:
-    """So many megabytes of zeros."""
+    """Return the given number of megabytes of zeros, compressed."""
     if codec is Codec.GZIP:
         stream = zlib.compressobj(wbits=31)
         return b"".join([stream.compress(bytes(MB)) for _ in range(megabytes)]) + stream.flush()
@@ -162,7 +165,7 @@ except KafkaError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
-    """300 MB of zeros: refused, and the memory taken meanwhile is the limit and a window."""
+    """300 MB of zeros are refused. Until then, decompression takes only the memory of the limit and of a window."""
     command = [sys.executable, "-c", BOMB, codec.name]
     run = subprocess.run(command, input=bomb(codec, 300), capture_output=True, check=True)
     code, kilobytes = run.stdout.decode().split()
@@ -170,8 +173,8 @@ def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
     assert int(kilobytes) < 28 * 1024
 
 
-def test_a_snappy_claim_is_not_believed() -> None:
-    """A block of ten bytes that claims to hold 100 MB."""
+def test_a_false_snappy_size_is_rejected() -> None:
+    """The block has ten bytes, and declares a decompressed size of 100 MB."""
     claim = bytes([0x80, 0x80, 0x80, 0x32]) + b"abcdef"
     with pytest.raises(KafkaError) as refused:
         decompress(Codec.SNAPPY, claim, limit=1 << 40)

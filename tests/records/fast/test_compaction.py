@@ -1,4 +1,4 @@
-"""The quick look into a batch must see what the careful one does, or leave the batch to it."""
+"""`plain_keys` and `plain_parts` find the same keys and parts as `raw_records`, or return None."""
 
 import pytest
 from hypothesis import given
@@ -36,14 +36,14 @@ def test_the_keys_of_plain_batches_are_found(records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("count", [8192, 8193, 10_000])
-def test_a_batch_of_many_records_is_seen_rightly_or_left(count: int) -> None:
+def test_a_batch_of_many_records_is_decoded_or_returns_none(count: int) -> None:
     batch = batch_of([Record(0, NOW, b"%d" % number, b"") for number in range(count)])
     expected = [b"%d" % number for number in range(count)] if count <= 8192 else None
     assert plain_keys(batch.uncompressed(), count) == expected
 
 
 @pytest.mark.parametrize("size", [0, 50, 60, 8_170, 8_179, 8_180, 20_000, 2_000_000])
-def test_records_of_each_length_are_seen_rightly_or_left(size: int) -> None:
+def test_records_of_each_length_are_decoded_or_return_none(size: int) -> None:
     batch = batch_of([Record(0, NOW, b"key %d" % number, bytes(size)) for number in range(3)])
     expected = [b"key 0", b"key 1", b"key 2"] if size < 8_180 else None
     data = batch.uncompressed()
@@ -58,13 +58,13 @@ def test_records_of_each_length_are_seen_rightly_or_left(size: int) -> None:
     records=st.lists(record, min_size=1, max_size=100),
     change=st.none() | st.tuples(st.floats(0, 1), st.integers(1, 255)),
 )
-def test_no_other_keys_are_seen_than_by_a_careful_look(records: list[Record], change: tuple[float, int] | None) -> None:
-    """Also where a byte is wrong: what the careful look refuses, the quick one must not take."""
+def test_the_keys_are_those_of_raw_records_or_none(records: list[Record], change: tuple[float, int] | None) -> None:
+    """One byte of the records may be damaged. If `raw_records` reports damage, `plain_keys` returns None."""
     batch = batch_of(records)
     data = bytearray(batch.uncompressed())
     if change is not None:
-        place, flip = change
-        data[round(place * (len(data) - 1))] ^= flip
+        position, flip = change
+        data[round(position * (len(data) - 1))] ^= flip
     keys = plain_keys(bytes(data), batch.records_count)
     try:
         raws = list(raw_records(batch, bytes(data)))
@@ -76,7 +76,7 @@ def test_no_other_keys_are_seen_than_by_a_careful_look(records: list[Record], ch
 
 
 @given(records=st.lists(record.filter(lambda each: each.key is not None), min_size=1, max_size=100), choice=st.data())
-def test_parts_are_what_a_careful_look_finds(records: list[Record], choice: st.DataObject) -> None:
+def test_the_parts_are_those_of_raw_records_or_none(records: list[Record], choice: st.DataObject) -> None:
     batch = batch_of(records)
     data = batch.uncompressed()
     numbers = sorted(choice.draw(st.sets(st.integers(0, len(records) - 1), min_size=1)))
@@ -92,8 +92,8 @@ def test_parts_are_what_a_careful_look_finds(records: list[Record], choice: st.D
 
 def test_a_record_whose_value_has_any_negative_length_is_a_tombstone() -> None:
     data = bytearray(batch_of([Record(0, NOW, b"key", None)]).uncompressed())
-    assert data[-2:] == b"\x01\x00"  # the value's length, -1, and the number of headers
-    data[-2] = 0x4B  # -38
+    assert data[-2:] == b"\x01\x00"  # 01: the value's length -1; 00: no headers
+    data[-2] = 0x4B  # the value's length is now -38
     parts = plain_parts(bytes(data), [0])
     assert parts is not None
     assert parts.has_tombstones

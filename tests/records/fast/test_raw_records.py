@@ -1,4 +1,4 @@
-"""`raw_records` finds in each record what `decode_records` decodes, or both report damage."""
+"""`raw_records` finds the same values as `decode_records` in each record, or both functions report damage."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_damaged_records_give_the_same_facts_or_an_error(records: list[Record], 
 
 
 def test_any_negative_length_of_a_value_stands_for_a_missing_value() -> None:
-    """Kafka writes -1 for a missing value, and it reads every negative length as one."""
+    """Kafka writes -1 for a missing value, and it interprets every negative length as a missing value."""
     encoded = bytearray(encode_batch([Record(timestamp=0, key=b"key", value=None)]))
-    assert encoded[-2:] == b"\x01\x00"  # the value's length, -1, and the number of headers
-    encoded[-2] = 0x4B  # -38
+    assert encoded[-2:] == b"\x01\x00"  # 01: the value's length -1; 00: no headers
+    encoded[-2] = 0x4B  # the value's length is now -38
     batch = RecordBatch.parse(bytes(encoded))
     assert found(batch) == decoded(batch) == [(0, 0, b"key", True)]

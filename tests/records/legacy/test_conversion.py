@@ -1,4 +1,4 @@
-"""New records for old clients, and old clients' records as a batch; transaction markers."""
+"""Conversion of record batches to messages for old clients, and of old clients' messages to record batches."""
 
 import pytest
 from hypothesis import given
@@ -72,21 +72,21 @@ def test_messages_become_one_batch(magic: int, inside: Codec, records: list[Reco
     ]
 
 
-def test_timestamps_that_no_batch_can_tell_are_refused() -> None:
+def test_timestamps_that_no_batch_can_store_are_refused() -> None:
     data = encode_message_set([Record(timestamp=-(2**62)), Record(timestamp=2**63 - 1)], 1)
     with pytest.raises(KafkaError) as refused:
         up_convert(assign_offsets(data, 0), Codec.GZIP)
     assert refused.value.code is ErrorCode.INVALID_TIMESTAMP
 
 
-def test_the_broker_s_time_stays_the_broker_s() -> None:
+def test_log_append_time_stays_log_append_time() -> None:
     (record,) = read_records(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 1, 0, PLENTY))
     assert (record.timestamp, record.timestamp_type) == (9, TimestampType.LOG_APPEND_TIME)
     old = parse_batch(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 0, 0, PLENTY))
-    assert (old.magic, old.attributes) == (0, 0)  # which has no times, and no bit for them
+    assert (old.magic, old.attributes) == (0, 0)  # Magic 0 has no timestamps and no bit for their type.
 
 
-def test_old_messages_are_passed_on_as_they_are() -> None:
+def test_old_messages_are_sent_unchanged() -> None:
     records = [Record(offset=n, value=b"x") for n in range(5)]
     v0, v1 = (encode_message_set(records, magic, Codec.GZIP) for magic in (0, 1))
     assert down_convert(v0 + v1, 1, 3, PLENTY) == v0 + v1
@@ -95,8 +95,11 @@ def test_old_messages_are_passed_on_as_they_are() -> None:
     assert [record.offset for record in read_records(v1_as_v0[len(v0) :])] == [3, 4]
 
 
-def test_a_bomb_for_an_old_client_is_defused() -> None:
-    """31 KB of zstd became an answer of 900 MiB: the limit held for each batch, and for nothing that was made of it."""
+def test_a_conversion_for_an_old_client_respects_its_limit() -> None:
+    """Regression: 31 KB of zstd became a response of 900 MiB.
+
+    The limit applied to each batch, but not to the messages made from it.
+    """
     batches = [
         encode_batch(
             [Record(offset=3 * n + i, value=bytes(100_000)) for i in range(3)], codec=Codec.ZSTD, base_offset=3 * n
@@ -112,11 +115,11 @@ def test_a_bomb_for_an_old_client_is_defused() -> None:
         assert len(converted) <= 250_000
         found += [record.offset for record in read_records(converted)]
     assert found == list(range(9))
-    assert [r.offset for r in read_records(down_convert(data, 1, 4, 1))] == [4]  # one at least
+    assert [r.offset for r in read_records(down_convert(data, 1, 4, 1))] == [4]  # At least one message is returned.
 
 
 def batches_of(*sizes: int) -> list[bytes]:
-    """Batches of two records each, with values of these sizes."""
+    """Return one batch of two records for each size. The first value has this size."""
     return [
         encode_batch([Record(value=bytes(size)), Record(value=b"second")], codec=Codec.GZIP, base_offset=2 * number)
         for number, size in enumerate(sizes)
@@ -130,10 +133,10 @@ def changed(data: bytes, position: int) -> bytes:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", Codec)
 def test_a_damaged_batch_became_messages_with_right_crcs(magic: int, codec: Codec) -> None:
-    """Nothing looked at the old CRC before a new one was made for each changed record."""
+    """Regression: the batch's CRC was not checked before each converted record got a new CRC."""
     whole = [encode_batch([Record(value=b"a"), Record(value=b"b")], base_offset=2 * n, codec=codec) for n in range(3)]
     size = len(whole[0])
-    for position in range(21, size):  # what the CRC covers
+    for position in range(21, size):  # the bytes that the CRC covers
         data = whole[0] + changed(whole[1], position) + whole[2]
         assert [record.offset for record in read_records(down_convert(data, magic, 0, PLENTY))] == [0, 1]
         with pytest.raises(DamagedBatch) as damage:
@@ -147,23 +150,26 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
     data = encode_message_set([Record(value=b"a"), Record(value=b"b")], 1, Codec.GZIP)
     with pytest.raises(DamagedBatch):
         conversion(changed(data, len(data) - 1), 0, 0, PLENTY)
-    assert down_convert(changed(data, len(data) - 1), 1, 0, PLENTY) == changed(data, len(data) - 1)  # with its old CRC
+    assert down_convert(changed(data, len(data) - 1), 1, 0, PLENTY) == changed(data, len(data) - 1)  # the stored CRC
 
 
 def test_records_that_cannot_be_read_end_the_messages() -> None:
-    """A producer's wrong length is found when the batch is converted; the records before it can be read."""
+    """A wrong length of a producer is found when the batch is converted. The earlier records can be read."""
     frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
     content = bytearray(frame.uncompressed())
-    content[-3] = 98  # the length of the second record's value, 49 in place of 1
-    lying = bytes(frame.with_records(content, 2, -1))
-    assert [record.value for record in read_records(down_convert(lying, 1, 0, PLENTY))] == [b"a"]
+    content[-3] = 98  # The length of the second value is now 49, not 1.
+    wrong = bytes(frame.with_records(content, 2, -1))
+    assert [record.value for record in read_records(down_convert(wrong, 1, 0, PLENTY))] == [b"a"]
     with pytest.raises(KafkaError) as refused:
-        conversion(lying, 1, 1, PLENTY)
+        conversion(wrong, 1, 1, PLENTY)
     assert refused.value.code is ErrorCode.INVALID_RECORD
 
 
 def test_a_conversion_was_held_as_a_whole_until_it_was_sent() -> None:
-    """50 readers that never read took 4 GB. Now a piece at a time is held, and the batch that it is made of."""
+    """Regression: 50 connections of clients that read nothing took 4 GB.
+
+    Now one piece and its batch are in memory at a time.
+    """
     data = b"".join(batches_of(*[500_000] * 40))
     measured = conversion(data, 1, 0, PLENTY)
     assert measured.size > 20_000_000
@@ -188,7 +194,7 @@ def test_a_large_batch_is_converted_over_several_fetches() -> None:
 def test_a_record_larger_than_a_batch_s_share_is_converted_whole_and_not_copied() -> None:
     data = encode_batch([Record(key=b"k", value=bytes(3 * BATCH_SIZE)), Record(value=b"next")], codec=Codec.ZSTD)
     measured = conversion(data, 0, 0, 10)
-    assert measured.memory > DEFAULT_LIMIT  # what the batch may decompress to
+    assert measured.memory > DEFAULT_LIMIT  # the limit for the decompressed batch
     (record,) = read_records(b"".join(measured.pieces()))
     assert (record.offset, record.key, record.value) == (0, b"k", bytes(3 * BATCH_SIZE))
     assert [type(piece) for piece in measured.pieces()] == [bytes, memoryview]
@@ -201,7 +207,7 @@ def test_a_batch_that_the_region_cuts_is_left_out() -> None:
 
 
 @given(records=record_lists(40), codec=st.sampled_from(Codec), start=st.integers(0, 400), max_bytes=st.integers(1, 900))
-def test_what_is_measured_is_what_is_sent(records: list[Record], codec: Codec, start: int, max_bytes: int) -> None:
+def test_the_computed_size_is_the_size_sent(records: list[Record], codec: Codec, start: int, max_bytes: int) -> None:
     data = encode_batch(records, codec=codec, keep_offsets=True)
     found = list(read_records(down_convert(data, 1, start, max_bytes)))
     expected = [record for record in records if record.offset >= start]
@@ -209,13 +215,13 @@ def test_what_is_measured_is_what_is_sent(records: list[Record], codec: Codec, s
     assert bool(found) == bool(expected)
 
 
-def test_headers_count_though_they_get_lost() -> None:
+def test_lost_headers_count_as_memory() -> None:
     batches = [encode_batch([Record(offset=n, headers=(("h", bytes(1_000)),))], base_offset=n) for n in range(9)]
     converted = down_convert(b"".join(batches), 1, 0, 2_500)
     assert [record.offset for record in read_records(converted)] == [0, 1]
 
 
-def test_markers_are_left_out() -> None:
+def test_markers_are_omitted() -> None:
     data = encode_batch([Record(value=b"a")], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
     marker = encode_marker(EndTransactionMarker(ControlType.ABORT, 4), 1000, 7, 0, base_offset=1)
     later = encode_batch([Record(value=b"b")], base_offset=2)

@@ -1,4 +1,4 @@
-"""Message sets v0 and v1: plain and compressed, and the offsets that the broker gives them."""
+"""Message sets v0 and v1, plain and compressed, and the offsets that the broker assigns to them."""
 
 import tracemalloc
 
@@ -94,14 +94,14 @@ def test_assigned_offsets_follow_on(magic: int, codec: Codec, records: list[Reco
 @both_magics
 @old_codecs
 @given(records=record_lists(), expected=st.integers(0, 2**40), first=st.integers(0, 2**40))
-def test_messages_moved_are_as_if_assigned_there(
+def test_moved_messages_equal_messages_assigned_there(
     magic: int, codec: Codec, records: list[Record], expected: int, first: int
 ) -> None:
     data = encode_message_set(SMALL, magic) + encode_message_set(records, magic, codec)
     assigned, there = assign_offsets(data, expected), assign_offsets(data, first)
     if expected != first and magic == 0 and codec is not Codec.NONE:
         before = bytes(assigned.data)
-        assert not assigned.move_to(first)  # offsets stand inside the wrapper
+        assert not assigned.move_to(first)  # The wrapper contains absolute offsets.
         assert assigned.data == before
     else:
         assert assigned.move_to(first)
@@ -115,7 +115,7 @@ def test_log_append_time(magic: int, codec: Codec) -> None:
     assigned = assign_offsets(data + data, 10, log_append_time=5000)
     records = list(read_records(assigned.data))
     assert [record.offset for record in records] == list(range(10, 18))
-    if magic == 0:  # no place for a timestamp
+    if magic == 0:  # Messages v0 have no timestamp.
         assert assigned.max_timestamp == -1
         return
     assert {(r.timestamp, r.timestamp_type) for r in records} == {(5000, TimestampType.LOG_APPEND_TIME)}
@@ -128,8 +128,8 @@ def test_a_v1_wrapper_with_relative_offsets_keeps_its_bytes() -> None:
     assert assign_offsets(data, 10_000).data[8:] == data[8:]
 
 
-def test_a_v1_wrapper_with_other_offsets_is_mended() -> None:
-    """Clients in other languages left absolute offsets, or zeros, inside."""
+def test_a_v1_wrapper_with_other_offsets_is_repaired() -> None:
+    """Clients in other languages wrote absolute offsets, or zeros, into the wrapper."""
     inside = b"".join([encode_message(0, 1, 0, 100, None, b"%d" % n) for n in range(3)])
     wrapper = encode_message(0, 1, Codec.GZIP, 7, None, compress(Codec.GZIP, inside))
     assigned = assign_offsets(wrapper, 20)
@@ -138,7 +138,7 @@ def test_a_v1_wrapper_with_other_offsets_is_mended() -> None:
         (21, 100, b"1"),
         (22, 100, b"2"),
     ]
-    assert parse_batch(assigned.data).max_timestamp == 100  # not 7, as the client had it
+    assert parse_batch(assigned.data).max_timestamp == 100  # The client sent 7.
 
 
 def refuse(data: bytes, **options: int) -> ErrorCode:
@@ -160,7 +160,7 @@ def test_what_no_producer_may_send(magic: int) -> None:
     zstd = encode_message(0, magic, Codec.ZSTD, 0, None, compress(Codec.ZSTD, encode_message_set(SMALL, magic)))
     assert refuse(zstd) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert refuse(encode_message(0, magic, 6, 0, None, b"")) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    assert refuse(encode_batch(SMALL)) is ErrorCode.CORRUPT_MESSAGE  # a set of messages, not a batch
+    assert refuse(encode_batch(SMALL)) is ErrorCode.CORRUPT_MESSAGE  # Record batches are not messages.
     bomb = encode_message_set([Record(value=bytes(1 << 20))], magic, Codec.GZIP)
     assert refuse(bomb, limit=1 << 19) is ErrorCode.MESSAGE_TOO_LARGE
 
@@ -168,7 +168,7 @@ def test_what_no_producer_may_send(magic: int) -> None:
 @both_magics
 @old_codecs
 def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
-    """120 KiB of them held the log's lock for half a minute: each alone was below the limit."""
+    """Regression: 120 KiB held the log's lock for half a minute. Each of its wrappers was below the limit."""
     wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
     limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))
     assert assign_offsets(wrapper * 3, 0, limit=limit).count == 3
@@ -177,7 +177,7 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
 
 
 def test_a_wrapper_of_very_many_messages_is_read_one_by_one() -> None:
-    """Each was an object, all at once: a wrapper of a few kilobytes took a gigabyte."""
+    """Regression: all messages of a wrapper became objects at once, so a wrapper of a few KB took a gigabyte."""
     inside = encode_message(0, 1, 0, 5, None, None) * 50_000
     wrapper = parse_batch(encode_message(0, 1, Codec.GZIP, 5, None, compress(Codec.GZIP, inside)))
     tracemalloc.start()
@@ -197,7 +197,7 @@ def test_a_v1_message_may_not_claim_log_append_time() -> None:
 
 @both_magics
 @old_codecs
-def test_every_flipped_byte_behind_the_crc_is_noticed(magic: int, codec: Codec) -> None:
+def test_every_flipped_byte_after_the_crc_is_noticed(magic: int, codec: Codec) -> None:
     data = encode_message_set(SMALL[:2], magic, codec)
     ends = [0]
     for message in iter_batches(data):
@@ -205,7 +205,7 @@ def test_every_flipped_byte_behind_the_crc_is_noticed(magic: int, codec: Codec) 
     for position in range(len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 1
-        if any(start <= position < start + 8 for start in ends):  # the offset, which the broker sets anyway
+        if any(start <= position < start + 8 for start in ends):  # The offset may differ, because the broker sets it.
             assert assign_offsets(damaged, 3).data == assign_offsets(data, 3).data
         else:
             assert refuse(damaged) is ErrorCode.CORRUPT_MESSAGE
@@ -224,7 +224,7 @@ def test_cut_anywhere(magic: int) -> None:
 
 @pytest.mark.parametrize("lengths", [(-1, 6), (2**31 - 1, 0), (0, 2**31 - 1), (5, 5), (1, -1)])
 def test_lengths_that_do_not_fill_the_message(lengths: tuple[int, int]) -> None:
-    """The CRC is right, the lengths of key and value are not."""
+    """The CRC is right, but the lengths of key and value are wrong."""
     message = bytearray(encode_message(0, 0, 0, -1, b"", b"12345"))
     message[18:26] = b"".join(length.to_bytes(4, "big", signed=True) for length in lengths)
     message[12:16] = crc32(memoryview(message)[16:]).to_bytes(4, "big")
