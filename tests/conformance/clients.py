@@ -29,7 +29,7 @@ import hmb
 from . import java_clients
 
 STALL_SECONDS = 30.0  # After this time without a record, a reader stops.
-IN_FLIGHT = 10_000  # the maximum of unacknowledged records for clients without a limit of their own
+IN_FLIGHT = 10_000  # unacknowledged records at most, for clients that have no such limit
 ERRORS_ONLY = 3  # librdkafka uses the log levels of syslog: 3 is "error"
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NULL = b"<null>"

@@ -1,4 +1,4 @@
-"""Fixtures that find Kafka's jars. Without the jars, the tests are skipped, and the reason names what is missing."""
+"""Fixtures that find Kafka's jars. Without the jars, the tests are skipped, and the reason names the missing folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes records through an unreliable network, and checks that each is written exactly once and in order.
+"""Writes records through an unreliable network, and checks that the log contains each record exactly once and in order.
 
     python -m tests.conformance.exactly_once --records 1000000
     python -m tests.conformance.exactly_once --records 1000000 --against kafka43 --seed 7
@@ -12,8 +12,9 @@ in order. Each record must have the offset that its acknowledgment named. HMB's 
 through the network.
 
 With transactions, every third transaction is aborted. A consumer with read_committed must still find 0, 1, 2, ... In
-this mode the network does not deliver requests late. A late EndTxn would end the next transaction, and a client of this
-transaction version cannot notice that. KIP-890 solves this with a new epoch for each transaction.
+this mode the network does not deliver requests late. A late EndTxn would end the next transaction, and a client that
+uses a transaction version below 2 cannot notice this error. KIP-890 prevents the error with a new epoch for each
+transaction.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ BATCH_SIZE, REQUEST_SIZE = 2_048, 4_096  # bytes; small, so that there are many 
 REQUEST_SECONDS = 2.0  # the time after which a request without a response fails
 DELIVERY_SECONDS = 600.0
 IN_TRANSACTION = 30  # records for each partition in one transaction
-UNKNOWN = -1  # the offset of a record that an earlier attempt wrote, if the broker has forgotten that batch's offset
+UNKNOWN = -1  # the offset in the response to a repeated batch that the broker has forgotten
 
 
 def produce(network: Unreliable, records: int) -> ProducerMetrics:
@@ -58,7 +59,7 @@ def produce(network: Unreliable, records: int) -> ProducerMetrics:
             value = b"%d" % (number // PARTITIONS)
             deliveries[partition].append(producer.send(TOPIC, value, partition=partition))
             if number == 0:
-                # The first delivery must succeed: the producer does not retry its first connection.
+                # Wait for the first delivery, because the producer does not retry its first connection.
                 deliveries[0][0].result()
                 network.calm = False
         producer.flush()

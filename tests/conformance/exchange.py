@@ -3,8 +3,8 @@
 `fill` writes topics that use every feature of a log: deleted segments, compacted keys, and committed, aborted and open
 transactions, each in every codec. `read_topics` reads them with librdkafka and with Kafka's console consumer.
 
-`move` copies HMB's logs into the directory of a Kafka broker. Kafka learns of a topic only from its controller and not
-from the directory, so the topics are created first.
+`move` copies HMB's logs into the directory of a Kafka broker. A Kafka broker gets its topics only from the controller
+and not from the directory, so the test creates the topics first.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ SECONDS = 60.0
 
 
 class LoudKafka(peers.Kafka43):
-    """A Kafka broker that logs to the log file of its process: slf4j-simple comes first in its class path."""
+    """A Kafka broker that writes its log messages to its process's log file.
+
+    Its class path begins with slf4j-simple.
+    """
 
     def command(self) -> list[str]:
         logging = peers.kafka_43_jars().parents[1] / "slf4j-simple" / "libs" / "slf4j-simple-1.7.36.jar"
@@ -185,7 +188,7 @@ def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> No
 
 
 def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
-    """Wait until the checkpoint contains the log start offset. After an earlier kill, deleted records return."""
+    """Wait until the checkpoint contains the log start offset. If a kill came earlier, deleted records would return."""
     until(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
 
 
@@ -204,9 +207,9 @@ def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[st
 
 
 def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) -> Reading:
-    """Read the topic with the console consumer, too.
+    """Read the topic also with the console consumer.
 
-    It cannot find the end of a log, so it gets librdkafka's record count.
+    The console consumer cannot find the end of a log, so it stops after as many records as librdkafka has read.
     """
     where = ["--topic", topic, "--partition", "0", "--offset", "earliest"]
     how_far = ["--isolation-level", level, "--max-messages", str(len(records)), "--timeout-ms", "60000"]

@@ -1,4 +1,4 @@
-"""Kills a broker with SIGKILL while groups commit, many times, and checks that committed offsets never decrease.
+"""Kills a broker with SIGKILL many times while groups commit, and checks that committed offsets never decrease.
 
     python -m tests.conformance.kill_commits --kills 20
     python -m tests.conformance.kill_commits --kills 20 --against kafka43
@@ -29,7 +29,7 @@ SECONDS = 60.0
 
 
 class Group(threading.Thread):
-    """Commits increasing offsets until its broker dies."""
+    """A thread that commits increasing offsets for one group until the broker is killed."""
 
     def __init__(self, port: int, number: int, after: int) -> None:
         super().__init__(daemon=True)
@@ -46,7 +46,7 @@ class Group(threading.Thread):
 
 
 class Watcher(threading.Thread):
-    """Fetches the committed offsets repeatedly."""
+    """A thread that fetches the committed offsets of all groups repeatedly."""
 
     def __init__(self, port: int, names: list[str]) -> None:
         super().__init__(daemon=True)

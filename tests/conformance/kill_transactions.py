@@ -1,10 +1,12 @@
-"""Kills a broker with SIGKILL during transactions, many times: readers see all of a transaction or nothing of it.
+"""Kills a broker with SIGKILL many times during transactions, and checks that readers see whole transactions or
+nothing.
 
     python -m tests.conformance.kill_transactions --kills 20
     python -m tests.conformance.kill_transactions --kills 20 --against kafka43
 
-Numbers are read from one topic and written to two partitions of another. Each transaction contains several numbers and
-the offset up to which they were read. About every third transaction is aborted, and its numbers are read again.
+A client reads numbers from one topic and writes them to two partitions of another topic. Each transaction contains
+several numbers and the offset up to which they were read. About every third transaction is aborted, and its numbers are
+read again.
 
 The kill happens at a random time. After the restart the copying client continues, or a new client with the same
 transactional id starts at the committed offset.
@@ -46,7 +48,7 @@ QUICKLY: dict[str, str | int | float | bool] = {
 
 
 class Copier(threading.Thread):
-    """Copies all numbers in transactions, and continues after each restart of the broker."""
+    """A thread that copies all numbers in transactions, and continues after each restart of the broker."""
 
     def __init__(self, bootstrap: str, count: int, chance: random.Random) -> None:
         super().__init__(daemon=True)
@@ -66,7 +68,7 @@ class Copier(threading.Thread):
                 try:
                     self.copy()
                     deadline = time.monotonic() + SECONDS
-                except KafkaException:  # The broker was killed: start with a new client.
+                except KafkaException:  # The broker was killed. Start with a new client.
                     if time.monotonic() > deadline:
                         raise
         except Exception as error:

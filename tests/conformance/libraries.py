@@ -4,8 +4,8 @@
     kafka43     Apache Kafka 4.3.0
     kafka082    Apache Kafka 0.8.2.2, without headers, timestamps, consumer groups on brokers and idempotent producers
 
-All three create a topic with three partitions when a client requests its metadata. Kafka 0.8.2.2 has no other way to
-create a topic through its protocol.
+All three create a topic with three partitions when a client requests its metadata. In the protocol of Kafka 0.8.2.2, a
+client cannot create a topic in another way.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Subject:
 
     @property
     def is_new(self) -> bool:
-        """Whether the broker supports record batches, timestamps, groups and admin requests, as all but 0.8.2.2 do."""
+        """Whether the broker supports record batches, timestamps, groups and admin requests. Kafka 0.8.2.2 does not."""
         return self.kind != "kafka082"
 
     def topic(self) -> str:

@@ -1,7 +1,7 @@
 """Runs librdkafka's own integration tests against a broker, each in its own process.
 
-    python -m tests.conformance.librdkafka                        # all that apply, against HMB
-    python -m tests.conformance.librdkafka --tests 0030 0081      # only these, with what they print
+    python -m tests.conformance.librdkafka                        # all tests except "n/a", against HMB
+    python -m tests.conformance.librdkafka --tests 0030 0081      # only these two, with their output
     python -m tests.conformance.librdkafka --against kafka43
 
 `librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a` (the test needs a

@@ -1,4 +1,4 @@
-"""Tests every writer with every reader: each client must read exactly the bytes that each client has written.
+"""Tests every writer with every reader. Each reader must read exactly the bytes that the writer has written.
 
     python -m tests.conformance.matrix --records 200000            # all writers x all readers, uncompressed
     python -m tests.conformance.matrix --records 20000 --codecs    # each writer with each of its codecs x all readers
@@ -50,7 +50,7 @@ def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
 
 
 class Matrix:
-    """A broker, and the lines that are written to it and read back. Differences raise AssertionError."""
+    """A broker, and the lines that clients write to it and read back. A difference raises AssertionError."""
 
     def __init__(self, broker: peers.Peer, lines: Path) -> None:
         self.broker = broker
@@ -101,7 +101,8 @@ class Matrix:
             return f"{len(complaints)} complaints, the first: {complaints[0]}"
         if offsets != list(range(self.records)):
             return f"{len(offsets)} records, not {self.records}, or their offsets have gaps"
-        # librdkafka sends a batch uncompressed if compression would not make it smaller, as with a batch of one record.
+        # librdkafka sends a batch uncompressed if compression does not make the batch smaller, for example with one
+        # record.
         right = row.codec in codecs and codecs <= {row.codec, "none"}
         return None if right else f"batches in {sorted(codecs)}, not {row.codec}"
 
@@ -118,7 +119,7 @@ def difference(expected: bytes, got: bytes) -> str | None:
 
 
 class Table:
-    """The matrix in a terminal: one line for each row, and in each cell the seconds or the problem."""
+    """A table in the terminal with one line for each row. Each cell shows the duration in seconds, or the problem."""
 
     def __init__(self, columns: list[str]) -> None:
         self.problems: list[str] = []

@@ -30,7 +30,7 @@ TOOLS = {
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
 
-WHERE_FIRST = {"kafka-transactions"}  # Their command names come after the connection options.
+WHERE_FIRST = {"kafka-transactions"}  # The command names of these tools come after the connection options.
 
 
 class Result(NamedTuple):
@@ -38,7 +38,7 @@ class Result(NamedTuple):
     output: str
 
     def rows(self) -> list[list[str]]:
-        """The words of each line of the printed table."""
+        """The words of each line of the table that the tool has printed."""
         return [line.split() for line in self.output.splitlines() if line.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Runs the client's own tests of groups with Kafka 4.3.0 instead of HMB, and those that apply with Kafka 0.8.2.2."""
+"""Runs the group tests of HMB's client against Kafka 4.3.0, and some of them against Kafka 0.8.2.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KIP-848's groups with Kafka 4.3.0's tools, its dump of their records, and its broker on the same directory."""
+"""Tests groups of the consumer protocol (KIP-848) with Kafka 4.3.0: its tools, its dump of records, and its broker."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_kafka_reads_the_records_of_the_group(broker: peers.Hmb) -> None:
 def test_a_group_goes_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Path, first: str) -> None:
     """The second broker has the same members, epochs and assignments.
 
-    The client continues as if it were the same broker.
+    The client continues as if the broker had not changed.
     """
     directory, (port,) = tmp_path / "shared", peers.free_ports(1)
     kafka: Callable[[], peers.Peer] = lambda: peers.Kafka43(directory, port=port, config=CONFIG)  # noqa: E731

@@ -1,6 +1,6 @@
-"""HMB opens a data directory that Kafka 4.3.0 wrote, and Kafka opens logs that HMB wrote: same records, same offsets.
+"""HMB opens a data directory of Kafka 4.3.0, and Kafka opens logs of HMB. Both find the same records and offsets.
 
-The test is one long sequence, because each step starts with the result of the step before. Kafka writes, compacts and
+The test is one long sequence, because each step starts with the result of the previous step. Kafka writes, compacts and
 deletes. HMB opens Kafka's directory, and writes, compacts and deletes more. Then another Kafka cluster opens these
 logs.
 """
@@ -68,7 +68,7 @@ def origin(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Origin:
     with LoudKafka(directories["stopped"], config=KAFKA) as kafka:
         open_ended = fill(kafka)
         written = exchange.read_topics(kafka.bootstrap)
-        # No write is in progress, so this copy is what a kill leaves. The index files are sparse.
+        # No write is in progress, so this copy equals the files after a kill. The index files are sparse.
         subprocess.run(["cp", "-a", "--sparse=always", directories["stopped"], directories["killed"]], check=True)
         end(kafka, "stopped")
     del open_ended
@@ -102,7 +102,8 @@ def test_logs_go_from_kafka_to_hmb_and_back(origin: Origin, destination: Path, t
     exchange.move(hmb.data_dir, other.data_dir, TOPICS, clean=ending == "stopped")
     with other:
         exchange.assert_same(exchange.read_topics(other.bootstrap), continued)
-        # Idempotence is off: a new cluster assigns producer ids again that the logs contain from the old cluster.
+        # Idempotence is off, because a new cluster assigns the same producer ids again that the old cluster has written
+        # to the logs.
         client = exchange.producer(other.bootstrap, "none", **{"enable.idempotence": False})
         exchange.write(client, ["deleted"], 5, random.Random(6))
         offsets = [record.offset for record in exchange.read_log(other.bootstrap, "deleted")]

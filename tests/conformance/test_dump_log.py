@@ -44,7 +44,7 @@ RECORDS = [
 def in_formats() -> dict[str, bytes]:
     """Return files in each format and codec, with markers, gaps, a torn end and a wrong CRC.
 
-    Both tools read them to the end.
+    Both tools read these files to the end.
     """
     files = {f"batch-{codec.name}": encode_batch(RECORDS, codec=codec) for codec in Codec}
     for magic in (0, 1):
@@ -107,7 +107,7 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
 
 
 def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
-    """An open transaction, and a producer that has only written a marker, in the form that HMB's log stores."""
+    """The log contains an open transaction, and a producer that has written only a marker."""
     log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
     log.append(memoryview(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)))
     for producer_id in (1, 2):

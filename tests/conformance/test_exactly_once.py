@@ -1,4 +1,7 @@
-"""Some thousand records through an unreliable network. The long experiment is `exactly_once.py --records 1000000`."""
+"""Writes some thousand records through an unreliable network.
+
+The long experiment is `exactly_once.py --records 1000000`.
+"""
 
 from __future__ import annotations
 

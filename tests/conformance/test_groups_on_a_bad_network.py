@@ -1,8 +1,8 @@
 """Three members leave and rejoin a group, each behind its own unreliable network.
 
-The networks cut connections, and delay and lose requests. A group promises "at least once": every record is delivered
-to a member, and the offsets at the end are the ends of the logs. The program must not see an error, because all these
-failures are temporary.
+The networks cut connections, and delay and lose requests. A group promises "at least once". So every record must reach
+a member, and in the end the committed offsets must equal the log end offsets. The application must not see an error,
+because all these failures are temporary.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """The properties that matter of a field in a version that does not contain it."""
+    """The properties of a field in a version without the field: only these two matter."""
 
     name: str
     ignorable: bool
@@ -62,7 +62,7 @@ class Lacking(NamedTuple):
 
 @cache
 def definition(jars: Path, name: str) -> dict[str, Any]:
-    """Return one of the JSON files (with comments) from the jar of the clients or of a coordinator."""
+    """Return one of Kafka's message definitions, a JSON file with comments in the jar of the clients or a coordinator."""
     owner = f"{OWNERS[name]}-coordinator" if name in OWNERS else "clients"
     with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()
@@ -135,7 +135,7 @@ def our_fields(struct: type[Struct], version: int) -> list[Column | Lacking]:
 def compare(
     struct: type[Struct], fields: list[dict[str, Any]], version: int, common: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Compare the fields of a struct. `common` are the structs that a message uses in several places."""
+    """Compare the fields of a struct. `common` contains the structs that several fields of the message use."""
     fields = [field for field in fields if versions_of(field) != f"{UNSTABLE.get(struct.__name__)}+"]
     both = [field for name, field in struct.fields.items() if (struct.__name__, name) not in ONLY_HERE]
     assert our_fields(struct, version) == their_fields(fields, version), f"{struct.__qualname__} v{version}"

@@ -1,4 +1,4 @@
-"""A few kills in every run of the tests. The long experiment is `kill.py --kills 20`."""
+"""Kills the broker a few times under load. The long experiment is `kill.py --kills 20`."""
 
 from __future__ import annotations
 

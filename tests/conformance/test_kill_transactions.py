@@ -1,4 +1,4 @@
-"""A few kills in every run of the tests. The long experiment is `kill_transactions.py --kills 20`."""
+"""Kills the broker a few times during transactions. The long experiment is `kill_transactions.py --kills 20`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares every message with `kio`, an independent codec generated from Kafka's definitions: same values, same bytes.
+"""Compares the bytes of every message with those of `kio`, an independent codec generated from Kafka's definitions.
 
 kio gives some fields richer types than the protocol has. `plain` converts them back: an error code to its number, a
 duration or a point in time to milliseconds (-1 for none), and a missing topic id to an id of zeros.

@@ -1,4 +1,4 @@
-"""One of two brokers of a real cluster dies: the client library finds the new leaders and the new coordinator."""
+"""One of two brokers of a Kafka cluster is killed. HMB's client finds the new leaders and the new coordinator."""
 
 from __future__ import annotations
 
@@ -117,6 +117,6 @@ def described_by_command(cluster: KafkaCluster) -> list[int]:
 
 
 def in_sync(admin: Admin) -> None:
-    """Wait until both brokers have all records, so that either may die."""
+    """Wait until both brokers have all records, so that the test may kill either broker."""
     while any(it.is_under_replicated for it in raised(admin.describe_topics(["t"])["t"]).partitions):
         pass

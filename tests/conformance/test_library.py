@@ -1,4 +1,4 @@
-"""hmb.Producer and hmb.Consumer with brokers in other processes: HMB, Kafka 4.3.0 and Kafka 0.8.2.2."""
+"""Tests hmb.Producer and hmb.Consumer with brokers in other processes: HMB, Kafka 4.3.0 and Kafka 0.8.2.2."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def topic(broker: Subject) -> str:
 def numbers(broker: Subject, topic: str) -> str:
     """Create a topic with the values 0 to 99 in partition 0.
 
-    The first timestamp is an hour ago; they are a second apart.
+    The first timestamp is one hour before now, and each later timestamp is one second greater.
     """
     with hmb.Producer(broker.bootstrap, batch_size=200) as producer:
         for number in range(100):

@@ -1,4 +1,4 @@
-"""The matrix of writers and readers with few records, in every run of the tests. `matrix.py` runs all of it."""
+"""Tests the matrix of writers and readers with few records. `matrix.py` tests it with many records."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NEW_READERS = ("hmb", "confluent-kafka")
 def pairs() -> Iterator[object]:
     """Yield the pairs of writers and readers to test.
 
-    The pairs are: all writers x all readers in one codec; each codec of each writer x two readers; HMB's codecs x all
-    readers.
+    All writers are paired with all readers in one codec. Each codec of each writer is paired with two readers, and
+    HMB's codecs with all readers.
     """
     for row in ROWS:
         for reader in READERS:
@@ -36,7 +36,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
     folder = tmp_path_factory.mktemp("matrix")
     with peers.Hmb(folder / "hmb") as broker:
         yield Matrix(broker, write_lines(folder / "lines", RECORDS))
-        print(broker.log_tail())  # pytest shows this output if a test fails.
+        print(broker.log_tail())  # pytest shows the broker's log if a test fails.
 
 
 @pytest.mark.parametrize(("row", "reader"), list(pairs()))

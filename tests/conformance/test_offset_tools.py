@@ -1,4 +1,4 @@
-"""Kafka 4.3.0's kafka-delete-records and kafka-get-offsets with a broker that is killed between the two."""
+"""Tests Kafka 4.3.0's kafka-delete-records and kafka-get-offsets. The broker is killed between the two tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the journal decoders of `hmb dump-log` with Kafka's, line by line, for every type and version of record."""
+"""Compares `hmb dump-log` with Kafka's tool, line by line, for every type and version of a coordinator's records."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A part of the table of same_bytes, in every run of the tests.
+"""Runs a part of the table of same_bytes.
 
-`python -m tests.conformance.same_bytes` runs all of it.
+`python -m tests.conformance.same_bytes` runs the whole table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.conformance.same_bytes.running import Result, Verdict, no_longer_need
 from tests.conformance.same_bytes.table import TABLE, sample
 
 APIS = sorted({api_name(row.case.key()) for row in TABLE})
-SECONDS = 300  # for the start of one Kafka and all rows, on a busy machine
+SECONDS = 300  # the time limit for the start of Kafka and for all rows, on a busy machine
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 
 
@@ -63,7 +63,7 @@ def test_what_is_not_served_is_known(outcome: Run) -> None:
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 def test_no_request_makes_hmb_fail(outcome: Run) -> None:
-    """A handler that fails closes the connection, and so does a refusal. Only HMB's log shows the difference."""
+    """A failed handler closes the connection, and so does a refused request. Only HMB's log shows the difference."""
     assert "Traceback" not in outcome.log
 
 

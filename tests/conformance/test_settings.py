@@ -43,7 +43,7 @@ OURS = {
     "min.incremental.fetch.session.eviction.ms",  # This value is a constant in Kafka.
     "threading",
 }
-# Kafka's broker settings that HMB does not have: names, and prefixes of names.
+# The names, or prefixes of names, of Kafka's broker settings that HMB does not have.
 NOT_OURS = {
     "TLS, SASL, authorizers": (
         "ssl.",

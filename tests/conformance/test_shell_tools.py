@@ -1,4 +1,4 @@
-"""Kafka 4.3.0's shell tools for topics, settings and other administration, against HMB.
+"""Runs Kafka 4.3.0's shell tools for topics, settings and other administration against HMB.
 
 The tools for groups are tested in test_group_tools.py.
 """
@@ -176,7 +176,7 @@ def test_sizes_on_disk_and_offsets(tools: ShellTools, broker: peers.Hmb) -> None
     sizes = {each["partition"]: each["size"] for each in directory["partitions"]}
     assert Path(directory["logDir"]) == broker.data_dir.resolve()
     size = (broker.data_dir / "filled-1" / f"{0:020d}.log").stat().st_size
-    assert sizes == {"filled-0": 0, "filled-1": size}  # the first append creates the file, so partition 0 has none
+    assert sizes == {"filled-0": 0, "filled-1": size}  # Partition 0 has no file, because only an append creates it.
     assert sizes["filled-0"] == 0 < sizes["filled-1"]
     assert tools("kafka-get-offsets", "--topic", "filled").output.split() == ["filled:0:0", "filled:1:10"]
 

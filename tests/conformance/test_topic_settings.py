@@ -1,4 +1,4 @@
-"""Topics with their own settings, on HMB and on Kafka 4.3.0: which records the brokers refuse, and what they store.
+"""Tests topics with their own settings on HMB and on Kafka 4.3.0: refused and stored records.
 
 Both brokers receive the same batches: with timestamps far in the future or too old, without a key, in a codec other
 than the topic's, and with timestamps that the broker sets. The responses must be equal, and so must the records that a
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.external
 
 NOW = int(time.time() * 1000)
 FAR, OLD = NOW + 3 * HOUR_MS, NOW - 3 * HOUR_MS
-NOT_READY = (3, 5, 6)  # error codes of Kafka's partitions for a moment after their creation
+NOT_READY = (3, 5, 6)  # error codes of a new partition until Kafka has elected its leader
 FIRST_SEGMENT = f"{0:020d}.log"
 TOPICS: dict[str, dict[str, str]] = {
     "plain": {},
@@ -53,7 +53,7 @@ def at(*timestamps: int, key: bytes | None = b"k") -> list[Record]:
 
 
 def batches() -> Iterator[tuple[str, bytes]]:
-    """Yield (topic, batch)."""
+    """Yield each batch of the test with the topic to which the test sends it."""
     for codec in Codec:
         yield "plain", encode_batch(at(NOW, FAR, -1, NOW + HOUR_MS - 60_000, FAR), codec=codec)
         yield "plain", encode_batch(at(NOW, 0, -1), codec=codec)
@@ -98,16 +98,16 @@ def produced(connection: Connection, topic: str, data: bytes) -> dict[str, Any]:
     return {
         "error": answer.error_code,
         "message": answer.error_message if answer.error_code == 32 else None,
-        "records": {each.batch_index: _told(each.batch_index_error_message) for each in answer.record_errors},
+        "records": {each.batch_index: _without_limits(each.batch_index_error_message) for each in answer.record_errors},
         "base offset": answer.base_offset,
         "stamped": answer.log_append_time_ms > 0,
     }
 
 
-def _told(message: str) -> str:
+def _without_limits(message: str) -> str:
     """Return an error message without the limits, which depend on the current time.
 
-    HMB and Kafka word errors about keys differently.
+    The messages about missing keys differ, so this function replaces them.
     """
     return "no key" if "key" in message else re.sub(r"\[-?\d+, -?\d+\]", "[limits]", message)
 
@@ -164,7 +164,7 @@ def kafka_reads(data_dir: Path) -> None:
 
 
 def recover_preallocated(directory: Path) -> None:
-    """Check the recovery of preallocated files after a kill, whichever broker wrote them."""
+    """Check that HMB recovers preallocated files after a kill, both its own files and Kafka's."""
     file = directory / FIRST_SEGMENT
     assert file.stat().st_size == 1 << 20
     log = Log(directory, LogConfig(preallocate=True, segment_bytes=1 << 20))

@@ -1,4 +1,6 @@
-"""Exactly once with real clients: each copies a topic in transactions, with its offsets, and aborts some of them.
+"""Tests exactly-once processing with real clients.
+
+Each client copies a topic and commits its offsets in transactions, and aborts some of them.
 
 A consumer with read_committed must read every record of the copy once. A consumer with read_uncommitted must read more
 records.
@@ -177,7 +179,7 @@ def test_a_topic_is_copied_exactly_once(broker: peers.Hmb, client: str) -> None:
     assert read(broker.bootstrap, copy, "read_committed") == VALUES
     everything = read(broker.bootstrap, copy, "read_uncommitted")
     assert set(everything) == set(VALUES)
-    if not client.startswith("java"):  # The Java client aborts at random.
+    if not client.startswith("java"):  # The Java client aborts transactions at random.
         assert len(everything) > RECORDS
 
 

@@ -3,9 +3,9 @@
     with Unreliable(broker.bootstrap, random_seed, Chances()) as network:
         hmb.Producer(network.address)
 
-The proxy receives whole frames on both sides, and draws at random what happens to each. Each connection has its own
-random numbers from one seed. A seed therefore stands for a kind of failure, but not for its exact moments, which depend
-on threads and processes:
+The proxy receives whole frames from the client and from the broker, and selects a random failure, or none, for each
+frame. Each connection has its own random numbers from one seed. A seed therefore stands for a kind of failure, but not
+for its exact moments, which depend on threads and processes:
 
     cut       the connection breaks in the middle of the frame, in either direction
     late      the connection breaks for the client, but the request arrives at the broker a while later
@@ -82,7 +82,7 @@ class Link:
     def __init__(self, client: socket.socket, broker: socket.socket, seed: str) -> None:
         self.client, self.broker = client, broker
         self.asked: deque[Asked] = deque()
-        self.is_mute = False  # True: no further responses reach the client
+        self.is_mute = False  # whether the proxy drops all further responses
         self.of_requests, self.of_answers = (random.Random(f"{seed} {name}") for name in ("requests", "answers"))
 
     def end(self) -> None:
@@ -172,7 +172,7 @@ class Unreliable:
             self.seen[direction, fate] += 1
         return fate
 
-    # From the client to the broker
+    # Frames from the client to the broker
 
     def _requests(self, link: Link) -> None:
         with link.client.makefile("rb") as stream:
@@ -207,7 +207,7 @@ class Unreliable:
             link.broker.sendall(wire)
         return True
 
-    # And back
+    # Frames from the broker to the client
 
     def _answers(self, link: Link) -> None:
         with link.broker.makefile("rb") as stream:

@@ -14,7 +14,7 @@ END = confluent_kafka.KafkaError._PARTITION_EOF
 
 
 class LogRecord(NamedTuple):
-    """Everything that a consumer learns about a record."""
+    """All fields of a record that a consumer returns."""
 
     offset: int
     timestamp: tuple[int, int]  # (timestamp type, ms since 1970)

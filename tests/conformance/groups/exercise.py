@@ -4,11 +4,12 @@
     python -m tests.conformance.groups.exercise --kinds aiokafka franz-go --against kafka43
     python -m tests.conformance.groups.exercise --kinds hmb+confluent+java-4.3.0       # three kinds in one group
 
-During the whole test, records are written to a topic with six partitions. Three members start; one is killed; a new one
-joins; the broker is killed and started again.
+During the whole test, records are written to a topic with six partitions. Three members start, and one of them is
+killed. A new member joins. Then the broker is killed and started again.
 
 After each step, each partition must be owned by exactly one living member. The committed offsets are read all the time
-and must never decrease. At the end, every record was delivered to a member, and all offsets are committed.
+and must never decrease. At the end, every record must have been delivered to a member, and all offsets must be
+committed.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Member:
 
 
 class Feeder:
-    """Writes running numbers to all partitions, RATE each second, until it is stopped. The producer is idempotent."""
+    """An idempotent producer that writes running numbers to all partitions, RATE each second, until it is stopped."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
@@ -119,7 +120,7 @@ class Feeder:
 
 
 class CommitWatch:
-    """Reads the group's committed offsets repeatedly, and fails if one of them decreases."""
+    """A thread that reads the group's committed offsets repeatedly, and fails if an offset decreases."""
 
     def __init__(self, port: int, topic: str, group: str) -> None:
         self.committed: dict[int, int] = {}

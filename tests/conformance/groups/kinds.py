@@ -91,7 +91,7 @@ KINDS: dict[str, Command] = {
     "franz-go": _go,
     "kafkajs": _node,
 }
-MIXED = [  # Kinds that share one group, with an assignor that all of them support. Each kind is the first member once.
+MIXED = [  # Client kinds that share one group, with a common assignor. Each kind is once the first member.
     "hmb+confluent+java-4.3.0",
     "kafka-python+hmb+aiokafka",
     "java-4.3.0-sticky+hmb",

@@ -85,7 +85,8 @@ def confluent(bootstrap: str, topic: str, group: str, **more: str) -> None:
             try:
                 consumer.commit(asynchronous=False)
             except KafkaException:
-                # The group rebalances. The next owner of the partition reads again from the last committed offset.
+                # The group rebalances, so the commit fails. The next owner of the partition continues at the last
+                # committed offset.
                 continue
             emit("offsets_committed")
 
@@ -120,7 +121,7 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
                 consumed({tuple(where): (batch[0].offset, batch[-1].offset) for where, batch in batches.items()})
                 consumer.commit()
                 emit("offsets_committed")
-        except KafkaError:  # The group rebalances, or the broker is dead: this library reports both from poll.
+        except KafkaError:  # `poll` raises this error during a rebalance and without a broker.
             continue
 
 

@@ -24,7 +24,7 @@ from .case import NOBODYS_ID, Captured, Made, Message, Raw, Row, Step, Topic, To
 HOST = "127.0.0.1"
 CLIENT_ID = "same-bytes"
 PREPARATION_SECONDS = 60.0
-PATIENCE_SECONDS = 60.0  # the longest wait for work that a broker continues after its response
+PATIENCE_SECONDS = 60.0  # the longest wait for background work of a broker
 PAUSE_SECONDS = 0.02
 CLOSED = "connection closed"
 # the first bytes of an ApiVersions response in version 0
@@ -35,7 +35,7 @@ TOPICS_AT_ONCE = 200
 
 
 class NothingCaptured(Exception):
-    """An earlier response of the row does not contain a value that the next request needs."""
+    """The next request needs a value that the earlier responses of the row do not contain."""
 
 
 class NotReady(Exception):
@@ -140,7 +140,7 @@ class Wire:
         return CLOSED if frame is None else decode(frame, api_key, version)
 
     def hang_up(self) -> None:
-        """Close the connection. From now on `receive` reports that it is closed."""
+        """Close the connection. Afterwards `receive` reports a closed connection."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -186,7 +186,7 @@ class Conversation:
         return answer
 
     def known(self) -> Mapping[object, str]:
-        """Return the values that only this broker has, each with its placeholder for the comparison."""
+        """Map the values that only this broker has, for example ids, to their placeholders for the comparison."""
         captured: dict[object, str] = {
             value: f"<{name}>" for name, value in self._captured.items() if isinstance(value, str)
         }

@@ -2,7 +2,7 @@
 
 A request is a message object. The following placeholders stand for values that are known only when the row runs:
 
-- `<row>` inside a text is the row's own name, so that the topics and groups of two rows are different;
+- `<row>` inside a text is the name of the row, so that the topics and groups of two rows are different;
 - `id_of("events")` is the id that each broker has assigned to that topic;
 - `captured("member")` is a value that an earlier step of the row found in this broker's response;
 - `made(f)` is the result of calling `f` with all captured values, such as records that contain a producer id.
@@ -20,7 +20,8 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import api_name, request_class
 from hmb.protocol.schema import Request, version_range
 
-# The first version that Kafka 4 supports. It has dropped the older ones. The rows of ApiVersions check these numbers.
+# The first version of each API that Kafka 4 supports. Kafka 4 has dropped older versions. The rows of ApiVersions check
+# these numbers.
 FIRST_VERSIONS: Mapping[ApiKey, int] = {
     ApiKey.PRODUCE: 3,
     ApiKey.FETCH: 4,
@@ -35,7 +36,7 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
 }
 
 
-ENOUGH, FOREVER = 5.0, 2.0  # seconds to wait for a response, and for a response that Kafka never sends
+ENOUGH, FOREVER = 5.0, 2.0  # s to wait for a response; the second is for requests that Kafka never answers
 NOBODYS_ID = UUID(int=0x1234567890)  # the id of a topic that does not exist
 
 
@@ -81,7 +82,7 @@ def captured(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Raw:
-    """A request that no message object can express: its frame, and the version in which to decode a response."""
+    """The frame of a request that no message object can express, and the version in which to decode the response."""
 
     frame: bytes
     api_key: int
@@ -100,10 +101,11 @@ class Step:
     capture: Mapping[str, Capture] = field(default_factory=dict)
     connection: str = "first"
     answered: bool = True  # False for acks=0: the next response on the connection belongs to the next request
-    later: bool = False  # True: read the response after all other steps of the row
+    later: bool = False  # whether to read the response after all other steps of the row
     until: Callable[[Any], bool] | None = None  # Repeat the request until this function accepts the response.
     seconds: float = ENOUGH  # the longest wait for the response
-    # True: repeat the request while the responses differ, because Kafka's broker sees a change only a moment later.
+    # If True, repeat the request while the responses differ, because a change reaches Kafka's broker only after a
+    # moment.
     settles: bool = False
 
 
@@ -121,8 +123,8 @@ class Case:
     steps: Sequence[Step]
     versions: str = "0+"
     topics: Mapping[str, Topic] = field(default_factory=dict)
-    may_differ: Sequence[str] = ()  # fields, besides MASKED, of which only the presence of a value is compared
-    ignored: Sequence[str] = ()  # fields that are not compared at all
+    may_differ: Sequence[str] = ()  # fields whose values are not compared, only whether they have one
+    ignored: Sequence[str] = ()  # fields that are not compared
     api_key: ApiKey | None = None
 
     def key(self) -> int:

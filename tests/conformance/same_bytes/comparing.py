@@ -3,8 +3,8 @@
 A response becomes a tree of dictionaries. A struct is a dictionary of its fields. An array of structs is a dictionary
 whose keys identify the items (topic, partition, group ...), so that the order does not matter.
 
-Each broker assigns its own ids. An id is replaced by a placeholder, which is the same on both sides if both ids stand
-for the same thing.
+Each broker assigns its own ids. A placeholder replaces each id. Two ids get the same placeholder if they stand for the
+same topic, member or producer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from hmb.records import iter_batches
 
 from .explained import MASKED
 
-# The fields that identify an item of an array. The first one that the item has is used.
+# The fields that identify an item of an array, in order of preference. An item is identified by its first field in this
+# list.
 IDENTITY = (
     "topic_name",
     "topic",
@@ -46,13 +47,13 @@ IDENTITY = (
 TEXTS = ("error_message", "documentation", "batch_index_error_message")
 A_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 UUID_IN_BASE64 = re.compile(r"[\w-]{22}")
-LONG = 100  # the maximum of characters of a value that are shown
+LONG = 100  # characters of a value that are shown
 ABSENT = "(absent)"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A field in which two responses differ, and both values."""
+    """One field in which two responses differ, with both values."""
 
     path: str
     ours: str
@@ -62,7 +63,7 @@ class Difference:
     def is_text(self) -> bool:
         """Whether only the words of two messages differ.
 
-        An empty message of HMB where Kafka has text is more than that.
+        If HMB's message is empty and Kafka's is not, the result is False.
         """
         return self.path.rpartition(".")[2] in TEXTS and self.ours not in ("None", "", ABSENT)
 
@@ -125,7 +126,7 @@ def _by_identity(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _records(data: memoryview) -> str:
-    """Describe record batches as text, which is equal only if the bytes are equal."""
+    """Describe record batches as text. Two texts are equal only if the bytes are equal."""
     if not data:
         return "no records"
     try:

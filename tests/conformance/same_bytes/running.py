@@ -51,7 +51,10 @@ class Result:
 
 
 def run(ours: Side, kafka: Side, table: Iterable[Row], each: Callable[[Result], None] = lambda _: None) -> list[Result]:
-    """Send all rows that HMB serves to both brokers, which have the topics already. Call `each` with every result."""
+    """Send all rows whose API HMB serves to both brokers, which already have the topics.
+
+    Call `each` with every result.
+    """
     results = []
     for row in table:
         result, started = Result(row), time.monotonic()

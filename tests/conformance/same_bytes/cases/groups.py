@@ -102,7 +102,7 @@ def emptied() -> list[Step]:
 def second_joins(*, in_vain: bool = True) -> list[Step]:
     """Return the steps in which a second member joins a stable group and waits for the first member to rejoin.
 
-    `in_vain` is True if the first member never rejoins.
+    With `in_vain`, the first member never rejoins.
     """
     return [
         *stable(),

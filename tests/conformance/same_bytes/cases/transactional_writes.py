@@ -30,7 +30,7 @@ BROKERS_OWN = ("producer_id", "records", "last_timestamp", "transaction_start_ti
 def produce(
     sequence: int = 0, *, epochs_on: int = 0, name: str | None = "<row>", transactional: bool = True, partition: int = 0
 ) -> ProduceRequest:
-    """Return a Produce with two records of the captured producer. Its epoch may be raised."""
+    """Return a Produce with two records of the captured producer, with `epochs_on` added to its epoch."""
     data = made(
         lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
     )
@@ -177,7 +177,7 @@ def marker(
 def marking(name: str, *steps: Any, describes: bool = True) -> Case:
     """Make a case that writes markers, reads the log, and describes the partition's producers if `describes` is true.
 
-    Kafka returns several producers in any order, so a case with several does not describe them.
+    Kafka returns several producers in any order, so a case with several producers does not describe them.
     """
     then = (seen(), known()) if describes else (seen(),)
     return case(

@@ -35,7 +35,7 @@ def ask_for_id(name: str = "<row>", timeout: int = 60_000, **known: Any) -> Init
 def init(**options: Any) -> Step:
     """Return a step that starts a producer and captures its id.
 
-    It repeats while an earlier transaction is still ending.
+    The step repeats its request while an earlier transaction is still ending.
     """
     return Step(
         ask_for_id(**options),
@@ -96,7 +96,10 @@ def listed(states: Sequence[str] = (), **options: Any) -> Callable[[int], Reques
 
 
 def of(name: str, *steps: Any, **options: Any) -> Case:
-    """Make a case that runs `steps` and describes the transaction. Times are not compared."""
+    """Make a case that runs `steps` and then describes the transaction.
+
+    The times in the description are not compared.
+    """
     about = options.pop("about")
     may_differ = ("producer_id", "transaction_start_time_ms")
     return case(name, *steps, over(), api_key=about.api_key, may_differ=may_differ, **options)

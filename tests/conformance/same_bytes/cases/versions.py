@@ -1,4 +1,4 @@
-"""The versions just outside Kafka 4.3's ranges: those that it has dropped, and those that do not exist yet."""
+"""The versions just outside Kafka 4.3's ranges: versions that Kafka has dropped, and versions that do not exist yet."""
 
 from __future__ import annotations
 
