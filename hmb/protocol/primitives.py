@@ -324,7 +324,7 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# Codecs by the names of the types in Kafka's message definitions
+# The codec of each type. The keys are the names of the types in Kafka's message definitions.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

@@ -223,7 +223,7 @@ class Struct:
 
     @classmethod
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
-        """Return the plan of one version. The message decides whether a struct inside it is flexible.
+        """Return the plan of one version. A struct inside a message gets `flexible` from the message.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """

@@ -1,6 +1,6 @@
 """From bytes to batches, and from batches to records, in all formats.
 
-One log may contain all three formats, in the order in which its clients were upgraded. The magic is at byte 16 of each
+One log may contain all three formats, because clients are upgraded one after another. The magic is at byte 16 of each
 format, so one byte identifies the format::
 
     byte 16 = 0, 1    Message       (`legacy.message`)

@@ -1,5 +1,4 @@
-"""Kills a broker with SIGKILL many times during transactions, and checks that readers see whole transactions or
-nothing.
+"""Kills a broker with SIGKILL many times during transactions, and checks that readers see only whole transactions.
 
     python -m tests.conformance.kill_transactions --kills 20
     python -m tests.conformance.kill_transactions --kills 20 --against kafka43

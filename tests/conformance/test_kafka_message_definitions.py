@@ -62,7 +62,7 @@ class Lacking(NamedTuple):
 
 @cache
 def definition(jars: Path, name: str) -> dict[str, Any]:
-    """Return one of Kafka's message definitions, a JSON file with comments in the jar of the clients or a coordinator."""
+    """Return one of Kafka's message definitions, a JSON file with comments in a jar of the clients or a coordinator."""
     owner = f"{OWNERS[name]}-coordinator" if name in OWNERS else "clients"
     with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()

@@ -1,4 +1,4 @@
-"""Keys and bytes of the records of plain batches, at the speed that compaction needs.
+"""Finds the keys and the bytes of the records of plain batches, fast enough for compaction.
 
 Compaction reads the key of every record, and one gigabyte of a log may hold ten million records. Nearly all batches
 are *plain*:

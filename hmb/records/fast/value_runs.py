@@ -4,7 +4,8 @@ The values of one `append_values` call share a timestamp, and have neither keys 
 determines every byte of the record, except the offset delta and the value. So one *template* serves all values of a
 length.
 
-For example, the template for values of 3 bytes at the base timestamp is (the layout is in `hmb.records.record`)::
+For example, the following template serves values of 3 bytes at the base timestamp. `hmb.records.record` describes the
+layout::
 
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 

@@ -135,7 +135,7 @@ class DownConversion:
                 yield size, size + lost
 
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
-        """Yield the messages, `size` bytes in total, in pieces that may end anywhere. Raises KafkaError."""
+        """Yield the messages, `size` bytes in total. A piece may end in the middle of a message. Raises KafkaError."""
         left, small, waiting = self.size, list[bytes | memoryview](), 0
         for run in self._runs():
             for piece in self._messages(run, left):

@@ -33,8 +33,8 @@ from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# The fields: offset, message size, CRC, magic, attributes, timestamp (magic 0: an empty field), key length. The index
-# is the magic.
+# All fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp (magic 0: an empty
+# field), key length. The index is the magic.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")

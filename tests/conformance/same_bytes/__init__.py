@@ -15,7 +15,7 @@ it over a raw socket. Their responses are decoded and compared field by field.
   the requests. In the responses, `comparing.py` replaces the ids by equal placeholders. Fields in `MASKED` (host, port,
   times) are not compared. A closed connection counts as a response.
 - Every other difference needs a reason in `explained.py`. A difference without a reason fails, and so does a reason
-  without a difference. Error messages may have different words. Such differences are counted separately and need no
+  without a difference. Error messages may have different words. These differences are counted separately and need no
   reason.
 - Rows of an API that HMB does not serve are counted separately. `NOT_SERVED` lists these APIs, and no API may be added
   to it.
