@@ -22,7 +22,7 @@ The four tours below follow a request through the code. Each line is a function 
 
 Produce, a tour of at most 9 files:
 
-1. `broker/network/connection.py` `Connection._serve` waits for the next request of a client
+1. `broker/network/connection.py` `AcceptedConnection._serve` waits for the next request of a client
 2. `protocol/framing.py` `read_size` reads the length of the request's frame
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body

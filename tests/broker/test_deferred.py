@@ -16,7 +16,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network import gathering
-from hmb.broker.network.connection import Connection, Requests
+from hmb.broker.network.connection import AcceptedConnection, Requests
 from hmb.broker.network.gathering import MOST_GATHERED
 from hmb.broker.network.request_memory import Account, RequestMemory
 from hmb.protocol.connection import ClientConnection
@@ -47,8 +47,8 @@ def fetch() -> OffsetFetchRequest:
     )
 
 
-def connection_of(ours: socket.socket, dispatcher: Dispatcher) -> Connection:
-    return Connection(
+def connection_of(ours: socket.socket, dispatcher: Dispatcher) -> AcceptedConnection:
+    return AcceptedConnection(
         ours,
         "peer",
         dispatcher,

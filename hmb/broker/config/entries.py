@@ -16,7 +16,7 @@ TOLD_IF_SET = {key.name for key in RATES}
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigEntry:
+class ConfigDescription:
     """One setting of one resource."""
 
     key: ConfigKey
@@ -27,7 +27,7 @@ class ConfigEntry:
     is_sensitive: bool = False
 
 
-def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator[ConfigEntry]:
+def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator[ConfigDescription]:
     """Return a topic's settings; `configs` are the topic's own."""
     for name, key in sorted(TOPIC_KEYS.items()):
         broker_name = BROKER_NAMES.get(name)
@@ -35,7 +35,7 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
         if name in configs:
             synonyms.insert(0, Synonym(name, configs[name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
-        yield ConfigEntry(key, configs.get(name, _default(key, broker_name, broker)), source, synonyms)
+        yield ConfigDescription(key, configs.get(name, _default(key, broker_name, broker)), source, synonyms)
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
@@ -45,7 +45,7 @@ def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> 
     return broker.value(broker_name) if broker_name else key.default_text
 
 
-def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
+def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
     """Return the settings of this broker."""
     altered = {**broker.altered(ALL_BROKERS), **broker.altered(broker.name)}
     for name in sorted({*BROKER_CONFIGS, *altered} - (TOLD_IF_SET - altered.keys())):
@@ -54,21 +54,21 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
         if (key := BROKER_CONFIGS.get(name)) is None:
             yield _unknown(name, synonyms)
         else:
-            yield ConfigEntry(key, broker.value(name), source, synonyms, read_only=not key.dynamic)
+            yield ConfigDescription(key, broker.value(name), source, synonyms, read_only=not key.dynamic)
 
 
-def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigEntry]:
+def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
     """Return the settings that were set for all brokers."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
         synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:
             yield _unknown(name, synonyms)
         else:
-            yield ConfigEntry(key, value, synonyms[0].source, synonyms, read_only=not key.dynamic)
+            yield ConfigDescription(key, value, synonyms[0].source, synonyms, read_only=not key.dynamic)
 
 
-def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigEntry:
+def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigDescription:
     """Return the entry of an unknown setting that a client has set. Its value may be a secret, so it is not shown."""
     key = ConfigKey(name, ConfigType.UNKNOWN, None, "")
     hidden = [synonym._replace(value=None) for synonym in synonyms]
-    return ConfigEntry(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)
+    return ConfigDescription(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)

@@ -12,7 +12,7 @@ from functools import partial
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
-from hmb.broker.config.entries import ConfigEntry
+from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
@@ -51,12 +51,12 @@ class GroupResource:
     def altered(self) -> Mapping[str, str]:
         return self._broker.altered_of_group(self._name)
 
-    def entries(self) -> Iterator[ConfigEntry]:
+    def entries(self) -> Iterator[ConfigDescription]:
         for name, key in sorted(GROUP_KEYS.items()):
             synonyms = self._broker.synonyms(f"group.{name}")
             if (own := self.altered.get(name)) is not None:
                 synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP_CONFIG))
-            yield ConfigEntry(key, synonyms[0].value, synonyms[0].source, synonyms)
+            yield ConfigDescription(key, synonyms[0].value, synonyms[0].source, synonyms)
 
     def check(self, configs: Mapping[str, str]) -> None:
         """Raise INVALID_CONFIG unless the settings are valid for a group."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
-from hmb.broker.config.entries import ConfigEntry
+from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.config.keys import ConfigKey
 from hmb.protocol.enums import ConfigSource, ConfigType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -33,11 +33,11 @@ class Loggers:
         """Return the level of each logger that has a level of its own."""
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
-    def entries(self) -> Iterator[ConfigEntry]:
+    def entries(self) -> Iterator[ConfigDescription]:
         for name, logger in sorted(_loggers().items()):
             level = _level_name(logger.getEffectiveLevel())
             key = ConfigKey(name, ConfigType.UNKNOWN, None, "the logger's level")
-            yield ConfigEntry(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
+            yield ConfigDescription(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
 
     def check(self, configs: Mapping[str, str]) -> None:
         """Raise KafkaError for a logger or a level that does not exist, or if the root logger has no level."""

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.entries import ConfigEntry, broker_entries, default_broker_entries, topic_entries
+from hmb.broker.config.entries import ConfigDescription, broker_entries, default_broker_entries, topic_entries
 from hmb.broker.config.group_configs import GroupResource
 from hmb.broker.config.loggers import Loggers
 from hmb.broker.context import BrokerContext
@@ -35,7 +35,7 @@ class Resource(Protocol):
     def altered(self) -> Mapping[str, str]:
         """Return what clients have set for the resource."""
 
-    def entries(self) -> Iterable[ConfigEntry]: ...
+    def entries(self) -> Iterable[ConfigDescription]: ...
 
     def check(self, configs: Mapping[str, str]) -> None:
         """Raise KafkaError if these cannot be the settings of the resource."""
@@ -128,7 +128,7 @@ class _TopicResource:
     def altered(self) -> Mapping[str, str]:
         return self._topic.configs
 
-    def entries(self) -> Iterable[ConfigEntry]:
+    def entries(self) -> Iterable[ConfigDescription]:
         return topic_entries(self._topic.configs, self._broker)
 
     def check(self, configs: Mapping[str, str]) -> None:
@@ -150,7 +150,7 @@ class _BrokerResource:
     def altered(self) -> Mapping[str, str]:
         return self._broker.altered(self._name)
 
-    def entries(self) -> Iterable[ConfigEntry]:
+    def entries(self) -> Iterable[ConfigDescription]:
         return default_broker_entries(self._broker) if self._name == ALL_BROKERS else broker_entries(self._broker)
 
     def check(self, configs: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ Left out: client metrics (INVALID_REQUEST).
 from __future__ import annotations
 
 from hmb.broker.config import resources as config_resources
-from hmb.broker.config.entries import ConfigEntry
+from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.handlers.shared_answers import check_repetitions
@@ -47,7 +47,7 @@ def handle(request: DescribeConfigsRequest, context: RequestContext) -> Describe
     return response
 
 
-def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> Entry:
+def _entry(entry: ConfigDescription, request: DescribeConfigsRequest) -> Entry:
     return Entry(
         name=entry.key.name,
         value=entry.value,

@@ -29,7 +29,7 @@ LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the beginning of a request
 COUNTED_FRAME = 1024  # bytes; a smaller frame is not counted, because its values take at most half a megabyte
 
 
-class Connection:
+class AcceptedConnection:
     """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
 
     Every wait ends: a read after `idle` seconds, a write after STALL (sending.py). The kernel keeps both limits
@@ -47,7 +47,7 @@ class Connection:
         idle: float,
         max_request: int,
         memory: RequestMemory,
-        on_close: Callable[[Connection], None],
+        on_close: Callable[[AcceptedConnection], None],
     ) -> None:
         self._socket = client
         self._peer = peer

@@ -21,7 +21,7 @@ from functools import partial
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.network import request_log
-from hmb.broker.network.connection import Connection, has_left
+from hmb.broker.network.connection import AcceptedConnection, has_left
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
@@ -41,7 +41,7 @@ class Server:
         """
         self._memory = memory
         self._most_connections = most_connections
-        self._connections: dict[Connection, None] = {}  # the oldest first
+        self._connections: dict[AcceptedConnection, None] = {}  # the oldest first
         self._lock = threading.Lock()  # guards the table of connections
         self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []
@@ -114,7 +114,7 @@ class Server:
                 LOGGER.warning("refused %s: %s", peer, reason)
                 client.close()
                 return
-            make = Connection if self._handlers is None else partial(StagedConnection, self._handlers)
+            make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
             is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
             dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
             connection = make(
@@ -170,7 +170,7 @@ class Server:
             return "max.connections reached"
         return f"{self._most_connections} connections are all that the limit of descriptors allows (ulimit -n)"
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: AcceptedConnection) -> None:
         with self._lock:
             self._connections.pop(connection, None)
 

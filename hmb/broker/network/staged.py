@@ -33,7 +33,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.connection import API_KEY_SIZE, Connection
+from hmb.broker.network.connection import API_KEY_SIZE, AcceptedConnection
 from hmb.broker.network.request_memory import Account
 from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
@@ -77,7 +77,7 @@ class Handlers:
             connection.serve_next()
 
 
-class StagedConnection(Connection):
+class StagedConnection(AcceptedConnection):
     """A connection in stages. Its own thread is the processor; it starts and ends the responder."""
 
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
