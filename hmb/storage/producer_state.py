@@ -77,7 +77,7 @@ class ProducedBatch:
 
 
 @dataclass(slots=True)
-class ProducerEntry:
+class ProducerStateEntry:
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # of this epoch
     timestamp: int = NO_TIMESTAMP  # ms: the timestamp in its last batch or marker, set by the client
@@ -91,7 +91,7 @@ class ProducerEntry:
 
 class ActiveProducer(NamedTuple):
     producer_id: int
-    producer: ProducerEntry
+    producer: ProducerStateEntry
     first_offset: int  # of its open transaction, -1: no transaction is open
 
 
@@ -119,7 +119,7 @@ class ProducerState:
     def __init__(self, loaded_at: int) -> None:
         """`loaded_at` (ms) counts as the time of the append for all batches that are read from disk."""
         self._loaded_at = loaded_at
-        self._producers: dict[int, ProducerEntry] = {}
+        self._producers: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
 
     def __len__(self) -> int:
@@ -215,10 +215,10 @@ class ProducerState:
                 return aborted
         return None
 
-    def _producer(self, producer_id: int, epoch: int) -> ProducerEntry:
+    def _producer(self, producer_id: int, epoch: int) -> ProducerStateEntry:
         producer = self._producers.get(producer_id)
         if producer is None:
-            producer = self._producers[producer_id] = ProducerEntry(epoch)
+            producer = self._producers[producer_id] = ProducerStateEntry(epoch)
         elif producer.epoch != epoch:
             producer.epoch = epoch
             producer.batches.clear()
@@ -263,7 +263,7 @@ class ProducerState:
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
         path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
 
-    def _snapshot_entry(self, producer_id: int, producer: ProducerEntry) -> bytes:
+    def _snapshot_entry(self, producer_id: int, producer: ProducerStateEntry) -> bytes:
         sequence, offset, delta = NO_SEQUENCE, NO_OFFSET, 0
         if producer.batches:
             last = producer.batches[-1]
@@ -299,7 +299,7 @@ class ProducerState:
         coordinator_epoch: int,
         first_offset: int,
     ) -> None:
-        producer = self._producers[producer_id] = ProducerEntry(
+        producer = self._producers[producer_id] = ProducerStateEntry(
             epoch, timestamp=timestamp, coordinator_epoch=coordinator_epoch, appended_at=self._loaded_at
         )
         if last_offset != NO_OFFSET:

@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch
 from hmb.storage.log import Log
-from hmb.storage.producer_state import ActiveProducer, ProducerEntry
+from hmb.storage.producer_state import ActiveProducer, ProducerStateEntry
 from hmb.storage.state.manifest import Manifest
 from tests.coordinator.conftest import Topic
 
@@ -301,7 +301,7 @@ def test_an_id_that_does_not_expire_does_not_keep_the_others(
 
 
 def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTransaction:
-    return OpenTransaction(partition, ActiveProducer(producer.producer_id, ProducerEntry(producer.epoch), 3))
+    return OpenTransaction(partition, ActiveProducer(producer.producer_id, ProducerStateEntry(producer.epoch), 3))
 
 
 def test_readers_waited_for_ever_for_a_marker_that_was_lost(start: Start, markers: Markers) -> None:
