@@ -4,7 +4,8 @@ The two classes of this module do not read or write a socket ("sans-IO"). Tests 
 use the classes. The classes implement three rules: each message has its header, responses arrive in the order of the
 requests, and each response has the version of its request.
 
-ApiVersions is the exception to these rules. A client sends it before it knows the versions of the broker:
+ApiVersions is an exception. A client sends an ApiVersions request before it knows the broker's versions, so two special
+rules apply:
 
 - The ApiVersions response always has header version 0 (declared as `header="none"` in messages/api_versions.py).
 - A broker that does not support the request's version responds with UNSUPPORTED_VERSION, in version 0.

@@ -236,7 +236,7 @@ class Struct:
 
     @classmethod
     def first_version(cls, path: str) -> int:
-        """Return the first version that has a field. A path names a field inside structs: "topics.topic_id"."""
+        """Return the first version that has the field at `path`. Dots lead into structs: "topics.topic_id"."""
         name, _, rest = path.partition(".")
         field = cls.fields[name]
         item = field if field.item is None else field.item

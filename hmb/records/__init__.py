@@ -10,9 +10,10 @@ and sends it to consumers without looking at the records::
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
 
-The broker changes only the first 16 bytes of a batch. They hold the base offset and the leader epoch, and the checksum
-does not cover them. For example, a producer sends 3 records, and the log end offset is 500. The broker writes 500 into
-the header, and the records have the offsets 500, 501 and 502. A batch of 10,000 records costs the broker the same work.
+The broker changes only the first 16 bytes of a batch. These bytes hold the base offset and the leader epoch, and the
+checksum does not cover them. For example, a producer sends 3 records, and the log end offset is 500. The broker writes
+500 into the header, and the records have the offsets 500, 501 and 502. A batch of 10,000 records causes the same work
+for the broker.
 
 Read in this order:
 
@@ -23,7 +24,7 @@ Read in this order:
 - `crc`, `varint`  checksums, and integers of variable length
 - `control`      the markers that end transactions
 
-A first reading needs only the modules above. The following modules can wait:
+A first reading can skip the following modules:
 
 - `builder`, `consumer_record`  the batch that a producer fills next, and the record that a consumer returns
 - `filtering`, `heads`  batches without some of their records, for compaction, and the fields of records that a broker

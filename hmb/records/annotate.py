@@ -6,10 +6,10 @@
     00003d  14                                               records[0].length = 10
     00003e  00                                               records[0].attributes = 0
 
-The lines are those of `protocol.annotate`, for the formats that `batch`, `record` and `legacy.message` describe.
-Compressed records appear twice: first their bytes in the file, as one field, and then the lines of the decompressed
-bytes. The positions of the second lines count from the beginning of the decompressed bytes. The lines of decompressed
-bytes are marked as *inside*.
+This module yields the same kind of lines as `protocol.annotate`. The modules `batch`, `record` and `legacy.message`
+describe the formats. Compressed records appear twice: first their bytes in the file, as one field, and then the lines
+of the decompressed bytes. The positions of the second lines count from the beginning of the decompressed bytes. The
+lines of decompressed bytes are marked as *inside*.
 
 If the bytes are malformed, the lines before the malformed field are yielded first. Then a KafkaError is raised.
 """

@@ -1,4 +1,4 @@
-"""From bytes to batches, and from batches to records, in all formats.
+"""Parses the batches in a buffer and decodes their records, in all formats.
 
 One log may contain all three formats, because clients are upgraded one after another. The magic is at byte 16 of each
 format, so one byte identifies the format::
@@ -25,7 +25,7 @@ Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | Message
 
 MAGIC_POSITION = 16
-HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; contain the whole header of a batch of any magic
+HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; enough for the header of a batch of any magic
 _LENGTH = Struct(">8xi")
 _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest batch or message; the index is the magic
 

@@ -11,8 +11,8 @@ record has 7 bytes of overhead. A message v0 has 26 bytes of overhead::
     varint value length, value    -1: no value (a tombstone in a compacted topic)
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
-For example, the second record of a batch has the key "k" and the value "ab", and is 5 ms younger than the first one.
-Varints are in zigzag, so each positive number below 64 is stored as twice its value::
+For example, the second record of a batch has the key "k" and the value "ab", and was created 5 ms after the first
+record. Varints are in zigzag, so each positive number below 64 is stored as twice its value::
 
     14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
@@ -124,7 +124,7 @@ def decode_records(
             start = position
             length, position = read_varint(data, position)
             end = position + length
-            timestamp_delta, position = read_varint(data, position + 1)  # + 1 for the attributes
+            timestamp_delta, position = read_varint(data, position + 1)  # + 1 byte for the attributes
             offset_delta, position = read_varint(data, position)
             size, position = read_varint(data, position)
             key = None if size < 0 else data[position : (position := position + size)]

@@ -60,7 +60,7 @@ def commit(broker: peers.Hmb, offset: int) -> None:
 
 
 def offsets(result: Result) -> dict[int, int]:
-    """Return the new offsets that a reset prints: GROUP TOPIC PARTITION NEW-OFFSET."""
+    """Return the new offset of each partition. The tool prints lines of GROUP TOPIC PARTITION NEW-OFFSET."""
     return {int(row[2]): int(row[3]) for row in result.rows() if row[:2] == [GROUP, TOPIC]}
 
 

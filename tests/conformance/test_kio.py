@@ -78,7 +78,7 @@ def plain_field(kind: str | None, value: Any) -> Any:
 
 
 def ours(value: Any, version: int) -> Any:
-    """Convert HMB's value to the same form as `plain` does."""
+    """Convert HMB's value to the form that `plain` returns."""
     if isinstance(value, Struct):
         here = [name for name, field in value.fields.items() if version in version_range(field.versions)]
         return [ours(getattr(value, name), version) for name in here]

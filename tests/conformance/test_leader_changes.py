@@ -32,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Iterato
         with Admin(cluster.bootstrap) as admin:
             placed = {0: [1, 2], 1: [2, 1], 2: [1, 2], 3: [2, 1]}
             raised(admin.create_topics([NewTopic("t", assignments=placed)])["t"])
-        # The broker that did not receive the request learns of the topic later.
+        # Only one broker received the CreateTopics request. The other broker gets the metadata later.
         for server in cluster.bootstrap.split(","):
             until(partial(knows_topic, server), "every broker to know the topic")
         yield cluster

@@ -1,6 +1,6 @@
-"""Runs a part of the table of same_bytes.
+"""Sends a part of the requests of `same_bytes` to HMB and Kafka, and compares the responses.
 
-`python -m tests.conformance.same_bytes` runs the whole table.
+`python -m tests.conformance.same_bytes` sends all of them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class LogRecord(NamedTuple):
     timestamp: tuple[int, int]  # (timestamp type, ms since 1970)
     key: bytes | None
     value: bytes | None
-    headers: tuple[Sequence[str | bytes | None], ...]  # (name, value)
+    headers: tuple[Sequence[str | bytes | None], ...]  # (name, value) of each header
 
 
 def read_log(

@@ -4,7 +4,8 @@ The broker answers when it has `min_bytes`, or when `max_wait_ms` are over. `rec
 the log. The range may begin before the requested offset, because it begins with a whole batch. It may end in the middle
 of a batch.
 
-A *fetch session* (KIP-227, from version 7 on) leaves out partitions in which nothing has changed.
+In a *fetch session* (KIP-227, from version 7 on), requests and responses omit the partitions in which nothing has
+changed.
 """
 
 from uuid import UUID

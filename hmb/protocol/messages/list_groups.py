@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListGroupsRequest(Request, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
     """A request for the list of groups.
 
-    Version 3 is flexible. Version 4 filters by state (KIP-518). Version 5 filters by type (KIP-848).
+    Version 3 is flexible. Version 4 can filter by state (KIP-518). Version 5 can filter by type (KIP-848).
     """
 
     states_filter: list[str] = t.array(t.string, "4+")
@@ -18,7 +18,8 @@ class ListGroupsRequest(Request, api_key=ApiKey.LIST_GROUPS, versions="0-5", fle
 class ListGroupsResponse(Response, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
     """The ids of the groups.
 
-    Version 1 adds the throttle time. Version 3 is flexible. Version 4 adds the state, version 5 the type.
+    Version 1 adds the throttle time. Version 3 is flexible. Version 4 adds the state of each group, and version 5 its
+    type.
     """
 
     class ListedGroup(Struct):

@@ -38,9 +38,9 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
 class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
     """The offset that belongs to each timestamp.
 
-    Version 0 returns a list of offsets, the newest first. Version 1 returns one offset with its timestamp; both are -1
-    if every record is older. Version 2 adds the throttle time. Version 4 adds the leader epoch. Version 6 is flexible.
-    Every other version equals the previous version.
+    Version 0 returns a list of offsets, the newest first. Version 1 returns one offset with its timestamp. Both are -1
+    if every record is older than the requested time. Version 2 adds the throttle time. Version 4 adds the leader epoch.
+    Version 6 is flexible. Every other version equals the previous version.
     """
 
     class ListOffsetsTopicResponse(Struct):

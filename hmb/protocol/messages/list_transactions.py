@@ -8,8 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
     """Filters for transactional ids. The response lists the ids that pass all filters. An empty filter passes every id.
 
-    Version 1 filters by the age of the transaction in ms (KIP-994). Version 2 filters by a regular expression on the id
-    (KIP-1152).
+    Version 1 can filter by the age of the transaction in ms (KIP-994). Version 2 can filter by a regular expression on
+    the id (KIP-1152).
     """
 
     state_filters:            list[str]  = t.array(t.string)

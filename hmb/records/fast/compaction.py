@@ -22,8 +22,8 @@ from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import VARINTS, read_varint
 
-# The end of a key relative to its length's position, by the length's first byte. For a longer or a missing key the end
-# is so large that it is outside every record.
+# Maps the first byte of a key's length to the end of the key, relative to the length's position. For a missing key, or
+# one of more than 63 bytes, the end is so large that it is outside every record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # in a plain batch, so that an offset delta has at most two bytes
 _FIRST_BYTES = tuple(VARINTS[number][0] for number in range(_MAX_RECORDS))
@@ -43,7 +43,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
         for number in range(count):
             byte = data[start]
             if byte < 0x80:
-                end, position = start + END_AFTER_ONE[byte], start + 2  # + 1 for the attributes
+                end, position = start + END_AFTER_ONE[byte], start + 2  # + 1 byte for the attributes
             else:
                 second = data[start + 1]
                 if second >= 0x80:
@@ -103,7 +103,7 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
                 return None
         records.append(data[begin:start])
         next_number = number + 1
-        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # + 1 for the attributes
+        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # + 1 byte for the attributes
         if delta > newest:
             newest = delta
         position += 1 if number < 64 else 2

@@ -66,7 +66,7 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # A `RecordBatch` has these fields. In a message they have fixed values.
+    # A `RecordBatch` stores these fields. Every message has the values below.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1

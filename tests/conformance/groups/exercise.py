@@ -156,7 +156,7 @@ class CommitWatch:
 
 
 def until(condition: Callable[[], bool], what: str, members: list[Member]) -> None:
-    """Wait until `condition` is true. A failure names the partitions of each member."""
+    """Wait until `condition` is true. The failure message shows the partitions of each member."""
     deadline = time.monotonic() + STEP_SECONDS
     while not condition():
         if time.monotonic() > deadline:
@@ -180,7 +180,7 @@ def make_topic(port: int, topic: str) -> None:
 
 
 def missing(members: list[Member], sent: list[int]) -> dict[int, set[int]]:
-    """Return the offsets of each partition that no member has received."""
+    """Return, for each partition, the offsets that no member has received."""
     left = {partition: set(range(count)) for partition, count in enumerate(sent)}
     for partition, first, last in (each for member in members for each in list(member.consumed)):
         left[partition] -= set(range(first, last + 1))

@@ -1,4 +1,4 @@
-"""Prints the table: the number of rows, the number of equal rows, and the reason for each difference."""
+"""Prints the result of the comparison: the number of rows, the number of equal rows, and each difference's reason."""
 
 from __future__ import annotations
 

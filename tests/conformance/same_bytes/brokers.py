@@ -39,7 +39,7 @@ class NothingCaptured(Exception):
 
 
 class NotReady(Exception):
-    """A broker failed during the preparation of the table."""
+    """A broker failed while the test created its topics and records."""
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -150,7 +150,7 @@ class Wire:
 
 
 class Conversation:
-    """The requests and responses of one row with one broker."""
+    """The exchange of one row's requests and responses with one broker."""
 
     def __init__(self, side: Side, row: Row) -> None:
         self._side = side

@@ -117,7 +117,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Case:
-    """A conversation, and the versions of one API in which it runs. By default this is the API of the last step."""
+    """A conversation, and the versions of one API in which it runs. The default is the API of the last step."""
 
     name: str
     steps: Sequence[Step]
@@ -142,7 +142,7 @@ def case(name: str, *steps: Step | Message | Callable[[int], Message], **options
 
 @dataclass(frozen=True)
 class Row:
-    """A case in one version."""
+    """One row of the table: a case in one version of its API."""
 
     case: Case
     version: int

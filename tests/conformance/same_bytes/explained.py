@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 # Fields whose values differ between any two brokers.
 MASKED = frozenset({"throttle_time_ms", "cluster_id", "host", "port"})
 
-# APIs that have rows but that HMB does not serve. No API may be added to this list.
+# The tested APIs that HMB does not serve. No API may be added to this list.
 NOT_SERVED: frozenset[str] = frozenset()
 
 ANY = "*"

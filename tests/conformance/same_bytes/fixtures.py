@@ -1,4 +1,4 @@
-"""The state of both brokers before the first row: the same topics, with the same records in some of them."""
+"""Starts HMB and Kafka with equal topics. Some of these topics contain records, the same in both brokers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def records(*values: str, key: bytes | None = b"k", timestamp: int = TIME) -> li
     return [Record(0, timestamp + 1000 * n, key, value.encode(), ()) for n, value in enumerate(values)]
 
 
-# Offsets 0-1, 2-4, 5 and 6, with timestamps 0, 1, 10 .. 12, 5 and 12 s after TIME.
+# Four batches with the offsets 0-1, 2-4, 5 and 6. Their timestamps are 0-1, 10-12, 5 and 12 seconds after TIME.
 FILLING = [
     encode_batch(records("zero", "one")),
     encode_batch(records("two", "three", "four", timestamp=TIME + 10_000), codec=Codec.GZIP),

@@ -1,4 +1,4 @@
-"""Runs the whole table, row by row, against two brokers."""
+"""Sends the requests of all rows to HMB and Kafka, one row after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of all cases, in the order in which they run."""
+"""The table: the rows of all cases, in the order in which they run."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def counted(count: int) -> Step:
 
 
 def create_case(name: str, *topics: Wanted, **options: Any) -> Case:
-    """Make a case with `validate_only` on a topic with two partitions, which all these rows share."""
+    """Make a case with `validate_only`. All cases of this function use the same topic, which has two partitions."""
     return case(name, create(*topics, validate_only=True, **options))
 
 
@@ -138,7 +138,7 @@ CREATE = [
     create_case("equal, assigned", two(2, [])),
     *(create_case(f"assignment {what}", two(3, brokers)) for what, brokers in ASSIGNMENTS.items()),
 ]
-# These rows name all topics, so they run before the rows that create topics.
+# The responses to these requests contain all topics, so they run before the rows that create topics.
 ALL_CASES = [
     case("all", elect(None)),
     case("unclean, all", elect(None, 1), versions="1+"),
