@@ -24,7 +24,7 @@ from collections.abc import Callable
 ITEM_SIZE = 1024  # bytes for an array item and its part of the response; the measured sizes are 200 to 1,000
 SMALL = 1024  # bytes
 
-Spend = Callable[[int], None]  # The argument is a number of bytes. May raise ProtocolError.
+Spend = Callable[[int], None]  # The function takes a number of bytes, and may raise ProtocolError.
 
 
 def pay_nothing(size: int) -> None:

@@ -1,4 +1,4 @@
-"""A message byte by byte: which bytes belong to which field.
+"""Shows a message byte by byte, and names the field to which each byte belongs.
 
     000000  00 00 00 15                                      size = 21
     000004  00 03                                            header.api_key = 3  METADATA

@@ -29,7 +29,7 @@ from hmb.protocol.schema import Struct
 class RequestHeader(Struct, versions="1-2", flexible="2+"):
     """The header of a request.
 
-    v2 adds tagged fields. v0 had no client id. Only old brokers used it, for their requests to each other.
+    v2 adds tagged fields. v0 had no client id. Only old brokers used v0, for their requests to each other.
     """
 
     api_key:        int        = t.int16()

@@ -186,8 +186,8 @@ class Plan:
 class Struct:
     """A message or a part of a message. The constructor takes fields by name. All other fields have their defaults.
 
-    `==` compares the class and the fields. `repr` omits fields with default values. It is valid Python if all `records`
-    have at most 512 bytes.
+    `==` compares the class and the fields. `repr` omits fields with default values. The text of `repr` is valid Python
+    if all `records` have at most 512 bytes.
     """
 
     fields: ClassVar[dict[str, Field]]

@@ -1,4 +1,4 @@
-"""A batch or a message byte by byte: which bytes belong to which field.
+"""Shows a batch or a message byte by byte, and names the field to which each byte belongs.
 
     000000  00 00 00 00 00 00 00 07                          base_offset = 7
     000008  00 00 00 3f                                      batch_length = 63
@@ -72,7 +72,7 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield the lines of a header that the buffer cuts. All formats begin with an offset and a length."""
+    """Yield the lines of an incomplete header at the end of a buffer. All formats begin with an offset and a length."""
     form: Struct = Struct(">qi")
     names: tuple[str, ...] = RecordBatch._fields[:2]
     if len(buffer) > MAGIC_POSITION:

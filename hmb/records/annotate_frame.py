@@ -1,4 +1,4 @@
-"""A whole frame byte by byte: the message (`protocol.annotate`), and the record batches inside it (`annotate`).
+"""Shows a whole frame byte by byte: the message (`protocol.annotate`), and the record batches inside it (`annotate`).
 
     000000  00 00 00 d6                                      size = 214
     ...

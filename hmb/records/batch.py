@@ -124,7 +124,7 @@ class RecordBatch(NamedTuple):
     def delete_horizon(self) -> int | None:
         """The time (ms) from which on compaction may remove the tombstones, or None (KIP-534).
 
-        A batch with a delete horizon stores it as its base timestamp.
+        A batch stores its delete horizon in the field of the base timestamp.
         """
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 

@@ -17,7 +17,10 @@ class VarintError(ValueError):
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the number and the position after it. Raises IndexError at the end of the data, and VarintError."""
+    """Return the number at `position`, and the position after it.
+
+    Raises IndexError if the data end inside the number, and VarintError if the number has more than ten bytes.
+    """
     byte = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1

@@ -29,7 +29,7 @@ class AlterPartitionReassignmentsRequest(
 class AlterPartitionReassignmentsResponse(
     Response, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """An error code for each partition. Version 1 adds the flag of the request."""
+    """An error code for each partition. Version 1 adds the request's flag."""
 
     class ReassignableTopicResponse(Struct):
         class ReassignablePartitionResponse(Struct):

@@ -1,4 +1,4 @@
-"""InitProducerId (22): an identity for an idempotent or transactional producer (KIP-98).
+"""InitProducerId (22): get an identity for an idempotent or transactional producer (KIP-98).
 
 The broker returns a producer id that was never used before. For a known transactional id the broker returns the same
 producer id as last time, with a greater epoch. The greater epoch *fences* every older producer with this transactional

@@ -17,7 +17,7 @@ module               purpose                                    fast     readabl
 `compaction`         the keys, for compaction                   0.6 us   2.8 us
 `compaction`         half of the records, for compaction        0.7 us   2.8 us
 `raw_records`        positions, without a copy of the value     2.3 us   2.8 us
-`value_runs`         encoding values of one call         0.3 us   0.8 us
+`value_runs`         encoding values of one call                0.3 us   0.8 us
 ===================  =========================================  =======  ========
 
 The gain of `raw_records` is memory rather than time: a value of 32 MB is not copied.
