@@ -33,7 +33,7 @@ IN_FLIGHT = 10_000  # unacknowledged records at most, for clients that have no s
 ERRORS_ONLY = 3  # librdkafka uses the log levels of syslog: 3 is "error"
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NULL = b"<null>"
-OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # Kafka 2.1 added zstd.
+OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # all codecs before Kafka 2.1, which added zstd
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,10 @@ def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> No
 
 
 def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
-    """Wait until the checkpoint contains the log start offset. If a kill came earlier, deleted records would return."""
+    """Wait until the checkpoint contains the log start offset.
+
+    A kill before that moment would bring back deleted records.
+    """
     until(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
 
 

@@ -1,11 +1,11 @@
-"""The brokers that the client library is tested against, and the features of each.
+"""The brokers with which HMB's client is tested, and the features of each broker.
 
     hmb         HMB, as a process
     kafka43     Apache Kafka 4.3.0
     kafka082    Apache Kafka 0.8.2.2, without headers, timestamps, consumer groups on brokers and idempotent producers
 
-All three create a topic with three partitions when a client requests its metadata. In the protocol of Kafka 0.8.2.2, a
-client cannot create a topic in another way.
+All three brokers create a topic with three partitions when a client requests the topic's metadata. In the protocol of
+Kafka 0.8.2.2, a client cannot create a topic in another way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes some thousand records through an unreliable network.
 
-The long experiment is `exactly_once.py --records 1000000`.
+The command `python -m tests.conformance.exactly_once` does the same with more records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kills the broker a few times under load. The long experiment is `kill.py --kills 20`."""
+"""Kills the broker a few times under load. `kill.py --kills 20` is a longer run of this test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills the broker a few times while groups commit. The long experiment is `kill_commits.py --kills 20`."""
+"""Kills the broker a few times while groups commit. `kill_commits.py --kills 20` is a longer run of this test."""
 
 from __future__ import annotations
 

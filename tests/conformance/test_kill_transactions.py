@@ -1,4 +1,4 @@
-"""Kills the broker a few times during transactions. The long experiment is `kill_transactions.py --kills 20`."""
+"""Kills the broker a few times during transactions. `kill_transactions.py --kills 20` is a longer run of this test."""
 
 from __future__ import annotations
 

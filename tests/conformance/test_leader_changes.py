@@ -44,7 +44,10 @@ def knows_topic(server: str) -> bool:
 
 
 class Reading(threading.Thread):
-    """The only member of a group. It stores the values it reads, until it has read `last` in all partitions."""
+    """The only member of a group.
+
+    This thread stores the values that it reads, until it has read `last` in all partitions.
+    """
 
     def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"]) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""Transactions of hmb.Producer with brokers in other processes: HMB and Kafka 4.3.0."""
+"""Tests transactions of hmb.Producer with brokers in other processes: HMB and Kafka 4.3.0."""
 
 from __future__ import annotations
 

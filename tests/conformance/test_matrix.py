@@ -1,4 +1,4 @@
-"""Tests the matrix of writers and readers with few records. `matrix.py` tests it with many records."""
+"""Tests each pair of a writer and a reader with few records. `matrix.py` tests them with many records."""
 
 from __future__ import annotations
 

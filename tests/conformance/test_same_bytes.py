@@ -1,6 +1,6 @@
 """Sends a part of the requests of `same_bytes` to HMB and Kafka, and compares the responses.
 
-`python -m tests.conformance.same_bytes` sends all of them.
+The command `python -m tests.conformance.same_bytes` sends all requests of the table.
 """
 
 from __future__ import annotations

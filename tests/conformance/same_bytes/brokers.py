@@ -1,4 +1,4 @@
-"""Raw sockets to a broker: the tests send bytes and decode the responses."""
+"""Sends bytes to a broker over a raw socket, and decodes the responses."""
 
 from __future__ import annotations
 

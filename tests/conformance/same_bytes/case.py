@@ -36,7 +36,7 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
 }
 
 
-ENOUGH, FOREVER = 5.0, 2.0  # s to wait for a response; the second is for requests that Kafka never answers
+ENOUGH, FOREVER = 5.0, 2.0  # seconds of waiting for a usual response, and for one that Kafka never sends
 NOBODYS_ID = UUID(int=0x1234567890)  # the id of a topic that does not exist
 
 
@@ -123,7 +123,7 @@ class Case:
     steps: Sequence[Step]
     versions: str = "0+"
     topics: Mapping[str, Topic] = field(default_factory=dict)
-    may_differ: Sequence[str] = ()  # fields whose values are not compared, only whether they have one
+    may_differ: Sequence[str] = ()  # fields that must have a value in both responses, but may have different values
     ignored: Sequence[str] = ()  # fields that are not compared
     api_key: ApiKey | None = None
 

@@ -28,7 +28,7 @@ records = st.lists(
 
 
 def readable_decoder(batch: Batch) -> list[ConsumerRecord] | str:
-    """Decode a batch with the readable decoder. Return the text of an error."""
+    """Return the records that the readable decoder finds in a batch, or the text of its error."""
     try:
         return [
             ConsumerRecord("t", 3, it.offset, it.timestamp, it.timestamp_type, it.key, it.value, it.headers)

@@ -1,4 +1,4 @@
-"""Requests of the members of a classic group, valid by default, and the steps to a stable group."""
+"""Makes the requests of the members of a classic group. The requests are valid by default."""
 
 from __future__ import annotations
 

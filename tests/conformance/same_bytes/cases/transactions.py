@@ -1,4 +1,4 @@
-"""Requests to the transaction coordinator.
+"""Requests that a transaction coordinator receives, with valid and with invalid values.
 
 The requests are InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, DescribeTransactions and ListTransactions.
 """
