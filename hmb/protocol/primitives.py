@@ -1,7 +1,7 @@
 """Primitive types of the wire: numbers, strings, byte strings and arrays.
 
 All messages consist of these types, big-endian and without padding. The bytes contain no types and no names. So a
-reader has to know the layout of a version to interpret them. Each type is a `FieldCodec`, a pair of functions::
+reader has to know the layout of a version to interpret the bytes. Each type is a `FieldCodec`, a pair of functions::
 
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false

@@ -167,7 +167,8 @@ class Plan:
         values = message.__dict__
         for name, default in self.required_defaults:
             if values[name] != default:
-                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"no {self._path(name)} (it is {values[name]!r})")
+                reason = f"there is no {self._path(name)}, but its value is {values[name]!r}"
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, reason)
         try:
             for name, encode in self.encoders:
                 encode(out, values[name])

@@ -8,7 +8,7 @@ fields precede the checksum, and the checksum does not cover them. So an append 
 - record batches (v2): CRC-32C (Castagnoli, KIP-98), one for each batch. Both checksums detect the
   same kinds of errors, but processors have an instruction for CRC-32C, which reaches some 10 GB/s.
 
-Both functions take any buffer and do not copy it.
+The functions `crc32` and `crc32c` take any buffer and do not copy it.
 """
 
 from zlib import crc32

@@ -1,8 +1,8 @@
 """Runs Kafka's own tools as processes: the console clients of 4.3.0 and 0.8.2.2, and DumpLogSegments of 4.3.0.
 
 Three defaults of the old tools would make a comparison wrong. The console producer of 0.8.2 does not request
-acknowledgments (`--request-required-acks 0`). SimpleConsumerShell waits forever at the end of the log. Both tools use
-the platform's charset for text, so `peers.java` sets UTF-8.
+acknowledgments (`--request-required-acks 0`). SimpleConsumerShell waits forever at the end of the log. The two tools
+use the platform's charset for text, so `peers.java` sets UTF-8.
 """
 
 from __future__ import annotations

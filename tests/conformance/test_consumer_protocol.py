@@ -140,7 +140,7 @@ def test_a_group_goes_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Pat
     directory, (port,) = tmp_path / "shared", peers.free_ports(1)
     kafka: Callable[[], peers.Peer] = lambda: peers.Kafka43(directory, port=port, config=CONFIG)  # noqa: E731
     hmb: Callable[[], peers.Peer] = lambda: peers.Hmb(directory, port=port, config=CONFIG)  # noqa: E731
-    if first == "hmb":  # Kafka only opens topics that its controller knows, which includes the topic of the offsets.
+    if first == "hmb":  # Kafka opens only topics that its controller has created, also for the topic of the offsets.
         with kafka() as broker:
             fill(broker)
             assert describe(broker).error_code == ErrorCode.GROUP_ID_NOT_FOUND

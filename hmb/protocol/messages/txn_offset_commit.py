@@ -1,6 +1,6 @@
 """TxnOffsetCommit (28): commit offsets of a group together with a transaction (KIP-98, KIP-447).
 
-The offsets become visible when the transaction commits. They are discarded when it aborts.
+The offsets become visible when the transaction commits. The offsets are discarded when the transaction aborts.
 """
 
 from hmb.protocol import schema as t

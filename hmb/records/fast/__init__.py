@@ -2,7 +2,7 @@
 
 `hmb.records.record` encodes and decodes a record in the way that is easiest to read. For each record, Python executes
 some 100 bytecodes of that module, mostly for calls of `read_varint`. A batch of small records holds thousands of
-records. So four users of records need faster code. Each module here does the work of `decode_records` or
+records. So four tasks need faster code. Each module of this folder does the work of `decode_records` or
 `append_record` for one purpose, and skips the fields that this purpose does not need.
 
 The table shows the time for one record of a batch with 5000 records. Each record has a key of 8 bytes and a value of

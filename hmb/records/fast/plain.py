@@ -1,7 +1,7 @@
 """The tables and the exception that all fast decoders use. The tables contain lengths of records.
 
-A record begins with its length as a varint in zigzag. A length of up to 63 has one byte, and one of up to 8191 has two.
-A look-up in a table by the first byte is faster than decoding the varint.
+A record begins with its length as a varint in zigzag. A length of at most 63 has one byte, and a length of at most 8191
+has two bytes. A look-up in a table by the first byte is faster than decoding the varint.
 
 For example, a record of 20 bytes begins with the byte 0x28 (40, zigzag for 20). `END_AFTER_ONE[0x28]` is 21: the length
 itself has 1 byte, and 20 bytes follow.

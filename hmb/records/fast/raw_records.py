@@ -3,8 +3,8 @@
 A broker reads offset, timestamp and key of a record, and asks whether a value exists. It never needs the value itself,
 and one batch may hold a value of 32 MB. So `raw_records` yields for each record the positions of its parts.
 
-A number below 64 takes one byte, and most numbers of a record are below 64. `raw_records` decodes such a byte in
-place, without a call of `read_varint`. This makes the loop 1.3 times as fast.
+A number below 64 takes one byte, and most numbers of a record are below 64. `raw_records` decodes a number of one byte
+in place, without a call of `read_varint`. So the loop is 1.3 times as fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A group member that uses a Python client library, and reports what it does like Kafka's VerifiableConsumer.
+"""A group member that uses a Python client library. It prints reports in the format of Kafka's VerifiableConsumer.
 
     python -m tests.conformance.groups.python_member confluent 127.0.0.1:9092 TOPIC GROUP
 
@@ -48,7 +48,7 @@ def ranges_of(records: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], 
 
 
 def listener(base: type) -> Any:
-    """Return a rebalance listener. Both Python libraries require that it is a subclass of their own class, `base`."""
+    """Return a rebalance listener. Each Python library requires that the listener is a subclass of the library's own class, `base`."""
 
     def assigned(self: object, given: Any) -> None:
         rebalanced("assigned", given)

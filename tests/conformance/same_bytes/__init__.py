@@ -7,8 +7,8 @@ Problem: the responses to valid requests are tested by every client. No client t
 (an unknown topic, a negative count, a wrong epoch), and the specification says little about them. Yet these responses
 matter, because a client retries after one error code and gives up after another.
 
-Idea: Kafka itself is the specification. A row of the table is one request or a short conversation. Both brokers receive
-it over a raw socket. Their responses are decoded and compared field by field.
+Idea: Kafka itself is the specification. A row of the table is one request or a short conversation. HMB and Kafka
+receive the request over a raw socket. The test decodes the two responses and compares them field by field.
 
 - A case (`case.py`) is written once, and makes one row for each version that both brokers support.
 - Some values must differ: each broker assigns its own topic ids and member ids. The test inserts each broker's ids into

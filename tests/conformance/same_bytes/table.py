@@ -26,7 +26,7 @@ from .cases import (
     versions,
 )
 
-# The rows that request all topics or all groups come first, because later rows create more of them.
+# The rows that request all topics or all groups run first, because later rows create more topics and groups.
 MODULES = [
     metadata,
     api_versions,

@@ -70,7 +70,7 @@ def is_rebalancing(answer: Any) -> bool:
 
 
 def joined(name: str = "member", **options: Any) -> list[Step]:
-    """Return the steps in which a single member joins its group, without SyncGroup: generation 1."""
+    """Return the steps in which a single member joins its group. They do not include SyncGroup. The generation is 1."""
     return [
         Step(join(**options), capture={name: member_of}),
         Step(join(captured(name), **options), capture={name: member_of}),
