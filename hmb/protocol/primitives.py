@@ -18,13 +18,13 @@ are short. For example, the string "ab" is `00 02 61 62`, or `03 61 62` in the c
 
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
 - A decoder compares a length with the rest of the buffer before it allocates memory. So four bytes cannot claim 2 GB.
-- A string has at most LONGEST_STRING bytes in both forms. A longer string would not fit into older versions, and not
-  into the records of a coordinator.
+- A string has at most LONGEST_STRING bytes, in the compact form, too. A longer string would not fit into older
+  versions, and not into the records of a coordinator.
 - Malformed bytes raise one of the exceptions in `MALFORMED`. The schema adds the field's name and raises a
   ProtocolError.
 - A decoder asks the `allowance` before it creates values that take more memory than their bytes on the wire.
-- `records` are never copied. A decoder returns a view of the buffer. An encoder does not join the value with the other
-  bytes (`Output.parts`). The value can also be a part of a file, and the operating system then sends it.
+- `records` are never copied. A decoder returns a view of the buffer. An encoder keeps the value separate from the
+  message's other bytes (`Output.parts`). If the value is a part of a file, the operating system sends it from the file.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """

@@ -7,9 +7,9 @@ A message class declares the fields of all its versions, one line for each field
 `compile(version)` selects the fields of one version, once, and stores them as a *plan*: a flat list of names and
 codecs. Encoding and decoding are short loops over this list. This module alone implements three rules:
 
-- A field that does not exist in a version decodes to its default value. Encoding another value in that version is an
-  error, because the receiver would not get the value. An `ignorable` field is an exception, because the receiver does
-  not need it.
+- A field that does not exist in a version decodes to its default value. Encoding a different value in that version is
+  an error, because the receiver would not get the value. An `ignorable` field is an exception, because the receiver
+  does not need it.
 - From its `flexible` version on, a message writes lengths in the compact form, and every struct ends with tagged fields
   (KIP-482, see `tagged_fields`).
 - Any bytes decode to a message or raise a ProtocolError, which names the field and the position.
@@ -63,7 +63,7 @@ class Field:
         return self.default() if isinstance(self.default, type) else self.default
 
     def length(self, flexible: bool) -> p.FieldCodec:
-        """Return the codec of the length before the value."""
+        """Return the codec of the length that precedes the field's value."""
         if flexible and self.compact:
             return p.COMPACT_LENGTH
         return p.INT16 if self.kind == "string" else p.INT32
@@ -81,7 +81,7 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# The functions that declare a field: t.string("3+", nullable="3+", default=None). For a type checker, each of them
+# The functions that declare a field: t.string("3+", nullable="3+", default=None). For a type checker, each function
 # returns a value of the field's type.
 Maker: TypeAlias = Callable[..., Any]
 

@@ -19,7 +19,7 @@ Read in this order:
 
 - `record`       one record, and its layout inside a batch
 - `batch`        the record batch: its header, and encoding a batch
-- `reading`      from bytes to batches, and from batches to records
+- `reading`      how a reader gets batches from bytes, and records from batches
 - `compression`  the folder of codecs, with a bound on the memory that decompression takes
 - `crc`, `varint`  checksums, and integers of variable length
 - `control`      the markers that end transactions
@@ -31,7 +31,7 @@ A first reading can skip the following modules:
   checks
 - `legacy`       messages v0 and v1, the formats of 2012 to 2017, and conversion from and to them
 - `fast`         faster versions of encoding and decoding
-- `annotate`, `annotate_frame`  every byte of a batch with its meaning, for `hmb decode` and `hmb dump-log`
+- `annotate`, `annotate_frame`  every byte of a batch or frame with its meaning, for `hmb decode` and `hmb dump-log`
 """
 
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch, encode_batch

@@ -3,8 +3,9 @@
 A producer could keep records as objects and encode them when it sends the batch. HMB's producer encodes each record at
 once, for two reasons:
 
-- Encoded bytes take a tenth of the memory of the objects. A limit on the bytes is then a limit on the real memory.
-- The application's thread does the encoding. If the sender thread encoded, it would delay the batches of all
+- Encoded records take a tenth of the memory of objects. A limit on their bytes is then a limit on the producer's
+  memory.
+- The application's thread encodes the records. If the sender thread encoded them, it would delay the batches of all
   partitions.
 """
 

@@ -17,8 +17,8 @@ Kafka adds three difficulties:
 - Clients before 0.10 computed the header checksum (HC) over the magic *and* the descriptor (KAFKA-3160). This error
   became part of the format. Message sets v0 still have the wrong checksum, and no reader checks it.
 - Kafka's Java reader rejects frames with linked blocks (FLG bit 5 is 0), which LZ4 libraries write by default. So this
-  module writes frames itself, from single blocks.
-- A frame need not contain the size of its content. `decompressed_bound` computes a bound from the blocks.
+  module compresses single blocks and writes the frame around them itself.
+- The size of the content is optional in a frame. `decompressed_bound` computes a bound from the blocks.
 
 For example, a frame with 3 blocks of 64 KB at most decompresses to at most 192 KB.
 

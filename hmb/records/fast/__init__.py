@@ -29,10 +29,10 @@ module with the readable one, on valid and on damaged bytes.
 
 Read in this order:
 
-- `plain`             tables of lengths, and the exception for records that are not plain; all decoders use them
-- `consumer_records`  the plainest example of the pattern
-- `raw_records`       positions of the records' parts
+- `plain`             tables and an exception that all fast decoders use
+- `consumer_records`  the simplest example of the pattern
+- `raw_records`       positions of the parts of each record
 - `compaction`        keys and bytes of records
 - `columns`           Arrow columns, with numpy
-- `value_runs`        the only encoder
+- `value_runs`        the only encoder in this folder
 """

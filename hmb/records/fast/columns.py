@@ -4,10 +4,11 @@ The problem: a Python object for each record takes most of a consumer's time. Ar
 adjacently in one buffer, and the offset of each value in a second buffer. The bytes of a fetch already contain all
 values, with other fields between them. The idea: compute where the values are, instead of copying them one by one.
 
-1. Walk from record to record by their lengths. This walk is the only loop in Python. It takes 0.1 us for each record.
+1. Find the start of each record from the lengths of the records. This loop is the only one in Python. It takes 0.1 us
+   for each record.
 2. Decode all other varints with numpy, one field of all records at a time: timestamps, offsets, and the lengths of keys
    and values.
-3. Describe the bytes as an Arrow array of twice as many elements: gap, value, gap, value, and so on. This array shares
+3. Describe the bytes as an Arrow array of alternating elements: gap, value, gap, value, and so on. This array shares
    the buffer, so its creation copies no value. Then let Arrow take every second element::
 
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...

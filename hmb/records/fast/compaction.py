@@ -3,9 +3,9 @@
 Compaction reads the key of every record, and one gigabyte of a log may hold ten million records. Nearly all batches
 are *plain*:
 
-- The batch has all its records, at most 8192, so record number n has the offset delta n.
-- Each record is at most 8 KB long and has a key of at most 63 bytes.
-- Each record was created within months of the first one.
+- A plain batch has all its records, at most 8192. So record number n has the offset delta n.
+- Each of its records is at most 8 KB long and has a key of at most 63 bytes.
+- The timestamp of each record differs by at most some months from the timestamp of the first record.
 
 In a plain batch each varint before the value has one or two bytes, except the timestamp delta. A decoder therefore
 finds the key in a few steps, without a call and without any object except the key.

@@ -15,9 +15,9 @@ from hmb.records.record import MAX_INT64
 NULL = 1  # the encoded varint -1, which stands for a missing key or value
 SIGN_BIT = 1  # In zigzag, the lowest bit of the first byte is 1 if the number is negative.
 NEVER = -MAX_INT64
-# Maps the first byte of a record, which begins its length, to the end of the record relative to its start. For a length
-# of two bytes, add 64 times the second byte. For a negative length (an odd byte) the end is far before the data, where
-# no key can end.
+# The end of a record relative to its start. The index is the first byte of the record, which is also the first byte of
+# its length. For a length of two bytes, add 64 times the second byte. For a negative length (an odd byte) the end is
+# far before the data, where no key can end.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 

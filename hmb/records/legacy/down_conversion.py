@@ -17,7 +17,7 @@ A conversion also decompresses, so a few kilobytes can become gigabytes. Three r
   records before the records. The second pass runs while the response is sent, and holds the messages of one batch at a
   time.
 - The messages end at the client's limit, even in the middle of a batch.
-- A batch whose messages take more than BATCH_SIZE is cut there. The client's next fetch continues from there.
+- At most BATCH_SIZE bytes of messages are made from one batch. The client's next fetch continues after these messages.
 
 For example, a client of Kafka 0.9 fetches at most 1 MB of a log with batches of 200 KB, which decompress to 600 KB
 each. The first pass counts the messages of one batch and a part of the second one, 1 MB together. The response contains

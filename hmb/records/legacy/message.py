@@ -17,8 +17,8 @@ A *wrapper* message contains a compressed message set. Its codec is not 0, and i
   decompressing it.
 - The messages in a v0 wrapper have absolute offsets. So the broker had to decompress and compress each set that it
   appended. Magic 1 was introduced to avoid this work.
-- The messages in a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first one (KIP-31). The wrapper's
-  timestamp is the largest one inside. With log append time it is the timestamp of all of them.
+- The messages in a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first message (KIP-31). The wrapper's
+  timestamp is the largest one inside. With log append time, all messages inside have the wrapper's timestamp.
 
 For example, a v1 wrapper with the offset 102 contains messages with the offsets 0, 1 and 2. Their absolute offsets are
 100, 101 and 102.

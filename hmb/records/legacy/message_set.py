@@ -4,7 +4,7 @@ The broker assigns the offsets of a record batch by writing one number, its base
 every message, and a wrapper contains a whole set (`message` describes the layouts). `assign_offsets` distinguishes
 three cases:
 
-- Plain messages: one loop over a copy of the set checks every CRC and writes every offset.
+- Messages that are not compressed: one loop over a copy of the set checks every CRC and writes every offset.
 - A v1 wrapper: the broker decompresses it to check it, and keeps its content if its messages have the offsets 0, 1, 2
   and so on. All clients since 0.10 send these offsets. Only the wrapper's offset changes, which precedes the CRC.
 - A v0 wrapper: its messages have absolute offsets. So the broker decompresses it, writes the offsets, and compresses it

@@ -10,7 +10,8 @@ matter, because a client retries after one error code and gives up after another
 Idea: Kafka itself is the specification. A row of the table is one request or a short conversation. HMB and Kafka
 receive the request over a raw socket. The test decodes the two responses and compares them field by field.
 
-- A case (`case.py`) is written once, and makes one row for each version that both brokers support.
+- A case (`case.py`) is a conversation that is written once. It makes one row for each version that both brokers
+  support.
 - Some values must differ: each broker assigns its own topic ids and member ids. The test inserts each broker's ids into
   the requests. In the responses, `comparing.py` replaces the ids by equal placeholders. Fields in `MASKED` (host, port,
   times) are not compared. A closed connection counts as a response.
