@@ -4,9 +4,9 @@ A decoded message takes more memory than its bytes on the wire. An array item of
 hundred bytes, and the response contains another object for the item. A request of 100 MB could thus take several
 gigabytes. So a decoder pays for memory before it allocates it:
 
-    array            ITEM_SIZE for each item, if the array has more than one item
-    string, bytes    the size of the value in memory, if it has more than SMALL bytes
-    tagged fields    ITEM_SIZE for each field
+    array            costs ITEM_SIZE for each item, if the array has more than one item
+    string, bytes    costs the size of the value in memory, if it has more than SMALL bytes
+    tagged fields    cost ITEM_SIZE for each field
 
 For example, an array of 5000 topics costs 5000 x 1024 bytes, some 5 MB.
 

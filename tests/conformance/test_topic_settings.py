@@ -1,4 +1,4 @@
-"""Tests topics with their own settings on HMB and on Kafka 4.3.0: refused and stored records.
+"""Tests topics with their own settings on HMB and on Kafka 4.3.0. Both brokers must refuse and store the same records.
 
 Both brokers receive the same batches: with timestamps far in the future or too old, without a key, in a codec other
 than the topic's, and with timestamps that the broker sets. The responses must be equal, and so must the records that a

@@ -4,8 +4,8 @@
         hmb.Producer(network.address)
 
 The proxy receives whole frames from the client and from the broker, and selects a random failure, or none, for each
-frame. Each connection has its own random numbers from one seed. A seed therefore stands for a kind of failure, but not
-for its exact moments, which depend on threads and processes:
+frame. Each connection has its own random numbers from one seed. A seed therefore repeats the kinds of failures, but not
+their exact moments, which depend on threads and processes. The failures are:
 
     cut       the connection breaks in the middle of the frame, in either direction
     late      the connection breaks for the client, but the request arrives at the broker a while later

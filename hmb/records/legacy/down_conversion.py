@@ -23,7 +23,7 @@ For example, a client of Kafka 0.9 fetches at most 1 MB of a log with batches of
 each. The first pass counts the messages of one batch and a part of the second one, 1 MB together. The response contains
 exactly these messages.
 
-Kafka 4 has removed this conversion and the support for clients of that age (KIP-896). Source: Kafka's
+Kafka 4 has removed down-conversion, and no longer supports the clients that need it (KIP-896). Source: Kafka's
 `LazyDownConversionRecords`, `RecordsUtil`.
 """
 
