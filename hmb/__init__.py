@@ -74,15 +74,22 @@ from importlib import import_module
 TYPE_CHECKING = False  # As in typing. Ctrl-C prints a traceback until `hmb` can handle it, and typing takes 3 ms.
 if TYPE_CHECKING:
     from hmb.broker import Broker
+    from hmb.broker.config.keys import ConfigError
+    from hmb.broker.network.listeners import BindError
     from hmb.client import (
         Admin,
         AtTime,
+        ClosedByBroker,
+        ConnectionFailed,
         Consumer,
         ConsumerRecord,
+        DeserializationError,
         FromStart,
+        HmbError,
         KafkaError,
         NewTopic,
         Producer,
+        SettingError,
         SimpleConsumer,
         TopicPartition,
     )
@@ -90,23 +97,39 @@ if TYPE_CHECKING:
 __all__ = [
     "Admin",
     "AtTime",
+    "BindError",
     "Broker",
+    "ClosedByBroker",
+    "ConfigError",
+    "ConnectionFailed",
     "Consumer",
     "ConsumerRecord",
+    "DeserializationError",
     "FromStart",
+    "HmbError",
     "KafkaError",
     "NewTopic",
     "Producer",
+    "SettingError",
     "SimpleConsumer",
     "TopicPartition",
 ]
 __version__ = "0.1.0"
 
-_HOMES = dict.fromkeys(__all__, "hmb.client") | {"Broker": "hmb.broker"}
+_MODULES = dict.fromkeys(__all__, "hmb.client") | {
+    "BindError": "hmb.broker.network.listeners",
+    "Broker": "hmb.broker",
+    "ConfigError": "hmb.broker.config.keys",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Import the names when they are first used: `import hmb` alone costs nothing."""
-    if name not in _HOMES:
+    """Import a name when it is first used, because `import hmb` alone must cost nothing."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'hmb' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the names that `hmb` offers, also those that are not imported yet."""
+    return [*__all__, "__version__"]

@@ -11,6 +11,7 @@ import pytest
 
 import hmb
 import hmb.client
+import hmb.client.errors
 
 ROOT = Path(hmb.__file__).parent
 MAY_IMPORT = {
@@ -57,3 +58,18 @@ def test_names_that_a_program_needs_were_only_deep_inside(package: ModuleType) -
     assert {"AtTime", "FromStart", "KafkaError", "NewTopic"} <= set(package.__all__)
     for name in package.__all__:
         assert getattr(package, name).__name__ == name
+
+
+def test_dir_named_no_class_before_its_first_use() -> None:
+    assert {"Broker", "Consumer", "KafkaError", "Producer"} <= set(dir(hmb))
+    assert {"Connection", "Consumer", "KafkaError"} <= set(dir(hmb.client))
+
+
+def test_every_exception_is_in_the_documented_tree() -> None:
+    assert hmb.client.errors.__doc__ is not None
+    tree, errors = hmb.client.errors.__doc__, [getattr(hmb, name) for name in hmb.__all__]
+    exceptions = [it for it in errors if issubclass(it, Exception)]
+    assert {it.__name__ for it in exceptions} >= {"BindError", "ConnectionFailed", "DeserializationError"}
+    for exception in exceptions:
+        assert issubclass(exception, hmb.HmbError)
+        assert f" {exception.__name__} " in tree.replace("\n", " ")

@@ -78,16 +78,16 @@ def admin_settings() -> Mapping[str, Setting]:
 
 def producer_settings() -> Mapping[str, Setting]:
     """Return the settings of an `hmb.Producer` by Kafka's names."""
-    from hmb.client.producing.settings import PRODUCER
+    from hmb.client.producing.settings import PRODUCER_SETTINGS
 
-    return PRODUCER
+    return PRODUCER_SETTINGS
 
 
 def consumer_settings() -> Mapping[str, Setting]:
     """Return the settings of an `hmb.Consumer` by Kafka's names."""
-    from hmb.client.consuming.settings import CONSUMER
+    from hmb.client.consuming.settings import CONSUMER_SETTINGS
 
-    return CONSUMER
+    return CONSUMER_SETTINGS
 
 
 def client_options(

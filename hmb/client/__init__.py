@@ -30,7 +30,7 @@ Read in this order:
 7. `admin`: topics, settings, groups and the cluster.
 
 These modules can be skipped in a first reading: `settings` (the declaration of keyword arguments), `offsets` (the ways
-to name an offset), `arguments` (checks) and `errors`.
+to name an offset), `arguments` (checks), `retries` and `errors` (the tree of all exceptions).
 
 Limits: TLS and SASL are missing.
 
@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hmb.client.admin import Admin, NewTopic
-    from hmb.client.connection import Connection, ConnectionFailed
+    from hmb.client.connection import ClosedByBroker, Connection, ConnectionFailed
     from hmb.client.consuming.consumer import Consumer, ConsumerRecord
     from hmb.client.consuming.reader import ConsumerMetrics
     from hmb.client.consuming.simple_consumer import SimpleConsumer
@@ -55,12 +55,14 @@ if TYPE_CHECKING:
     from hmb.client.producing.delivery import Deliveries, Delivery, RecordMetadata
     from hmb.client.producing.metrics import ProducerMetrics
     from hmb.client.producing.producer import Producer
-    from hmb.protocol.errors import KafkaError
+    from hmb.client.settings import SettingError
+    from hmb.protocol.errors import HmbError, KafkaError
     from hmb.protocol.topics import TopicPartition
 
 __all__ = [
     "Admin",
     "AtTime",
+    "ClosedByBroker",
     "Cluster",
     "Connection",
     "ConnectionFailed",
@@ -72,12 +74,14 @@ __all__ = [
     "DeserializationError",
     "FromStart",
     "GroupMetadata",
+    "HmbError",
     "KafkaError",
     "NewTopic",
     "OffsetAndMetadata",
     "Producer",
     "ProducerMetrics",
     "RecordMetadata",
+    "SettingError",
     "SimpleConsumer",
     "TopicPartition",
 ]
@@ -85,6 +89,7 @@ __all__ = [
 _MODULES = {
     "Admin": "hmb.client.admin",
     "AtTime": "hmb.client.offsets",
+    "ClosedByBroker": "hmb.client.connection",
     "Cluster": "hmb.client.metadata",
     "Connection": "hmb.client.connection",
     "ConnectionFailed": "hmb.client.connection",
@@ -96,12 +101,14 @@ _MODULES = {
     "DeserializationError": "hmb.client.errors",
     "FromStart": "hmb.client.offsets",
     "GroupMetadata": "hmb.client.group.interface",
+    "HmbError": "hmb.protocol.errors",
     "KafkaError": "hmb.protocol.errors",
     "NewTopic": "hmb.client.admin",
     "OffsetAndMetadata": "hmb.client.group.interface",
     "Producer": "hmb.client.producing.producer",
     "ProducerMetrics": "hmb.client.producing.metrics",
     "RecordMetadata": "hmb.client.producing.delivery",
+    "SettingError": "hmb.client.settings",
     "SimpleConsumer": "hmb.client.consuming.simple_consumer",
     "TopicPartition": "hmb.protocol.topics",
 }
@@ -112,3 +119,8 @@ def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'hmb.client' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the names that the package offers, also those that are not imported yet."""
+    return list(__all__)

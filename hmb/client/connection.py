@@ -35,7 +35,8 @@ from hmb.client.reconnecting import KnownBrokers
 from hmb.client.socket_stream import SocketStream
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
-from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.enums import CONSUMER_REPLICA_ID
+from hmb.protocol.errors import ErrorCode, HmbError, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest
@@ -55,7 +56,7 @@ VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), rang
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
 
-class ConnectionFailed(ConnectionError):
+class ConnectionFailed(HmbError, ConnectionError):
     """The broker cannot be reached, has closed the connection, or did not answer in time."""
 
     def __init__(self, host: str, port: int, what: str) -> None:
@@ -254,7 +255,7 @@ class Connection:
             self._connect()
             # An old broker answers an old request, and closes the connection after ApiVersions. Any other broker that
             # closes connections may be shutting down, or may have too many connections.
-            self._write(self._protocol.request(ListOffsetsRequest(replica_id=-1), 0))
+            self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:
                 self._request_versions()

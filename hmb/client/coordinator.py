@@ -14,13 +14,13 @@ after all these errors. `send` sends one request and leaves errors to its caller
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
+from hmb.client.retries import is_retriable, with_retries
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -94,29 +94,27 @@ class CoordinatorConnection:
 
         `error_codes` returns the error codes in a response. Raises ConnectionFailed and KafkaError.
         """
-        deadline = time.monotonic() + retry_for
-        while True:
+
+        def attempt() -> Any:
             try:
                 response = self.send(kind, request, newest)
                 for partition, code in error_codes(response):
                     if code:
                         raise answered_error(partition or self, code)
                 return response
-            except ConnectionFailed as error:
-                failure: ConnectionFailed | KafkaError = error
             except KafkaError as error:
                 if error.code in MOVED:
                     self.forget()
-                if not error.code.retriable:
-                    raise
-                failure = error
+                raise
             finally:
                 if self._interrupted.is_set():
                     self.forget()
-            is_ending = isinstance(failure, KafkaError) and failure.code is ErrorCode.CONCURRENT_TRANSACTIONS
-            pause = min(retry_backoff, MARKER_PAUSE) if is_ending else retry_backoff
-            if time.monotonic() >= deadline or self._interrupted.wait(pause):
-                raise failure
+
+        def wait(error: ConnectionFailed | KafkaError) -> bool:
+            is_ending = isinstance(error, KafkaError) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS
+            return self._interrupted.wait(min(retry_backoff, MARKER_PAUSE) if is_ending else retry_backoff)
+
+        return with_retries(attempt, lambda error: retry_for if is_retriable(error) else 0.0, wait)
 
     def forget(self) -> None:
         """Close the connection. The next request finds the coordinator again."""

@@ -1,4 +1,18 @@
-"""Error codes in responses as exceptions that name the place of the error.
+"""The exceptions that an application meets, and how an error code in a response becomes an exception.
+
+All of them can be imported from `hmb`, and `except hmb.HmbError` catches all of them::
+
+    HmbError
+      KafkaError            a broker refuses a request, or a record can never be sent; `code` is Kafka's error code
+      ConnectionFailed      a broker cannot be reached, or does not answer in time; also a ConnectionError of Python
+        ClosedByBroker      the broker has closed the connection instead of sending a response
+      DeserializationError  a function of the application cannot decode a record
+      SettingError          a text is not the value of a setting; also a ValueError of Python
+      BindError             `Broker.start` cannot listen on an address
+      ConfigError           a setting of `Broker` is invalid
+
+Python's own exceptions report mistakes of the caller: TypeError and ValueError for arguments, RuntimeError for a closed
+client or a client that two threads use at once. TimeoutError means that a method's `timeout` has passed.
 
 A newer broker may send an error code that this client does not know. Such a code becomes UNKNOWN_SERVER_ERROR, and the
 message contains its number.
@@ -8,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, HmbError, KafkaError
 
 _CODES = {int(code): code for code in ErrorCode}
 
@@ -24,7 +38,7 @@ def answered_error(where: object, number: int, message: str | None = None) -> Ka
     return KafkaError(code, f"{where}: {message or code.message}")
 
 
-class DeserializationError(Exception):
+class DeserializationError(HmbError):
     """A deserializer of the application has raised an exception for the key or the value of a record.
 
     `record` contains the bytes. The consumer's position stays at the record. To skip it, seek to the next offset.

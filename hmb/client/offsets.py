@@ -26,7 +26,7 @@ from typing import Literal
 
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
-from hmb.protocol.enums import EARLIEST, LATEST, IsolationLevel
+from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
@@ -183,7 +183,9 @@ def offsets_request(timestamps: Mapping[TopicPartition, int], isolation_level: i
     for (name, partition), timestamp in timestamps.items():
         topic = topics.setdefault(name, ListOffsetsRequest.ListOffsetsTopic(name=name))
         topic.partitions.append(PartitionRequest(partition_index=partition, timestamp=timestamp))
-    return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=list(topics.values()))
+    return ListOffsetsRequest(
+        replica_id=CONSUMER_REPLICA_ID, isolation_level=isolation_level, topics=list(topics.values())
+    )
 
 
 def _offset(partition: TopicPartition, answer: PartitionResponse, version: int) -> int:

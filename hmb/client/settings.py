@@ -22,10 +22,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
+from hmb.protocol.errors import HmbError
+
 MAX_INT32 = 2**31 - 1
 
 
-class SettingError(ValueError):
+class SettingError(HmbError, ValueError):
     """A value that a setting cannot have."""
 
     def __init__(self, name: str, text: str, why: str) -> None:

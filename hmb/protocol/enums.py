@@ -7,11 +7,13 @@ Source: Kafka 4.3, `ConfigResource.Type`, `DescribeConfigsResponse`, `AlterConfi
 `FindCoordinatorRequest.CoordinatorType`, `AclOperation`, `ListOffsetsRequest`.
 """
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_LEADER_EPOCH = -1
+NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
+CONSUMER_REPLICA_ID = -1  # the replica id in a request of a consumer, which is not a replica
 
 ALL_BROKERS = ""
 """The resource name that stands for the settings of all brokers."""
@@ -23,6 +25,15 @@ MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)
 EARLIEST_LOCAL = -4  # the first record on the broker's own disk (KIP-405)
 LATEST_TIERED = -5  # the last record that is in tiered storage (KIP-1005)
 EARLIEST_PENDING_UPLOAD = -6  # the first record that is not yet in tiered storage (KIP-1023)
+
+
+class GroupType(StrEnum):
+    """The protocol of a group's members. ListGroups and DescribeGroups name it in lower case."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
 
 
 class Acks(IntEnum):

@@ -176,7 +176,11 @@ class ErrorCode(IntEnum):
 LONGEST_MESSAGE = 1000  # characters
 
 
-class KafkaError(Exception):
+class HmbError(Exception):
+    """The base of all exceptions of HMB that an application meets (see `hmb.client.errors`)."""
+
+
+class KafkaError(HmbError):
     """An error with one of Kafka's codes. A broker sends it to a client, and a client raises it."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:

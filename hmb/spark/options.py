@@ -29,9 +29,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hmb.client.consuming.settings import CONSUMER, ConsumerSettings
+from hmb.client.consuming.settings import CONSUMER_SETTINGS, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
-from hmb.client.producing.settings import PRODUCER
+from hmb.client.producing.settings import PRODUCER_SETTINGS
 from hmb.client.settings import Setting, declarations, keywords
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
@@ -101,7 +101,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     """Parse and check the options of a query that reads. Raises OptionError."""
     options = _Given(given, SOURCE_OPTIONS)
     _check_strategy(options)
-    settings = options.settings(CONSUMER)
+    settings = options.settings(CONSUMER_SETTINGS)
     servers = settings.pop("bootstrap_servers", None)
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")
@@ -163,7 +163,7 @@ def wants_headers(given: Mapping[str, str]) -> bool:
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Parse and check the options of a query that writes. Raises OptionError."""
     options = _Given(given, SINK_OPTIONS)
-    settings = options.settings(PRODUCER)
+    settings = options.settings(PRODUCER_SETTINGS)
     servers = settings.pop("bootstrap_servers", None)
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hmb.protocol.enums import ConfigType
+from hmb.protocol.errors import HmbError
 from hmb.protocol.primitives import LONGEST_STRING
 from hmb.storage.config import INT_MAX
 
 
-class ConfigError(Exception):
+class ConfigError(HmbError):
     """A value that a setting cannot have. The message names the setting, if it has a name, and the allowed values."""
 
     def __init__(self, problem: str, name: str = "", value: str = "") -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.keys import ConfigError
+from hmb.protocol.errors import HmbError
 
 LOGGER = logging.getLogger(__name__)
 LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
@@ -52,7 +53,7 @@ class Listener:
         return f"{_bracketed(self.advertised_host)}:{self.advertised_port}"
 
 
-class BindError(Exception):
+class BindError(HmbError):
     """The broker cannot listen on an address. The message says why, and what to do."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeGuard, TypeVar
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import find_coordinator
 from hmb.client.metadata import Cluster, Node
+from hmb.client.retries import RETRY_PAUSE, with_retries
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -28,7 +29,6 @@ T = TypeVar("T")
 
 Answers = dict[TopicPartition, T | KafkaError]
 
-RETRY_PAUSE = 0.1  # seconds
 RECONNECT_FOR = 3.0  # seconds; long enough for a restart of a broker
 TEMPORARY = {
     ErrorCode.LEADER_NOT_AVAILABLE,
@@ -177,17 +177,13 @@ class AdminBase:
 
     def _retrying(self, attempt: Callable[[], T]) -> T:
         """Return the result of the first attempt that has no temporary error."""
-        started = time.monotonic()
-        while True:
-            try:
-                return attempt()
-            except KafkaError as error:
-                if error.code not in TEMPORARY or time.monotonic() - started >= self._request_timeout:
-                    raise
-            except ConnectionFailed:
-                if not self.cluster.was_reached or time.monotonic() - started >= RECONNECT_FOR:
-                    raise
-            time.sleep(RETRY_PAUSE)
+        return with_retries(attempt, self._retry_for)
+
+    def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
+        """Return for how many seconds an error is retried."""
+        if isinstance(error, ConnectionFailed):
+            return RECONNECT_FOR if self.cluster.was_reached else 0.0
+        return self._request_timeout if is_temporary(error) else 0.0
 
 
 def is_temporary(answer: object) -> TypeGuard[KafkaError]:

@@ -23,6 +23,7 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolAssignment
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -33,7 +34,6 @@ from hmb.protocol.topics import TopicPartition
 
 ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
-CLASSIC = "classic"
 FIRST_VERSION_OF_STATES = ListGroupsRequest.first_version("states_filter")
 FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
 FIRST_VERSION_OF_SEVERAL_MEMBERS = LeaveGroupRequest.first_version("members")
@@ -96,7 +96,9 @@ class GroupsAdmin(AdminBase):
         for node in self._nodes():
             listed.update(self._retrying(partial(self._listed, self._connection(node))))
         return sorted(
-            group for group in listed if _is_one_of(group.state, states) and _is_one_of(group.type or CLASSIC, types)
+            group
+            for group in listed
+            if _is_one_of(group.state, states) and _is_one_of(group.type or GroupType.CLASSIC, types)
         )
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
@@ -170,7 +172,7 @@ class GroupsAdmin(AdminBase):
     def _refuse_other_types(self, group: str) -> None:
         """Raise a better error for a group that exists and has a type that cannot be described."""
         for listed in self.list_groups():
-            if listed.group_id == group and listed.type.lower() not in (CLASSIC, CONSUMER):
+            if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
                 what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, what)
 
@@ -196,8 +198,9 @@ def _describe_consumer_group(connection: Connection, group: str) -> GroupDescrip
         for member in found.members
     ]
     node = Node(connection.host, connection.port)
+    kind, state = GroupType.CONSUMER, found.group_state
     return GroupDescription(
-        group, CONSUMER, found.group_state, CONSUMER, found.assignor_name, node, tuple(members), found.group_epoch
+        group, kind, state, CONSUMER, found.assignor_name, node, tuple(members), found.group_epoch
     )
 
 
@@ -223,7 +226,7 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
         )
     node = Node(connection.host, connection.port)
     return GroupDescription(
-        group, CLASSIC, found.group_state, found.protocol_type, found.protocol_data, node, tuple(members), -1
+        group, GroupType.CLASSIC, found.group_state, found.protocol_type, found.protocol_data, node, tuple(members), -1
     )
 
 

@@ -46,6 +46,7 @@ from hmb.client.consuming.positions import Position
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node, TopicMetadata
 from hmb.client.offsets import Offset, list_offsets
+from hmb.client.retries import RETRY_PAUSE
 from hmb.protocol.enums import EARLIEST, LATEST, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -55,7 +56,6 @@ from hmb.records import Batch, iter_batches
 NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Later versions only concern followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1
 LARGEST_FETCH = 256 * 1024 * 1024  # bytes of one partition
-RETRY_PAUSE = 0.1  # seconds
 GONE_AFTER = 5.0  # seconds; a topic that brokers do not know for so long is an error
 
 LOGGER = logging.getLogger(__name__)
@@ -210,7 +210,6 @@ class Fetcher:
                 )
             )
         return FetchRequest(
-            replica_id=-1,
             max_wait_ms=self._settings.max_wait_ms,
             min_bytes=self._settings.min_bytes,
             max_bytes=self._settings.max_bytes,

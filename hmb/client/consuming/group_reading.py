@@ -27,6 +27,7 @@ from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSett
 from hmb.client.group.membership import GroupMembership, group_offsets, join_group
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
@@ -69,6 +70,7 @@ class GroupReading:
         self._membership: GroupMembership | None = None
         reader.committed = self.committed
         self._offsets_without_membership: CommittedOffsets | None = None  # for partitions that `assign` chose
+        self._is_leaving = False
         self._close_timeout: float | None = None  # seconds for the last commit; None means `request_timeout`
         self.has_assignment = False  # whether the group or `assign` has chosen partitions
 
@@ -111,7 +113,7 @@ class GroupReading:
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         # The coordinator of a KIP-848 group answers before it has computed an assignment: the first one may be empty.
-        self.has_assignment |= bool(partitions) or self._settings.group_protocol == "classic"
+        self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
         }
@@ -148,7 +150,7 @@ class GroupReading:
 
     def leave(self, timeout: float | None = None) -> None:
         """Commit, give up all partitions and leave the group. The commit may take `timeout` seconds."""
-        self._close_timeout = timeout
+        self._is_leaving, self._close_timeout = True, timeout
         try:
             if self._membership is not None:
                 self._membership.close(timeout)  # calls `on_revoked`
@@ -158,7 +160,7 @@ class GroupReading:
             if self._offsets_without_membership is not None:
                 self._offsets_without_membership.close(timeout)
             self._membership = self._offsets_without_membership = None
-            self.has_assignment = False
+            self.has_assignment = self._is_leaving = False
 
     def _with_metadata(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the offsets as `OffsetAndMetadata`. None stands for the positions of all partitions."""
@@ -187,24 +189,13 @@ class GroupReading:
         unsaved = self._unsaved(partitions) if self._interval is not None else {}
         if not unsaved:
             return
-        if self._close_timeout is not None:
-            self._commit_within(unsaved, self._close_timeout)
-            return
         try:
-            self.offsets.commit(unsaved)
+            if self._is_leaving:
+                self.offsets.commit_before_leaving(unsaved, self._close_timeout)
+            else:
+                self.offsets.commit(unsaved)
         except (ConnectionFailed, KafkaError) as error:
             LOGGER.warning("the positions of %s were not committed: %s", ", ".join(map(str, unsaved)), error)
-
-    def _commit_within(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout: float) -> None:
-        """Commit once, and wait at most `timeout` seconds for the response."""
-        deadline = time.monotonic() + timeout
-        errors: list[Exception | None] = []
-        self.offsets.commit_async(offsets, lambda _, error: errors.append(error))
-        while not errors and time.monotonic() < deadline:
-            time.sleep(0.01)
-            self.offsets.poll()
-        if errors != [None]:
-            LOGGER.warning("the positions were not committed: %s", errors[0] if errors else "no answer in time")
 
     def _auto_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
         if error is not None:

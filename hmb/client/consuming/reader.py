@@ -17,10 +17,11 @@ from typing import TypeVar
 from hmb.client.arguments import check_partition
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.buffer import BatchDecoder, RecordBuffer
-from hmb.client.consuming.fetcher import RETRY_PAUSE, Fetcher, FetchSettings, is_final, is_unknown_topic
+from hmb.client.consuming.fetcher import Fetcher, FetchSettings, is_final, is_unknown_topic
 from hmb.client.consuming.positions import Position
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset, Until, list_offsets, resolve
+from hmb.client.retries import RETRY_PAUSE, with_retries
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -191,17 +192,17 @@ class AssignmentReader:
 
     def with_retries(self, action: Callable[[], T], topics: Collection[str]) -> T:
         """Run `action`. Retry temporary errors for `retry_for` seconds, with new metadata of `topics`."""
-        deadline = time.monotonic() + self._settings.retry_for
-        while True:
-            try:
-                return action()
-            except (ConnectionFailed, KafkaError) as error:
-                is_hopeless = is_final(error) or not self._cluster.was_reached or is_unknown_topic(error)
-                if is_hopeless or time.monotonic() >= deadline:
-                    raise
+
+        def retry_for(error: ConnectionFailed | KafkaError) -> float:
+            is_hopeless = is_final(error) or not self._cluster.was_reached or is_unknown_topic(error)
+            return 0.0 if is_hopeless else self._settings.retry_for
+
+        def wait(error: ConnectionFailed | KafkaError) -> None:
             for topic in topics:
                 self._cluster.forget(topic)
             time.sleep(RETRY_PAUSE)
+
+        return with_retries(action, retry_for, wait)
 
     def raise_errors(self) -> None:
         """Raise the error of a partition that is not paused. Temporary errors are retried afterwards."""

@@ -104,5 +104,5 @@ class ConsumerSettings(TypedDict, total=False):
     ]
 
 
-CONSUMER = by_kafka_names(ConsumerSettings, "key.deserializer", "value.deserializer")
+CONSUMER_SETTINGS = by_kafka_names(ConsumerSettings, "key.deserializer", "value.deserializer")
 """The settings of a consumer by Kafka's names."""

@@ -32,7 +32,7 @@ from typing import NamedTuple, Self
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import parse_servers
-from hmb.protocol.enums import EARLIEST, LATEST
+from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -169,7 +169,7 @@ class SimpleConsumer:
     ) -> ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse:
         asked = ListOffsetsRequest.ListOffsetsTopic
         wanted = asked.ListOffsetsPartition(partition_index=partition, timestamp=time, max_num_offsets=max_offsets)
-        request = ListOffsetsRequest(replica_id=-1, topics=[asked(name=topic, partitions=[wanted])])
+        request = ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID, topics=[asked(name=topic, partitions=[wanted])])
         response: ListOffsetsResponse = self._connection.send(request, version)
         answer = response.topics[0].partitions[0]
         if answer.error_code:
@@ -187,7 +187,6 @@ def _request(wanted: list[PartitionFetch], max_wait: float) -> FetchRequest:
             )
         )
     return FetchRequest(
-        replica_id=-1,
         max_wait_ms=int(max_wait * 1000),
         min_bytes=1,
         max_bytes=sum(each.max_bytes for each in wanted),

@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
 from typing import NamedTuple
 
+from hmb.protocol.enums import NO_GENERATION
 from hmb.protocol.topics import TopicPartition
 
 Assignment = dict[str, set[TopicPartition]]  # by member id; every member has an entry
@@ -45,7 +46,7 @@ class SubscribedMember(NamedTuple):
     topics: frozenset[str]
     instance_id: str | None = None
     owned: frozenset[TopicPartition] = frozenset()
-    generation: int = -1
+    generation: int = NO_GENERATION
 
     @property
     def order(self) -> tuple[bool, str]:

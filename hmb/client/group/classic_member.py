@@ -49,6 +49,7 @@ from hmb.client.group.member import (
 )
 from hmb.client.group.member_states import CLASSIC_MEMBER, ClassicMemberEvent, ClassicMemberState
 from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.enums import NO_GENERATION
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -78,11 +79,11 @@ class ClassicGroupMember:
         self._is_cooperative = are_cooperative(settings.assignors)
         self.error: KafkaError | None = None
         self.state = ClassicMemberState.UNJOINED
-        self._member_id, self._generation, self._protocol = "", -1, ""
+        self._member_id, self._generation, self._protocol = "", NO_GENERATION, ""
         self._topics: frozenset[str] | None = None  # None until the first `subscribe`
         self._assignment = NO_PARTITIONS
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
-        self._target_generation = -1  # the generation of the last SyncGroup response
+        self._target_generation = NO_GENERATION  # the generation of the last SyncGroup response
         self._is_lost = False  # whether the listener must learn that the partitions are lost
         self._must_rejoin = False  # whether another rebalance follows the one in progress
         self._members: list[member_metadata.JoinedMember] = []  # empty unless this member is the leader
@@ -361,8 +362,8 @@ class ClassicGroupMember:
         """Begin again as a new member. After ILLEGAL_GENERATION the coordinator still has the member id."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""
-        self._generation, self._members = -1, []
-        self._target, self._target_generation = NO_PARTITIONS, -1
+        self._generation, self._members = NO_GENERATION, []
+        self._target, self._target_generation = NO_PARTITIONS, NO_GENERATION
         self._is_lost = True
         self._change(ClassicMemberEvent.REMOVED)
 

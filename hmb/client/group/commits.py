@@ -10,6 +10,7 @@ long as the group has no members.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +33,7 @@ from hmb.client.group.offset_messages import (
     for_version,
 )
 from hmb.client.metadata import Cluster
+from hmb.client.retries import with_retries
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -44,6 +46,7 @@ Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
 SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt waits this long, so that its error shows the true reason
+RECONNECT_FOR = 0.1  # seconds
 PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -101,6 +104,13 @@ class CommittedOffsets:
         if offsets:
             self._until_done(lambda left: self._commit(offsets, left), timeout)
 
+    def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
+        """Commit as `commit` does, but retry a lost connection only for a moment.
+
+        A consumer that is closed must not wait for a broker that is gone. The next consumer reads some records again.
+        """
+        self._until_done(lambda left: self._commit(offsets, left), timeout, reconnect_for=RECONNECT_FOR, shortest=0.0)
+
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         """Send a commit once, without waiting. A later `poll` or `commit` calls `callback` with the error or None."""
         try:
@@ -130,23 +140,44 @@ class CommittedOffsets:
             self._receive_all(timeout)
         self._coordinator.forget()
 
-    def _until_done(self, attempt: Callable[[float], T], timeout: float | None = None) -> T:
+    def _until_done(
+        self,
+        attempt: Callable[[float], T],
+        timeout: float | None = None,
+        *,
+        reconnect_for: float = math.inf,
+        shortest: float = SHORTEST_ATTEMPT,
+    ) -> T:
         """Retry while errors are temporary, for `timeout` or `request_timeout` seconds.
 
-        `attempt` is called with the remaining seconds.
+        `attempt` is called with the remaining seconds, at least `shortest`. Lost connections are retried for at most
+        `reconnect_for` seconds.
         """
-        deadline = time.monotonic() + (self._settings.request_timeout if timeout is None else timeout)
+        limit = self._settings.request_timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
         backoff = Backoff(self._settings.retry_backoff)
-        while True:
+
+        def try_once() -> T:
             try:
-                return attempt(max(SHORTEST_ATTEMPT, deadline - time.monotonic()))
+                return attempt(max(shortest, deadline - time.monotonic()))
             except (ConnectionFailed, KafkaError) as error:
                 self._connection_lost(error)
-                now = time.monotonic()
-                backoff.failed(now)
-                if not _is_temporary(error) or backoff.retry_at >= deadline:
-                    raise
-                time.sleep(backoff.retry_at - now)
+                raise
+
+        def wait(error: ConnectionFailed | KafkaError) -> bool:
+            now = time.monotonic()
+            backoff.failed(now)
+            if backoff.retry_at >= deadline:
+                return True
+            time.sleep(backoff.retry_at - now)
+            return False
+
+        def retry_for(error: ConnectionFailed | KafkaError) -> float:
+            if isinstance(error, ConnectionFailed):
+                return min(limit, reconnect_for)
+            return limit if _is_temporary(error) else 0.0
+
+        return with_retries(try_once, retry_for, wait)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
         """Close the connection if the error is about it. The callbacks of pending commits receive the error.
@@ -222,7 +253,5 @@ class CommittedOffsets:
         return answered_error(where, code) if code in PARTITION_ERRORS else group_error(self._settings, code)
 
 
-def _is_temporary(error: ConnectionFailed | KafkaError) -> bool:
-    if isinstance(error, ConnectionFailed) or error.code in TEMPORARY:
-        return True
-    return error.code.retriable and error.code not in PARTITION_ERRORS
+def _is_temporary(error: KafkaError) -> bool:
+    return error.code in TEMPORARY or (error.code.retriable and error.code not in PARTITION_ERRORS)

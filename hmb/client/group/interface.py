@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hmb.client.group.assignors import check_assignors
+from hmb.protocol.enums import NO_GENERATION, NO_LEADER_EPOCH, GroupType
 from hmb.protocol.topics import TopicPartition
 
 
@@ -34,7 +35,7 @@ class OffsetAndMetadata(NamedTuple):
 
     offset: int
     metadata: str = ""
-    leader_epoch: int = -1
+    leader_epoch: int = NO_LEADER_EPOCH
 
 
 class GroupMetadata(NamedTuple):
@@ -44,12 +45,12 @@ class GroupMetadata(NamedTuple):
     """
 
     group_id: str
-    generation_id: int = -1
+    generation_id: int = NO_GENERATION
     member_id: str = ""
     group_instance_id: str | None = None
 
 
-PROTOCOLS = ("classic", "consumer")
+PROTOCOLS = (GroupType.CLASSIC, GroupType.CONSUMER)
 LONGEST = 2**31 // 1000  # seconds; as milliseconds, this number just fits into an int32
 
 
@@ -66,7 +67,7 @@ class MemberSettings:
 
     group_id: str
     group_instance_id: str | None = None
-    group_protocol: str = "classic"
+    group_protocol: str = GroupType.CLASSIC
     assignors: tuple[str, ...] = ("range", "cooperative-sticky")
     remote_assignor: str | None = None
     session_timeout: float = 45.0

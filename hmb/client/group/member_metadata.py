@@ -29,6 +29,7 @@ from hmb.protocol.consumer_protocol import (
     CooperativeUserData,
     StickyUserData,
 )
+from hmb.protocol.enums import NO_GENERATION
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.topics import TopicPartition
@@ -81,7 +82,7 @@ def _user_data(assignor: str, previous: Owned, generation: int) -> bytes | None:
 def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
     """Return the assignor's view of a member from the bytes of its JoinGroup. Raises ProtocolError."""
     sent, version = ConsumerProtocolSubscription.parse(member.metadata)
-    owned, generation = _partitions(sent.owned_partitions), sent.generation_id if version >= 2 else -1
+    owned, generation = _partitions(sent.owned_partitions), sent.generation_id if version >= 2 else NO_GENERATION
     user_data = _parse_user_data(sent.user_data or b"")
     if assignor == "sticky":
         owned, generation = _partitions(user_data.previous_assignment), user_data.generation

@@ -30,7 +30,7 @@ from hmb.client.group.interface import GroupMetadata, MemberSettings, RebalanceL
 from hmb.client.group.member import GroupMember, ListenerCall, TopicLookup, TopicLookupResult
 from hmb.client.group.offset_messages import for_version
 from hmb.client.metadata import Cluster
-from hmb.protocol.enums import CoordinatorType
+from hmb.protocol.enums import CoordinatorType, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
@@ -43,7 +43,7 @@ LEAVE_TIMEOUT = 5.0  # seconds; a consumer that is closed waits at most this lon
 
 def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceListener) -> GroupMembership:
     """Return a membership for the protocol in the settings. It joins at the first `poll` after `subscribe`."""
-    is_classic = settings.group_protocol == "classic"
+    is_classic = settings.group_protocol == GroupType.CLASSIC
     member = ClassicGroupMember(settings) if is_classic else ConsumerGroupMember(settings)
     return GroupMembership(cluster, settings, listener, member)
 

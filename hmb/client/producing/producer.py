@@ -40,6 +40,7 @@ from hmb.client.producing.record_checks import RECORD_OVERHEAD, check_timestamp,
 from hmb.client.producing.sender import LeaderRouter
 from hmb.client.producing.settings import MAX_IN_FLIGHT, ProducerSettings
 from hmb.client.producing.transactions import Offsets, TransactionManager
+from hmb.client.retries import with_retries
 from hmb.client.settings import shows_settings, with_defaults
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -274,20 +275,22 @@ class Producer:
     def _topic(self, name: str) -> TopicMetadata:
         """Ask a broker about a topic. A topic that is just being created gets the time it needs."""
         check_topic_name(name)
-        deadline = time.monotonic() + self._max_block
-        while True:
+
+        def attempt() -> TopicMetadata:
             self._accumulator.check_open()
-            try:
-                topic = self._cluster.topic(name, create=True)
-            except (KafkaError, ConnectionFailed) as error:
-                is_final = not (error.code.retriable if isinstance(error, KafkaError) else self._cluster.was_reached)
-                if is_final or time.monotonic() >= deadline:
-                    raise
-                self._last_error = error.message if isinstance(error, KafkaError) else str(error)
-            else:
-                self._last_error = None
-                return topic
+            return self._cluster.topic(name, create=True)
+
+        def retry_for(error: ConnectionFailed | KafkaError) -> float:
+            can_retry = error.code.retriable if isinstance(error, KafkaError) else self._cluster.was_reached
+            return self._max_block if can_retry else 0.0
+
+        def wait(error: ConnectionFailed | KafkaError) -> None:
+            self._last_error = error.message if isinstance(error, KafkaError) else str(error)
             time.sleep(self._retry_backoff)
+
+        topic = with_retries(attempt, retry_for, wait)
+        self._last_error = None
+        return topic
 
 
 def _sender_settings(settings: ProducerSettings) -> SenderSettings:

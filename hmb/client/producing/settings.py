@@ -96,5 +96,5 @@ class ProducerSettings(TypedDict, total=False):
     ]
 
 
-PRODUCER = by_kafka_names(ProducerSettings, "key.serializer", "value.serializer")
+PRODUCER_SETTINGS = by_kafka_names(ProducerSettings, "key.serializer", "value.serializer")
 """The settings of a producer by Kafka's names."""

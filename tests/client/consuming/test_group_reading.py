@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -273,3 +274,19 @@ def test_closing_while_the_broker_is_down_waits_at_most_for_its_timeout() -> Non
         assert places(read(consumer)) == ALL
     consumer.close(timeout=0.1)
     consumer.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer", "assign"])
+def test_closing_without_a_broker_took_half_a_minute(protocol: Any) -> None:
+    with hmb.Broker(config=GROUP_CONFIG) as broker:
+        make_topic(broker.bootstrap_servers, "t", 2)
+        produce(broker.bootstrap_servers, "t", range(10))
+        if protocol == "assign":
+            consumer = Consumer(broker.bootstrap_servers, group="g")
+            consumer.assign({TopicPartition("t", partition): "earliest" for partition in range(2)})
+        else:
+            consumer = reader(broker.bootstrap_servers, "t", group_protocol=protocol)
+        assert places(read(consumer)) == ALL
+    started = time.monotonic()
+    consumer.close()
+    assert time.monotonic() - started < 3  # 0.1 s on an idle machine

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
+import hmb
 from hmb.client import Consumer, Producer
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import Batch
@@ -367,3 +369,16 @@ def test_a_callback_may_send(servers: str) -> None:
         )
         assert done.wait(10)
     assert {record.value for record in Consumer(servers, "echo", until="end")} == {b"1", b"2"}
+
+
+@pytest.mark.parametrize("transactional_id", [None, "t"])
+def test_closing_waits_for_no_broker_if_all_records_are_delivered(transactional_id: str | None) -> None:
+    with hmb.Broker() as broker:
+        producer = Producer(broker.bootstrap_servers, transactional_id=transactional_id)
+        if transactional_id is not None:
+            producer.init_transactions()
+            producer.begin_transaction()
+        producer.send("t", b"1").result()
+    started = time.monotonic()
+    producer.close()
+    assert time.monotonic() - started < 3  # 0.01 s on an idle machine
